@@ -1,4 +1,4 @@
-"""Looks into a backup before it is put back."""
+"""Checks a backup before it is restored."""
 
 from __future__ import annotations
 

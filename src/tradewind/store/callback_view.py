@@ -1,4 +1,4 @@
-"""Posts of the outbox, and missed deadlines, as people are shown them: by the command line, the API and `why`."""
+"""Items of the outbox and missed deadlines, as the command line, the API and `why` show them."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from tradewind.wire.messages import Workload, decode_workload
 
 
 class CallbackView(Shape, frozen=True, kw_only=True):
-    """One callback or mail that has not been acknowledged. Moments are ISO 8601."""
+    """One callback or mail that is not done yet. Moments are ISO 8601."""
 
     id: int
     what: str
-    """The argument it stands under, or `email`."""
+    """The argument of the DAG or task that holds the callback, or `email`."""
     place: int
-    """Its place in that argument, from 0."""
+    """Its index in that argument, from 0."""
     dag_id: str
     run_id: str
     task_id: str | None
-    """None: it belongs to the run."""
+    """None: the callback belongs to the run."""
     map_index: int
     tries: int
     parked: bool
-    """It failed as often as it may, and waits for a person."""
+    """It failed in all its tries, and waits until a person retries or drops it."""
     problem: str | None
-    """What its last try came to."""
+    """Why its last try failed."""
     created_at: Moment
     due_at: Moment
     log: str
-    """Path of its log in the log folder."""
+    """The path of its log in the log folder."""
 
 
 def shown(item: OutboxItem) -> CallbackView:
-    """What a person is shown of a post. One that cannot be read shows its identity."""
+    """What is shown of an item of the outbox. If its content cannot be read, its identity is shown."""
     try:
         work: Workload = decode_workload(item.payload)
     except msgspec.MsgspecError:
@@ -66,9 +66,9 @@ class MissView(Shape, frozen=True, kw_only=True):
     dag_id: str
     run_id: str
     task_id: str | None
-    """None: the run itself."""
+    """None: the deadline of the run itself."""
     name: str
-    """What its author calls it; of a task `sla of 60 s`."""
+    """The name that its author gave it; for the sla of a task `sla of 60 s`."""
     due_at: Moment
     noticed_at: Moment
 
@@ -87,7 +87,7 @@ def miss_shown(miss: DeadlineMiss) -> MissView:
 
 
 def sentence(view: CallbackView) -> str:
-    """For `why`."""
+    """A sentence about a callback, for `why`."""
     times = {0: "before", 1: "once"}.get(view.tries, f"{view.tries} times")
     state = "is parked" if view.parked else "is tried again"
     return (

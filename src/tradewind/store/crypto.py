@@ -1,10 +1,10 @@
-"""The values of variables and connections, encrypted at rest.
+"""Encryption of the values of variables and connections.
 
-A stored value reads `fernet:<key id>:<Fernet token>`. The key id, the first eight hex digits of the key's SHA-256, lets a
-missing key be named instead of guessed at. Bare Fernet tokens, as Airflow stores them, are read too. Several keys may be
-given, newest first: the first encrypts, each decrypts, `rotate` moves a value to the first.
+A stored value is `fernet:<key id>:<Fernet token>`. The key id is the first eight hex digits of the key's SHA-256, so that an error
+message can name the missing key. Plain Fernet tokens, as Airflow stores them, can be read too. There may be several keys, the
+newest first: the first one encrypts, each one decrypts, and `rotate` encrypts a value again with the first one.
 
-There is no plaintext fallback: without the right key a value is neither written nor read.
+There is no plain-text fallback: without the right key a value can be neither written nor read.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _STORED = re.compile(r"fernet:([0-9a-f]{8}):(.+)", re.DOTALL)
 
 
 class Vault:
-    """Encrypts and decrypts with one or more keys; `open_vault` makes it.
+    """Encrypts and decrypts with one or more keys; `open_vault` creates it.
 
     Args:
         keys: Fernet keys (32 bytes as URL-safe base64), newest first.
-        origin: where they come from, in words for messages.
+        origin: where the keys come from, for messages.
 
     Raises:
-        ConfigError: no key, or one that is not a Fernet key. Messages never show a key.
+        ConfigError: there is no key, or one of them is not a Fernet key. Messages never show a key.
     """
 
     def __init__(self, keys: Sequence[str], origin: str) -> None:
         if not keys:
             raise ConfigError(
-                f"{origin[0].upper()}{origin[1:]} holds no key; make one with "
+                f"{origin[0].upper()}{origin[1:]} holds no key; create one with "
                 "python -c 'from tradewind.store.crypto import generate_key; print(generate_key())'"
             )
         self._origin = origin
@@ -58,7 +58,7 @@ class Vault:
         return tuple(self._keys)
 
     def encrypt(self, plain: str) -> str:
-        """The text to store for `plain`."""
+        """The encrypted text to store."""
         first = next(iter(self._keys))
         return f"{_PREFIX}{first}:{self._fernet(first).encrypt(plain.encode()).decode('ascii')}"
 
@@ -66,10 +66,10 @@ class Vault:
         """The plain text of a stored value.
 
         Args:
-            what: whose value it is, for messages: "variable 'api_token'".
+            what: what the value belongs to, for messages: "variable 'api_token'".
 
         Raises:
-            ConfigError: none of the keys encrypted it, or it was altered.
+            ConfigError: it was encrypted with another key, or changed.
         """
         match = _STORED.fullmatch(stored)
         if match is not None:
@@ -83,7 +83,7 @@ class Vault:
         else:
             token, candidates = stored, self.key_ids
 
-        from cryptography.fernet import InvalidToken  # lazy door: 20 ms of import; only reading a secret needs it
+        from cryptography.fernet import InvalidToken  # lazy import: 20 ms; only reading a secret needs it
 
         for key_id in candidates:
             try:
@@ -92,15 +92,15 @@ class Vault:
                 continue
         raise ConfigError(
             f"The value of {what} cannot be decrypted with {_names(self.key_ids)} of {self._origin}: "
-            "it was encrypted with another key, or altered. Set the value again, or add the right key to " + _SETTING
+            "it was encrypted with another key, or changed. Set the value again, or add the right key to " + _SETTING
         )
 
     def needs_rotation(self, stored: str) -> bool:
-        """Was it encrypted with another key than the newest?"""
+        """Whether it was encrypted with another key than the newest."""
         return not stored.startswith(f"{_PREFIX}{next(iter(self._keys))}:")
 
     def rotate(self, stored: str, what: str) -> str:
-        """The same value under the newest key; unchanged where it is already.
+        """The same value, encrypted with the newest key; unchanged if it is already.
 
         Raises:
             ConfigError: as `decrypt`.
@@ -112,7 +112,7 @@ class Vault:
 
     def _fernet(self, key_id: str) -> Fernet:
         if key_id not in self._fernets:
-            from cryptography.fernet import Fernet  # lazy door: 20 ms of import; only secrets need it
+            from cryptography.fernet import Fernet  # lazy import: 20 ms; only secrets need it
 
             self._fernets[key_id] = Fernet(self._keys[key_id])
         return self._fernets[key_id]
@@ -122,13 +122,13 @@ def open_vault(setting: str | None, key_file: str, *, create: bool = False) -> V
     """The vault of an installation.
 
     Args:
-        setting: the setting secrets.fernet_key: keys with commas between, newest first; None = use the file.
-        key_file: one key a line, newest first; blank lines and lines that begin with # are passed over.
-        create: make the file with a new key where it is missing. Only for a database that holds no encrypted value yet:
-            a new key in place of a lost one would hide the loss.
+        setting: value of the setting secrets.fernet_key: keys separated by commas, the newest first; None: use the file.
+        key_file: one key on each line, the newest first; blank lines and lines that begin with # are ignored.
+        create: if the file is missing, create it with a new key. Only for a database without encrypted values: a new key in
+            place of a lost one would hide the loss.
 
     Raises:
-        ConfigError: the key is missing, unreadable, open to others, or not a key.
+        ConfigError: the key is missing, unreadable, readable by others, or not a key.
     """
     if setting is not None:
         return Vault([key.strip() for key in setting.split(",") if key.strip()], f"the setting {_SETTING}")
@@ -154,12 +154,12 @@ def _read(key_file: str) -> list[str]:
     except FileNotFoundError:
         raise ConfigError(
             f"The key file {key_file} is missing; without it variables and connections can be neither read nor "
-            f"written. Put it back from your backup, or give the key in {_SETTING}"
+            f"written. Restore it from your backup, or set the key in {_SETTING}"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The key file {key_file} cannot be read: {error}") from error
-    if mode & 0o027:  # a group may read (mounted secrets), nobody else may do anything
-        raise ConfigError(f"The key file {key_file} has mode {mode:04o}, which lets others in; run: chmod 600 {key_file}")
+    if mode & 0o027:  # the group may read it (mounted secrets), others have no access
+        raise ConfigError(f"The key file {key_file} has mode {mode:04o}, which gives others access; run: chmod 600 {key_file}")
     return [line for line in lines if line and not line.startswith("#")]
 
 

@@ -1,6 +1,6 @@
-"""Opens the store that a URL names, and imports the code of that database alone.
+"""Opens the store that a URL names, and imports the dialect of that database only.
 
-A URL is `sqlite:///` with the path of a file behind it, or the path by itself.
+A URL is `sqlite:///` and the path of a file (`sqlite:////var/lib/tradewind.db`), or only the path.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _DIALECTS = {"sqlite": "tradewind.store.sql.dialects.sqlite"}
 
 
 class DatabaseOptions(NamedTuple):
-    """How to connect; see `settings.sections.Database`. A database ignores what it does not have."""
+    """How to connect; see `settings.sections.Database`. A dialect ignores options that its database does not have."""
 
     busy_timeout_ms: int = 30_000
-    """How long a statement waits for another process's lock."""
+    """How long a statement waits for a lock of another process."""
     synchronous: str = "FULL"
-    """"FULL": a commit survives loss of power; "NORMAL": the loss of any process."""
+    """"FULL": a commit survives a power failure; "NORMAL": a commit survives the end of any process."""
     max_page_count: int = 0
-    """Limit of the file in pages of 4 KiB; 0: none."""
+    """Largest size of the file in pages of 4 KiB; 0: no limit."""
     cache_kib: int = 16 * 1024
-    """Pages of the database kept in memory, KiB."""
+    """Size of the page cache, KiB."""
 
 
 def open_store(url: str | PathLike[str], *, migrate: bool = True, **options: Any) -> SqlStore:
@@ -64,10 +64,10 @@ def _connect(url: str | PathLike[str], options: DatabaseOptions, *, read_only: b
 
 
 def split(url: str) -> tuple[str, str]:
-    """The scheme of a URL and what the dialect makes of the rest: for SQLite the path of the file.
+    """The scheme of a URL, and the address that the dialect connects to: for SQLite the path of the file.
 
     Raises:
-        ConfigError: no such database.
+        ConfigError: there is no dialect for the scheme.
     """
     scheme, mark, rest = url.partition("://")
     if not mark:

@@ -1,4 +1,4 @@
-"""What is asked of a database file without the verbs: they would take longer to import than the answer takes."""
+"""Simple queries to a database file, for commands that are too short to import the store."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sqlite3
 from contextlib import closing
 
 SIDE_FILES = ("-shm", "-wal")
-"""Endings of the files that stand beside a database file."""
+"""Endings of the files that SQLite keeps beside a database file."""
 
 PATIENCE_SECONDS = 0.5
-"""How long a query waits for another process's lock."""
+"""How long a query waits for a lock of another process."""
 
 
 def first_column(path: str, sql: str, parameters: tuple[object, ...]) -> list[str]:
-    """The first column of what a query answers; nothing where there is no database. Raises the database's own errors."""
+    """The first column of a query's rows; empty if there is no database. Raises the errors of the sqlite3 module."""
     if not os.path.exists(path):
         return []
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE_SECONDS)) as database:
@@ -27,5 +27,5 @@ def library_version() -> dict[str, str]:
 
 
 def shell_command(path: str, sql: str) -> list[str]:
-    """The program that opens a database file for reading, with its arguments; with SQL it carries that out and ends."""
+    """The command line that opens a database file for reading; with SQL, it executes the SQL and ends."""
     return ["sqlite3", "-readonly", path, *([sql] if sql else [])]

@@ -1,6 +1,6 @@
-"""What the store shows to people: shapes whose field names are Airflow 3's, ready to be written as JSON.
+"""The rows of lists: structs with Airflow 3's field names, ready to be written as JSON.
 
-The API answers with them as they are; the command line picks its columns from them. Moments are ISO 8601 in UTC with `Z`,
+The API returns them as they are; the command line shows some of their fields. Moments are ISO 8601 in UTC with `Z`,
 durations are seconds. Source of the names: the response schemas of Airflow's REST API v2 (3.3).
 """
 
@@ -15,11 +15,11 @@ from tradewind.model.states import RunState, RunType, TaskState
 
 
 class BadQuery(TradewindError, ValueError):
-    """A list was asked for with a filter or an order that does not exist."""
+    """A list was requested with a filter or an order that does not exist."""
 
 
 class TooBroad(StoreError):
-    """The question would have to look at too many rows to be answered in time; the message says how to narrow it."""
+    """The query would have to read too many rows; the message says how to narrow it."""
 
 
 Moment = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
@@ -36,14 +36,14 @@ Item = TypeVar("Item")
 
 
 class Listing(NamedTuple, Generic[Item]):
-    """One page of a list. `total`: rows that match in all; None where counting them would take too long."""
+    """One page of a list. `total`: how many rows match in all; None if counting would take too long."""
 
     rows: list[Item]
     total: int | None
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all shapes: fields by name."""
+    """Base of all structs here."""
 
 
 class TagView(Shape, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class DagView(Shape, frozen=True, kw_only=True):
     dag_display_name: str
     is_paused: bool
     is_stale: bool
-    """No file holds it any more."""
+    """No file defines it any more."""
     last_parsed_time: Moment | None
     last_parse_duration: float | None
     last_expired: Moment | None
@@ -102,7 +102,7 @@ class DagView(Shape, frozen=True, kw_only=True):
 
 
 class DagDetailsView(DagView, frozen=True, kw_only=True):
-    """One DAG with what its author wrote."""
+    """One DAG with all details."""
 
     catchup: bool
     dag_run_timeout: Annotated[str, msgspec.Meta(extra_json_schema={"format": "duration"})] | None
@@ -139,7 +139,7 @@ class RunView(Shape, frozen=True, kw_only=True):
     data_interval_end: Moment | None
     run_after: Moment
     last_scheduling_decision: Moment | None
-    """Always null: decisions follow events, there is no round whose time could be told."""
+    """Always null: the scheduler decides on events, not in rounds."""
     run_type: RunType
     state: RunState
     triggered_by: TriggeredBy | None
@@ -154,7 +154,7 @@ class RunView(Shape, frozen=True, kw_only=True):
 
 
 class TryView(Shape, frozen=True, kw_only=True):
-    """One try of a task instance. Attempts of one try (a sensor called again, a lost worker) are told as one."""
+    """One try of a task instance. A try may have several attempts: a rescheduled sensor, a lost worker."""
 
     task_id: str
     dag_id: str
@@ -174,12 +174,12 @@ class TryView(Shape, frozen=True, kw_only=True):
     pool_slots: int
     queue: str | None
     priority_weight: int | None
-    """Total weight by the task's weight rule; null in DAGs of more than 5,000 tasks, where it is not computed for display."""
+    """Total weight by the task's weight rule; null in DAGs of more than 5,000 tasks, for which it is not computed."""
     operator: str | None
     operator_name: str | None
     queued_when: Moment | None
     scheduled_when: Moment | None
-    """Always null: the journal has it, a list does not look it up."""
+    """Always null: only the journal has it."""
     pid: int | None
     executor: str | None
     executor_config: str
@@ -187,7 +187,7 @@ class TryView(Shape, frozen=True, kw_only=True):
 
 
 class TaskInstanceView(TryView, frozen=True, kw_only=True):
-    """One task instance as it stands now."""
+    """One task instance with its present state."""
 
     id: Uuid
     logical_date: Moment | None
@@ -200,16 +200,16 @@ class TaskInstanceView(TryView, frozen=True, kw_only=True):
 
 
 class TriedView(TryView, frozen=True, kw_only=True):
-    """One try in the list of tries. Its last two fields are ours."""
+    """One try in the list of tries. Airflow does not have the last two fields."""
 
     reason: str | None
-    """Why its latest attempt ended as it did; null where there is nothing to say."""
+    """Why its latest attempt ended as it did; null if there is no reason."""
     lost_attempts: int
-    """Attempts of this try that had started and were lost with their worker."""
+    """How many attempts of this try had started and were lost with their worker."""
 
 
 class AttemptView(Shape, frozen=True, kw_only=True):
-    """One attempt: one dispatch of a task instance under one fence. Ours alone; Airflow knows only tries."""
+    """One attempt: one dispatch of a task instance under one fence. Airflow has only tries."""
 
     try_number: int
     fence: int
@@ -226,21 +226,21 @@ class AttemptView(Shape, frozen=True, kw_only=True):
 
 
 class StepView(Shape, frozen=True, kw_only=True):
-    """One step of a task instance from one state to the next, as the journal has it. Ours alone."""
+    """One state change of a task instance, from the journal. Airflow does not have this."""
 
     at: Moment
     state: str | None
-    """The state that the step led to; null: none yet, as before the first step and after a clear."""
+    """The new state; null: none, as before scheduling and after a clear."""
     before: str | None
     attempt: int
-    """The fence in force after the step: it grows with every dispatch."""
+    """The fence after the change: it grows with every dispatch."""
     lasted: float | None
-    """Seconds until the next step; null for the last one."""
+    """Seconds until the next change; null for the last one."""
     cause: str
 
 
 class JobView(Shape, frozen=True, kw_only=True):
-    """The life of one service. `pid` and `reason` are ours."""
+    """One run of a service, from its start to its end. Airflow does not have `pid` and `reason`."""
 
     id: int
     dag_id: str | None
@@ -259,7 +259,7 @@ class JobView(Shape, frozen=True, kw_only=True):
 
 
 class ImportErrorView(Shape, frozen=True, kw_only=True):
-    """Why a file could not be read. `line` and `message` are ours."""
+    """Why a DAG file could not be imported. Airflow does not have `line` and `message`."""
 
     import_error_id: int
     timestamp: Moment
@@ -271,7 +271,7 @@ class ImportErrorView(Shape, frozen=True, kw_only=True):
 
 
 class PoolView(Shape, frozen=True, kw_only=True):
-    """A pool and how its slots are taken now. -1 slots: unlimited."""
+    """A pool with its slots by state. -1 slots: unlimited."""
 
     name: str
     slots: int
@@ -318,7 +318,7 @@ class DagStatsView(Shape, frozen=True, kw_only=True):
 
 
 class HealthFacts(NamedTuple):
-    """What the database knows of the house. Moments in microseconds."""
+    """What the database knows about the services. Moments in microseconds."""
 
     scheduler_epoch: int | None
     scheduler_hostname: str | None
@@ -329,19 +329,19 @@ class HealthFacts(NamedTuple):
 
 
 class LogFile(NamedTuple):
-    """The log of one attempt: its path below the log folder, and when the attempt ended (µs; None: it may still grow)."""
+    """The log of one attempt: its path in the log folder, and when the attempt ended (µs; None: the log may still grow)."""
 
     fence: int
     path: str
     ended_at: int | None
     earlier: str = ""
-    """Path of the same log as earlier releases wrote it."""
+    """The path that earlier releases used for the same log."""
     outcome: str | None = None
-    """How the attempt ended; None: it has not, or nobody knows."""
+    """How the attempt ended; None: it has not ended, or this is not known."""
 
 
 class PluginView(Shape, frozen=True):
-    """A plugin: the names of what it brings. Field names are Airflow's, `recorded_only` excepted."""
+    """A plugin: the names of what it provides. Field names are Airflow's, except `recorded_only`."""
 
     name: str
     source: str
@@ -359,7 +359,7 @@ class PluginView(Shape, frozen=True):
     appbuilder_views: list[str] = []
     appbuilder_menu_items: list[str] = []
     recorded_only: list[str] = []
-    """What it brings that has no effect yet."""
+    """What it provides that has no effect yet."""
 
 
 class PluginImportErrorView(Shape, frozen=True):
@@ -370,7 +370,7 @@ class PluginImportErrorView(Shape, frozen=True):
 
 
 def read_plugins(listed: str) -> list[PluginView]:
-    """What the store keeps of plugins (`Store.plugins`), by name."""
+    """Decodes the plugins that the store keeps (`Reader.plugins`), sorted by name."""
     found = msgspec.json.decode(listed, type=list[PluginView])
     return sorted(found, key=lambda plugin: plugin.name)
 
@@ -379,7 +379,7 @@ def read_plugins(listed: str) -> list[PluginView]:
 
 
 class AssetAliasView(Shape, frozen=True, kw_only=True):
-    """A name under which tasks produce assets."""
+    """A name under which tasks emit events of assets that are chosen at run time."""
 
     id: int
     name: str
@@ -441,7 +441,7 @@ class CreatedRunView(Shape, frozen=True, kw_only=True):
 
 
 class AssetEventView(Shape, frozen=True, kw_only=True):
-    """One event; `id` is its place in the sequence of all events."""
+    """One event of an asset; `id` is its number in the sequence of all events."""
 
     id: int
     asset_id: int
@@ -459,7 +459,7 @@ class AssetEventView(Shape, frozen=True, kw_only=True):
 
 
 class QueuedEventView(Shape, frozen=True, kw_only=True):
-    """An asset that was updated for a DAG which has not consumed it. `created_at` is the first of these events."""
+    """An asset whose events wait for a DAG. `created_at`: the first of these events."""
 
     dag_id: str
     asset_id: int

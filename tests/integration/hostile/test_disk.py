@@ -75,7 +75,7 @@ def test_a_command_waits_for_another_process_that_holds_the_database(made: Calla
         target=lambda: asked.append(in_command_line(hostile.world, "variables", "set", "greeting", "hello")), daemon=True
     )
     asking.start()
-    until("the scheduler met the lock", 30, lambda: "is held by another process" in trouble(hostile))
+    until("the scheduler met the lock", 30, lambda: "is locked by another process" in trouble(hostile))
     other.execute("ROLLBACK")
     asking.join(60)
     assert [(done.returncode, done.stderr) for done in asked] == [(0, "")]

@@ -58,7 +58,7 @@ def test_database_that_another_process_holds(hostile: Hostile) -> None:
     other = sqlite3.connect(hostile.world.home / "tradewind.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     (hostile.notes / "go").touch()  # their ends cannot be written now
-    until("the scheduler says so", 20, lambda: "is held by another process" in trouble(hostile))
+    until("the scheduler says so", 20, lambda: "is locked by another process" in trouble(hostile))
     until("health says so", 10, lambda: scheduler_health(hostile) == "unhealthy")
     assert any("Nothing can be written now" in sentence for sentence in hostile.why("waits", runs[0]))
     with pytest.raises(StoreBusy, match="find the holder with: fuser -v"):

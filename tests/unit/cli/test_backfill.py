@@ -35,7 +35,7 @@ def test_create_list_show_pause_cancel(run: Run, known: Path) -> None:
     assert "paused" in made.stderr
     (row,) = json.loads(run("backfill", "list", "-o", "json").stdout)
     assert (row["id"], row["state"], row["progress"], row["dag_run_conf"]) == (1, "running", "0/3", {"a": 1})
-    assert "under way" in run("backfill", "create", *SPAN).stderr
+    assert "already has the active backfill" in run("backfill", "create", *SPAN).stderr
     assert run("backfill", "pause", "alpha").stdout == "Backfill 1 of DAG alpha is now paused\n"
     assert json.loads(run("backfill", "show", "1", "-o", "json").stdout)["state"] == "paused"
     assert run("backfill", "unpause", "1").stdout == "Backfill 1 of DAG alpha is now unpaused\n"

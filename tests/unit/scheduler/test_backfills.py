@@ -147,7 +147,7 @@ def test_a_paused_dag_is_not_backfilled_before_it_is_unpaused(bench: Bench) -> N
 
 def test_a_dag_has_one_backfill_at_a_time(daily: Bench) -> None:
     create(daily)
-    with pytest.raises(Conflict, match="under way"):
+    with pytest.raises(Conflict, match="already has the active backfill"):
         create(daily)
 
 

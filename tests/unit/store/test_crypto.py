@@ -79,7 +79,7 @@ def test_an_altered_value_is_refused() -> None:
     stored = vault.encrypt("s3cret")
     middle = len(stored) // 2
     altered = stored[:middle] + ("A" if stored[middle] != "A" else "B") + stored[middle + 1 :]
-    with pytest.raises(ConfigError, match="altered"):
+    with pytest.raises(ConfigError, match="or changed"):
         vault.decrypt(altered, "variable 'x'")
 
 

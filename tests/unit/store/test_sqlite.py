@@ -82,7 +82,7 @@ def test_a_database_that_another_process_holds_is_busy_and_nothing_is_lost(tmp_p
         run = with_run(store)
         write = share(store, run.id, {0: S.SCHEDULED})
         with held_by_another_process(path):
-            with pytest.raises(StoreBusy, match=r"tradewind\.db is held by another process .* tried again.*fuser -v "):
+            with pytest.raises(StoreBusy, match=r"tradewind\.db is locked by another process .* tries again\. .*fuser -v "):
                 commit(store, write)
             assert store.run(run.id) == run
         assert commit(store, write).stale == {}
@@ -411,7 +411,7 @@ def test_an_edit_whose_guard_misses_writes_nothing_at_all(
         step(store, run, S.SCHEDULED, S.QUEUED, S.RUNNING, S.SUCCESS)
         before = list(store.engine.db.iterdump())
         store.engine.db.execute(f"CREATE TEMP TRIGGER deaf BEFORE UPDATE ON main.{table} BEGIN SELECT RAISE(IGNORE); END")
-        with pytest.raises(Changed, match="in the same moment"):
+        with pytest.raises(Changed, match="at the same time"):
             edit(store, run)
         store.engine.db.execute("DROP TRIGGER deaf")
         assert list(store.engine.db.iterdump()) == before

@@ -22,23 +22,23 @@ class DatabaseReader(Protocol):
         """The settings in force on this connection, by the database's own names."""
 
     def problems(self, at_most: int) -> list[str]:
-        """Damage that the database finds in itself; empty: none. Reads everything."""
+        """Damage that the database finds in itself; empty: none. Reads the whole database."""
 
     def back_up(self, file: str) -> None:
         """Write a consistent copy of the database into a new or empty file."""
 
     def query(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Column names and rows of a person's own statement. Raises StoreError."""
+        """Column names and rows of a statement that a person wrote. Raises StoreError."""
 
     @property
     def is_current(self) -> bool:
-        """Whether a new connection would open the same database: no other file was put in its place."""
+        """Whether a new connection would open the same database: the file was not deleted or replaced."""
 
     def replaced(self) -> str | None:
-        """A sentence if the open database was deleted or replaced, else None. Saves the content of the open one first."""
+        """A message if the database was deleted or replaced, else None. Saves the content of the open one first."""
 
     def release_memory(self) -> None:
-        """Free what is kept only to answer faster."""
+        """Free all caches."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -53,13 +53,18 @@ class EditStore(Protocol):
     ) -> Marked:
         """Set task instances to a finished state, under new fences. The caller stops the attempts that were live.
 
+        Task instances that are in that state already, and removed ones, stay as they are. So does the state of the run.
+
         Raises:
             NotFound: there is no such run.
             Changed: somebody else changed the rows in the same moment; nothing was written.
         """
 
     def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
-        """Set the state of a run. Set to `running` it continues as it is, and its result follows from its task instances."""
+        """Set the state of a run; its task instances stay as they are.
+
+        A run that is set to `running` continues with what is left of it, and fails when that has ended.
+        """
 
     def set_run_note(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
         """Set the note of a run; None removes it. Raises NotFound."""

@@ -1,4 +1,4 @@
-"""Lists of assets, their aliases, their events, and what waits for whom."""
+"""Lists of assets, aliases, events, and events that wait for DAGs."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ class AssetLists(ServiceLists):
 
 
 _NAMES = "((r.name = a.name AND r.uri IN (a.uri, '')) OR (r.name = '' AND r.uri = a.uri AND r.uri <> ''))"
-"""Does a reference mean the asset?"""
+"""Condition: reference `r` means asset `a`."""
 
 _COLUMNS = "a.id, a.name, a.uri, a.asset_group, a.extra, a.created_at, a.updated_at"
 _ORDERS = {

@@ -1,8 +1,8 @@
-"""Verbs on assets: what was updated, who waits for it, and who has consumed what.
+"""Assets, their events, the DAGs that wait for events, and the runs that consumed them.
 
-An event and its deliveries are written in one transaction, the run and the deliveries that it consumes in another one; the key
-of a delivery is (DAG, event). So each event is consumed at most once by each DAG, and none is lost: what is not consumed waits,
-or is superseded with a reason. The order is that of the events' numbers, not of clocks.
+A delivery is an event for one DAG; its key is (DAG, event). An event and its deliveries are written in one transaction; a run and
+the deliveries that it consumes in another one. So each DAG consumes each event at most once, and no event is lost: a delivery that
+is not consumed waits, or is superseded with a reason. Events are ordered by their numbers, not by clocks.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class AssetOperations:
 
     engine: Engine
 
-    # --- what DAGs name -------------------------------------------------------------------------------------------
+    # --- references -------------------------------------------------------------------------------------------------
 
     def _note_assets(self, definition: DagDefinition, at: int) -> None:
-        """What the current definition of a DAG names takes the place of what the one before did."""
+        """Replace the assets that a DAG refers to by those of its current definition."""
         engine, dag_id = self.engine, definition.dag_id
         wanted = list(references(definition))
         had = engine.rows("SELECT kind, task_id, name, uri, alias FROM asset_reference WHERE dag_id = ?", (dag_id,))
@@ -120,7 +120,7 @@ class AssetOperations:
         return numbers, frozenset(consumers)
 
     def _asset_of(self, event: NewAssetEvent) -> AssetRow:
-        """The asset of an event: made where there is none yet."""
+        """The asset of an event; created if there is none yet."""
         asset = self.find_asset(name=event.name, uri=event.uri)
         if asset is None:
             name, uri = event.name or event.uri, event.uri or event.name
@@ -136,7 +136,10 @@ class AssetOperations:
         return asset
 
     def _deliver(self, event: int, asset: AssetRow, aliased: bool) -> set[str]:
-        """To every DAG that waits for the asset, or for an alias under which it ever came; those of them to be looked at."""
+        """Deliver an event to every DAG that is scheduled on its asset, or on an alias that the asset has had.
+
+        Returns the DAGs whose condition the event may have changed.
+        """
         rows = self.engine.rows(
             """SELECT DISTINCT d.dag_id, d.is_paused FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
                WHERE d.is_active = 1 AND r.kind = 'schedule' AND r.name = ? AND r.uri IN (?, '')
@@ -151,14 +154,14 @@ class AssetOperations:
             "INSERT INTO asset_delivery (dag_id, event, counts) VALUES (?, ?, ?)",
             [(dag_id, event, 0 if paused else 1) for dag_id, paused in rows],
         )
-        if aliased:  # it may have come under a new one
+        if aliased:  # the alias may be new for this asset
             return {dag_id for dag_id, paused in rows if not paused}
         before = self.engine.row("SELECT max(id) FROM asset_event WHERE asset = ? AND id < ?", (asset.id, event))
         latest: int | None = None if before is None else before[0]
         return {dag_id for dag_id, paused in rows if not paused and not self._waits(dag_id, latest)}
 
     def _waits(self, dag_id: str, event: int | None) -> bool:
-        """Does it wait already, and count? Then another event of the same asset changes nothing for the DAG's condition."""
+        """Whether an event waits for a DAG and counts. Then a later event of the asset changes nothing for the DAG's condition."""
         return (
             event is not None
             and self.engine.row(
@@ -167,7 +170,7 @@ class AssetOperations:
             is not None
         )
 
-    # --- who waits and who has consumed -------------------------------------------------------------------------------
+    # --- deliveries -------------------------------------------------------------------------------------------------
 
     @property
     def _waiting_hint(self) -> str:
@@ -209,14 +212,16 @@ class AssetOperations:
                 (new.dag_id, upto),
             )
             if counting is None:
-                raise Conflict(f"no event waits for DAG {new.dag_id} any more")
+                raise Conflict(f"no asset event waits for DAG {new.dag_id} any more")
             row = self._create_run(new)
             consumed = self.engine.run(
                 "UPDATE asset_delivery SET outcome = ?, run = ? WHERE dag_id = ? AND outcome = 0 AND event <= ?",
                 (CONSUMED, row.id, new.dag_id, upto),
             )
             if not consumed:
-                raise Changed(f"the events that wait for DAG {new.dag_id} were consumed or dropped in the same moment")
+                raise Changed(
+                    f"the asset events that wait for DAG {new.dag_id} were consumed or dropped by another process at the same time"
+                )
         return row
 
     def _create_run(self, new: NewRun) -> RunRow:
@@ -247,13 +252,13 @@ class AssetOperations:
             )
             if dropped != sum(count for _, count in rows):
                 raise Changed(
-                    "the events that wait were changed by somebody else in the same moment; nothing was written. Try again"
+                    "the waiting asset events were changed by another request at the same time; nothing was written. Try again"
                 )
             for dag, count in rows:
                 self._audit("drop asset events", actor, at, dag_id=dag, detail={"count": count, "asset": asset})
         return [dag for dag, _ in rows]
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- events that are read ---------------------------------------------------------------------------------------
 
     def asset_events_of_run(self, run: int) -> list[AssetEventRow]:
         rows = self.engine.rows(
@@ -319,19 +324,22 @@ class AssetOperations:
         )
         return [(dag_id, task_id) for dag_id, task_id in rows]
 
-    # --- upkeep -------------------------------------------------------------------------------------------------------
+    # --- deletion ---------------------------------------------------------------------------------------------------
 
     def _forget_deliveries(self, run: int) -> None:
-        """Of a run that is deleted: what it consumed stays consumed, there is only no word of it any more."""
+        """Delete the deliveries that a run consumed. Their events stay consumed: a delivery that is gone does not wait."""
         self.engine.run("DELETE FROM asset_delivery WHERE run = ?", (run,))
 
     def _forget_assets_of(self, dag_id: str) -> None:
-        """Of a DAG that is deleted."""
+        """Delete the references and deliveries of a DAG."""
         self.engine.run("DELETE FROM asset_delivery WHERE dag_id = ?", (dag_id,))
         self.engine.run("DELETE FROM asset_reference WHERE dag_id = ?", (dag_id,))
 
     def _retire_events(self, before: int, at_most: int) -> None:
-        """Delete old events that nobody waits for and no kept run consumed; the newest stays, so that no number comes twice."""
+        """Delete old events that wait for no DAG and that no remaining run consumed.
+
+        The newest stays, so that no number is used twice.
+        """
         old = self.engine.rows(
             """SELECT id FROM asset_event e WHERE at < ? AND id < (SELECT max(id) FROM asset_event)
                AND NOT EXISTS (SELECT 1 FROM asset_delivery d WHERE d.event = e.id AND d.outcome <> 2) ORDER BY id LIMIT ?""",
@@ -342,7 +350,7 @@ class AssetOperations:
 
 
 def named(definition: DagDefinition) -> Iterable[tuple[tuple[str, str], Leaf]]:
-    """((kind, task id), what) of everything that a definition names; the task id of its schedule is empty."""
+    """((kind, task id), asset or alias) for all references of a definition; the task id of its schedule is empty."""
     if definition.assets is not None:
         for leaf in leaves(definition.assets.condition):
             yield ("schedule", ""), leaf
@@ -351,7 +359,7 @@ def named(definition: DagDefinition) -> Iterable[tuple[tuple[str, str], Leaf]]:
 
 
 def references(definition: DagDefinition) -> Iterable[tuple[str, str, str, str, str]]:
-    """(kind, task id, name, URI, alias), as rows hold them."""
+    """(kind, task id, name, URI, alias) for all references of a definition, as in the rows of `asset_reference`."""
     for (kind, task_id), leaf in named(definition):
         if isinstance(leaf, AliasKey):
             yield kind, task_id, "", "", leaf.name
@@ -360,7 +368,7 @@ def references(definition: DagDefinition) -> Iterable[tuple[str, str, str, str, 
 
 
 def event_row(row: Row) -> AssetEventRow:
-    """From the columns of `_EVENT`."""
+    """Makes a row of the columns of `_EVENT`."""
     return AssetEventRow(
         id=row[5],
         asset=AssetRow(*row[:5]),

@@ -1,4 +1,4 @@
-"""Verbs on backfills: a backfill is one row, and one more for each of its runs that has had its turn."""
+"""Backfills: one row for each backfill, and one for each date that was handled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class BackfillOperations(RunOperations):
         with self.engine.transaction():
             active = self.backfills(new.dag_id)
             if active:
-                raise Conflict(f"DAG {new.dag_id} has the backfill {active[0].id} under way; wait for its end or cancel it")
+                raise Conflict(
+                    f"DAG {new.dag_id} already has the active backfill {active[0].id}; wait for its end or cancel it"
+                )
             number = self.engine.insert(
                 """INSERT INTO backfill (dag_id, from_date, to_date, conf, max_active_runs, created_at, schedule,
                    reprocess_behavior, run_backwards, created_by, planned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -65,7 +67,7 @@ class BackfillOperations(RunOperations):
                 "UPDATE backfill SET handled = ? WHERE id = ? AND handled = ?", (outcome.ordinal, number, outcome.ordinal - 1)
             )
             if moved != 1:
-                raise Conflict(f"run {outcome.ordinal} of backfill {number} has had its turn, or it is not its turn")
+                raise Conflict(f"run {outcome.ordinal} is not the next run of backfill {number}")
             self.engine.run(
                 "INSERT INTO backfill_run (backfill, ordinal, logical_date, run_id, outcome) VALUES (?, ?, ?, ?, ?)",
                 (number, *outcome),

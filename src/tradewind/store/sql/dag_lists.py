@@ -33,11 +33,11 @@ from tradewind.store.views import DagDetailsView, DagView, Listing, TagView, Ver
 from tradewind.timetables.describe import describe
 
 PRIORITIES_UP_TO = 5_000
-"""Tasks of a DAG whose total weights are computed for display."""
+"""Total weights are computed for display in DAGs of up to this many tasks."""
 
 
 class ShownTask(msgspec.Struct, frozen=True, gc=False):
-    """The part of a task's definition that lists show; the rest is not decoded."""
+    """The fields of a task's definition that lists show; the others are not decoded."""
 
     task_id: str
     operator: str = "BaseOperator"
@@ -52,7 +52,7 @@ class ShownTask(msgspec.Struct, frozen=True, gc=False):
 
 
 class ShownDag(msgspec.Struct):
-    """The part of a definition that lists show."""
+    """The fields of a definition that lists show."""
 
     dag_id: str
     tasks: tuple[ShownTask, ...] = ()
@@ -73,7 +73,7 @@ class ShownDag(msgspec.Struct):
 
 
 class ShownVersion:
-    """A version as lists need it, kept in memory."""
+    """A version as lists need it; cached."""
 
     __slots__ = ("dag", "data", "hash", "priorities", "view")
 
@@ -83,10 +83,10 @@ class ShownVersion:
         self.view = view
         self.priorities: array[int] | None = None
         self.data: bytes | None = data if len(dag.tasks) <= PRIORITIES_UP_TO else None
-        """The definition, until the priorities have been computed from it."""
+        """The encoded definition, until the priorities have been computed from it."""
 
     def task(self, slot: int, task_id: str) -> ShownTask:
-        """Slots of tasks that are not mapped are places in the definition."""
+        """The task of a slot. The slot of an unmapped task is its index in the definition."""
         tasks = self.dag.tasks
         if slot < len(tasks) and tasks[slot].task_id == task_id:
             return tasks[slot]
@@ -97,7 +97,7 @@ class ShownVersion:
         tasks = self.dag.tasks
         if (
             slot >= len(tasks) or tasks[slot].task_id != task_id
-        ):  # a further instance, or the run was begun under another version
+        ):  # a mapped instance, or the run was created under another version
             slot = next((i for i, task in enumerate(tasks) if task.task_id == task_id), len(tasks))
         if self.priorities is None and self.data is not None:
             self.priorities = Topology(decode_definition(self.data)).priority
@@ -117,7 +117,7 @@ class DagLists(RunOperations):
     bundle_folders: Mapping[str, str] = MappingProxyType({})
 
     SHOWN_TASKS_KEPT = 20_000
-    """Tasks of the versions held in memory for lists; a version that is asked again is read again."""
+    """Size of the cache of versions, as the number of their tasks."""
 
     _shown: OrderedDict[int, ShownVersion] | None = None
 
@@ -203,10 +203,10 @@ class DagLists(RunOperations):
         return self.shown_version(row[0]).view
 
     def shown_version(self, version: int) -> ShownVersion:
-        """What lists show of a version. A version without runs may change its content: the hash is looked at each time.
+        """What lists show of a version. A version without runs may be replaced by other content: the hash is compared each time.
 
         Raises:
-            NotFound: no such version.
+            NotFound: there is no such version.
         """
         if self._shown is None:
             self._shown = OrderedDict()
@@ -316,7 +316,7 @@ _VERSION_ORDERS = {"id": "v.id", "version_number": "v.number", "dag_id": "v.dag_
 
 
 def identity(kind: int, number: int, place: int = 0) -> str:
-    """A UUID (version 8) for what has a number here and a UUID in Airflow. Equal things get equal UUIDs."""
+    """A UUID (version 8) made of a number, for what has a UUID in Airflow. The same number always gives the same UUID."""
     return f"{number >> 16:08x}-{number & 0xFFFF:04x}-8{kind:03x}-8000-{place:012x}"
 
 

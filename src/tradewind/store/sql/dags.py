@@ -1,4 +1,4 @@
-"""Verbs on DAGs, their versions and the files they come from."""
+"""DAGs, their versions, and the files that define them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tradewind.store.sql.engine import Engine, Row
 
 COMPRESS_ABOVE = 4096
 _ZLIB = 0x78
-"""First byte of a zlib stream; msgpack maps begin otherwise."""
+"""First byte of a zlib stream; a msgpack map never begins with it."""
 
 
 class DagOperations(AssetOperations):
@@ -25,14 +25,9 @@ class DagOperations(AssetOperations):
     _definitions: OrderedDict[int, DagDefinition]
 
     DEFINITIONS_KEPT = 64
-    """Decoded definitions held in memory; the others are read again when they are needed."""
+    """Number of decoded definitions kept in memory; others are read again when they are needed."""
 
     def definition(self, version: int) -> DagDefinition:
-        """The definition of a version.
-
-        Raises:
-            NotFound: no such version.
-        """
         cached = self._definitions.get(version)
         if cached is not None:
             self._definitions.move_to_end(version)
@@ -47,11 +42,6 @@ class DagOperations(AssetOperations):
         return definition
 
     def current_definition(self, dag_id: str) -> DagDefinition:
-        """The definition of a DAG's current version.
-
-        Raises:
-            NotFound: with the nearest DAG id.
-        """
         return self.definition(self.need_dag(dag_id).version)
 
     def dag_ids(self) -> list[str]:
@@ -68,22 +58,15 @@ class DagOperations(AssetOperations):
         return None if row is None else _plan(row)
 
     def plans(self) -> list[DagPlan]:
-        """All DAGs, as the scheduler keeps them."""
         return [_plan(row) for row in self.engine.rows(f"SELECT {_PLAN_COLUMNS} FROM dag ORDER BY dag_id")]
 
     def import_problems(self) -> dict[tuple[str, str], ImportProblem]:
-        """By bundle and file."""
         rows = self.engine.rows("SELECT bundle, file, message, stack_trace, line FROM import_error ORDER BY id")
         return {(row[0], row[1]): ImportProblem(*row[2:]) for row in rows}
 
     # --- parsing ----------------------------------------------------------------------------------------------------
 
     def register_file(self, parsed: ParsedFile, *, paused_at_creation: bool) -> list[str]:
-        """Take what parsing a file came to; the ids of the DAGs whose plan changed.
-
-        A file with a problem keeps its last good versions. A DAG that another file holds is refused: the first one stays.
-        A DAG that the file held and does not hold any more becomes inactive; its runs finish on their version.
-        """
         with self.engine.transaction():
             changed, refused = [], []
             for dag in parsed.dags:
@@ -146,9 +129,10 @@ class DagOperations(AssetOperations):
         return True
 
     def _new_version(self, parsed: ParsedFile, dag: ParsedDag, known: Row | None) -> int:
-        """A version is content-addressed: a hash seen before is that version again. One without runs gives way to the new.
+        """The number of the version with this content; created if there is none.
 
-        No number is ever given twice: schedulers and readers keep definitions by it.
+        A version is found by its hash, so that old content gets its old version again. If the present version has no runs, the new
+        version replaces it. No number is used twice: schedulers and readers cache definitions by number.
         """
         engine = self.engine
         again = engine.row("SELECT id FROM dag_version WHERE dag_id = ? AND hash = ?", (dag.dag_id, dag.hash))
@@ -168,7 +152,7 @@ class DagOperations(AssetOperations):
             "INSERT INTO dag_version (id, dag_id, number, hash, bundle, definition, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (version, dag.dag_id, place, dag.hash, parsed.bundle, pack_definition(dag.definition), parsed.at),
         )
-        self._definitions.pop(version, None)  # a number of a transaction that was rolled back
+        self._definitions.pop(version, None)  # a transaction that was rolled back may have used this number
         return int(version)
 
     def _has_runs(self, dag_id: str, version: int) -> bool:
@@ -199,7 +183,6 @@ class DagOperations(AssetOperations):
         return found
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
-        """These files were seen to be gone: their DAGs become inactive, their import errors go. Ids of the DAGs."""
         gone = []
         with self.engine.transaction():
             for file in files:
@@ -212,7 +195,6 @@ class DagOperations(AssetOperations):
         return gone
 
     def set_plugins(self, listed: str) -> None:
-        """Keep what the plugins are, as JSON."""
         with self.engine.transaction():
             self.engine.run(
                 "INSERT INTO meta (key, value) VALUES ('plugins', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
@@ -220,16 +202,10 @@ class DagOperations(AssetOperations):
             )
 
     def plugins(self) -> str:
-        """What `set_plugins` was given last; `[]` before."""
         row = self.engine.row("SELECT value FROM meta WHERE key = 'plugins'")
         return "[]" if row is None else str(row[0])
 
     def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool:
-        """Pause or unpause; whether that changed anything.
-
-        Raises:
-            NotFound: with the nearest DAG id.
-        """
         with self.engine.transaction():
             self.need_dag(dag_id)
             changed = self.engine.run(

@@ -1,4 +1,4 @@
-"""Verbs on deadlines: those to come are posts of the outbox, those that were missed have rows of their own."""
+"""Deadlines: future ones are items of the outbox, missed ones have rows of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.store.sql.queries import Where
 
 
 def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
-    """Put the deadlines of a run into the outbox, in the place of those of its earlier life."""
+    """Write the deadlines of a run into the outbox; they replace those from before a clear."""
     if not definition.slas and not definition.deadlines:
         return
     dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at, cleared=run.clear_number > 0)
@@ -26,7 +26,7 @@ def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: 
 
 
 def durations(engine: Engine, dag_id: str, at_most: int) -> list[int]:
-    """How long the latest runs of a DAG took that have ended."""
+    """How long the latest finished runs of a DAG took, µs, the latest first."""
     rows = engine.rows(
         """SELECT ended_at - started_at FROM dag_run WHERE dag_id = ? AND ended_at IS NOT NULL AND started_at IS NOT NULL
            ORDER BY run_after DESC, id DESC LIMIT ?""",

@@ -1,4 +1,4 @@
-"""Verbs by which people change what has happened. Each bumps the run's revision, so that its machine is rebuilt."""
+"""Changes that people make: clear, mark, run states, notes. Each raises the run's revision: the scheduler loads the run again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class EditOperations(RunOperations):
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
     ) -> list[tuple[int, str, int, TaskState]]:
-        """What a clear would touch: (slot, task id, map index, state). Both choices together are what failed and what runs."""
         found: list[tuple[int, str, int, TaskState]] = []
         for one in self.task_instances_of(run, task_ids):
             state = one[3]
@@ -38,7 +37,6 @@ class EditOperations(RunOperations):
         return found
 
     def task_instances_of(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
-        """The task instances of these tasks: (slot, task id, map index, state)."""
         states = list(TaskState)
         wanted = set(task_ids)
         return [
@@ -52,12 +50,6 @@ class EditOperations(RunOperations):
     def clear(
         self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "", *, reset_run: bool = True
     ) -> RunRow:
-        """Forget the results of these task instances; the run goes on, or becomes queued again.
-
-        A task instance whose attempt lives becomes `restarting`: the attempt is stopped before it may start again. Each
-        gets its retries anew, and runs in the pool that its DAG names: a pool that a person chose counts no longer than the
-        attempt that lives. Without `reset_run` a run that has ended stays so.
-        """
         with self.engine.transaction():
             run = self.run(run_id)
             if run is None:
@@ -136,11 +128,6 @@ class EditOperations(RunOperations):
         *,
         executor: str = "",
     ) -> Marked:
-        """Give these task instances a finished state by hand, each under a new fence. The state of the run stays.
-
-        An attempt that lives has ended with this; whoever calls has it stopped. What is in that state already, or was removed,
-        is left alone.
-        """
         with self.engine.transaction():
             run = self.run(run_id)
             if run is None:
@@ -179,10 +166,6 @@ class EditOperations(RunOperations):
             return Marked(found, live)
 
     def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
-        """Set the state of a run by hand; its task instances stay as they are.
-
-        `running` is a run that is to fail once what is left of it has ended: it goes on, under a reason.
-        """
         with self.engine.transaction():
             run = self.run(run_id)
             if run is None:
@@ -215,7 +198,6 @@ class EditOperations(RunOperations):
     # --- notes ------------------------------------------------------------------------------------------------------
 
     def set_run_note(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
-        """Write what people are to know of a run; None takes it away."""
         with self.engine.transaction():
             if self.engine.run("UPDATE dag_run SET note = ? WHERE id = ?", (note, run_id)) != 1:
                 raise NotFound(f"there is no run number {run_id}")
@@ -225,7 +207,6 @@ class EditOperations(RunOperations):
             return found
 
     def set_task_notes(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
-        """Likewise, of task instances."""
         with self.engine.transaction():
             run = self.run(run_id)
             if run is None:

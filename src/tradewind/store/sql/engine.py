@@ -1,16 +1,16 @@
-"""A connection to a database, as the verbs see it, and the dialect that its statements are written in.
+"""A connection to a database, as the store's operations use it, and the dialect that its statements are written in.
 
-The verbs are written once. Their statements are plain SQL in a form that every dialect understands or can render:
+The operations are written once. Their statements are plain SQL in a form that every dialect understands or can render:
 
 - parameters are `?`, and a statement holds no other `?`;
 - `INSERT … ON CONFLICT (key) DO UPDATE SET column = excluded.column` or `DO NOTHING`;
 - `column IS ?` compares with a value that may be NULL;
-- truth is 0 or 1 in an integer column, and a condition is a comparison;
-- no limit is `NO_LIMIT`, the larger of two values a CASE, a derived table has a name;
-- what only some databases know (the index to use, the order of a join, comparison in any case) comes from `Engine.dialect`.
+- booleans are 0 or 1 in an integer column, and a condition is a comparison;
+- "no limit" is `NO_LIMIT`; the larger of two values is a CASE expression; a derived table has a name;
+- what only some databases have (index hints, fixed order of a join, case-insensitive comparison) comes from `Engine.dialect`.
 
-SQLite carries out this form as it stands, so rendering costs it nothing. A dialect that has to render does so once for each
-statement, in its engine. What differs in behaviour (transactions, keys of new rows, limits of time,
+SQLite executes this form as it is, so rendering costs nothing there. A dialect that has to render does so once for each
+statement, in its engine. What differs in behaviour (transactions, keys of new rows, time limits,
 errors) is a method of the engine.
 """
 
@@ -31,44 +31,44 @@ NO_LIMIT = 2**63 - 1
 
 
 class Dialect(Protocol):
-    """How one database spells what statements cannot spell alike. Pure text: needs no connection."""
+    """How one database writes what is not the same everywhere. Pure text: needs no connection."""
 
     @property
     def name(self) -> str:
         """As in the URL, and in the names of migration files: `sqlite`."""
 
     def render(self, statement: str) -> str:
-        """A statement of the form above, as this database wants it."""
+        """A statement of the form above, in the SQL of this database."""
 
     def index_hint(self, index: str) -> str:
-        """Behind a table's name: read it by this index. Empty where the database has no such hint."""
+        """Text after a table's name that makes the database use this index; empty if the database has no such hint."""
 
     @property
     def ordered_join(self) -> str:
-        """A JOIN that reads the left table first, where the database can be told so."""
+        """A JOIN that reads the left table first, if the database has one."""
 
     def contains(self, column: str) -> str:
-        """A condition with one parameter: the column matches a pattern with `%` and `_`, upper and lower case alike."""
+        """A condition with one parameter: the column matches a pattern with `%` and `_`, without regard to case."""
 
     def translate(self, error: Exception, database: str) -> TradewindError:
-        """The database's error as one of ours, with a sentence that says what to do.
+        """The database's error as one of ours, with a message that says what to do.
 
         Args:
-            database: what the sentence calls the database: its path, say.
+            database: the name of the database in the message, for example its path.
         """
 
 
 class Engine(ABC):
-    """One connection and its discipline. Not for use by several threads at a time.
+    """One connection with its transactions. Not for use by several threads at a time.
 
     Attributes:
-        path: what messages call the database: the path of its file, or ":memory:".
+        path: the name of the database in messages: the path of its file, or ":memory:".
         read_only: writes raise.
     """
 
     dialect: Dialect
     errors: tuple[type[Exception], ...]
-    """What the database's module raises; no other module sees these."""
+    """The exceptions of the database's module; they do not leave the engine's transactions and queries."""
     path: str
     read_only: bool
 
@@ -76,11 +76,11 @@ class Engine(ABC):
 
     @abstractmethod
     def rows(self, sql: str, parameters: Any = ()) -> list[Row]:
-        """All rows that a query answers. Raises our errors."""
+        """All rows of a query. Raises our errors."""
 
     @abstractmethod
     def row(self, sql: str, parameters: Any = ()) -> Row | None:
-        """The first row that a query answers. Raises our errors."""
+        """The first row of a query. Raises our errors."""
 
     @abstractmethod
     def run(self, sql: str, parameters: Any = ()) -> int:
@@ -95,16 +95,16 @@ class Engine(ABC):
         """Execute one statement for each tuple; the number of rows in all."""
 
     def change(self, sql: str, parameters: Any, what: str) -> None:
-        """Execute one guarded statement that has to change one row.
+        """Execute one guarded statement that must change exactly one row.
 
         Args:
-            what: the thing that it changes, for the sentence.
+            what: what it changes, for the message.
 
         Raises:
-            Changed: the guard met another state; whoever has begun the transaction rolls it back.
+            Changed: the row was not in the expected state; the caller rolls the transaction back.
         """
         if self.run(sql, parameters) != 1:
-            raise Changed(f"{what} was changed by somebody else in the same moment; nothing was written. Try again")
+            raise Changed(f"{what} was changed by another request at the same time; nothing was written. Try again")
 
     # --- transactions ----------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Engine(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Begin a transaction that will write: from here on no other process writes what it reads."""
+        """Begin a transaction that will write: until its end no other process can write."""
 
     @abstractmethod
     def commit(self) -> None: ...
@@ -129,12 +129,12 @@ class Engine(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction. Any exception rolls back; the database's become ours. Inside another transaction it joins that one,
-        and an exception rolls back only this part: a verb that fails leaves nothing behind, even if its caller goes on.
+        """A transaction. Any exception rolls it back, and those of the database become ours. Inside another transaction it becomes
+        part of that one, and an exception rolls back only this part: an operation that fails leaves nothing behind.
 
         Raises:
             StoreBusy, StoreFull, StoreError: nothing was written.
-            StatementError: nothing was written; the statement is wrong, and would be the next time.
+            StatementError: nothing was written; the statement itself is wrong.
         """
         if self.in_transaction:
             try:
@@ -168,19 +168,19 @@ class Engine(ABC):
 
     @abstractmethod
     def time_limit(self, seconds: float) -> AbstractContextManager[None]:
-        """Queries inside may take so long in all.
+        """Limit the total time of the queries inside.
 
         Raises:
-            StoreInterrupted: a query took longer and was given up.
+            StoreInterrupted: a query took longer and was cancelled.
         """
 
     @abstractmethod
     def release_memory(self) -> None:
-        """Free what the connection keeps only to answer faster."""
+        """Free the caches of the connection."""
 
     @abstractmethod
     def copy_into(self, other: Engine) -> None:
-        """Replace all that is in another database of the same dialect by what is in this one."""
+        """Replace the content of another database of the same dialect by the content of this one."""
 
     @abstractmethod
     def back_up(self, file: str) -> None:
@@ -188,27 +188,24 @@ class Engine(ABC):
 
     @abstractmethod
     def problems(self, at_most: int) -> list[str]:
-        """Damage that the database finds in itself; none: it is sound. Reads everything."""
+        """Damage that the database finds in itself; empty: none. Reads the whole database."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What is really in force on this connection, by the database's own names."""
+        """The settings in force on this connection, by the database's own names."""
 
     @abstractmethod
     def query(self, sql: str) -> tuple[list[str], list[Row]]:
-        """The names of the columns and the rows that a person's own statement answers. Raises StoreError."""
+        """Column names and rows of a statement that a person wrote. Raises StoreError."""
 
     @property
     @abstractmethod
     def is_current(self) -> bool:
-        """Whether a new connection would find the same database: nobody has put another file in its place."""
+        """Whether a new connection would open the same database: the file was not deleted or replaced."""
 
     @abstractmethod
     def replaced(self) -> str | None:
-        """A sentence when the database is not the one any more that was opened, else None.
-
-        What is in the open one is saved beside it then.
-        """
+        """A message if the database was deleted or replaced, else None. Saves the content of the open one first."""
 
     @abstractmethod
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Verbs for jobs: the lives of our services, with their ends and last heartbeats."""
+"""Jobs: one row for each time that a service ran, with its last heartbeat and its end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tradewind.model.rows import JobRow, NewJob
 from tradewind.store.sql.outbox import OutboxOperations
 
 KEPT_JOBS = 1000
-"""Jobs that are kept, the latest."""
+"""The newest jobs are kept, this many."""
 
 _JOB = "id, life, job_type, state, hostname, unixname, pid, executor_class, started_at, heartbeat_at, ended_at, reason"
 
@@ -75,5 +75,5 @@ class JobOperations(OutboxOperations):
 
 
 def about(job: NewJob | JobRow) -> dict[str, object]:
-    """What the audit log tells of a service."""
+    """What the audit log says about a service."""
     return {"job_type": job.job_type, "hostname": job.hostname, "pid": job.pid}

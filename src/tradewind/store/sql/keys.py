@@ -1,4 +1,4 @@
-"""Verbs on what has a name and a value: pools, variables, connections."""
+"""Pools, variables and connections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ class KeyOperations(DagOperations):
         ]
 
     def set_pool(self, pool: PoolRow, actor: str, at: int) -> PoolRow:
-        """Create or change a pool. `slots` -1 is unlimited.
-
-        Raises:
-            Conflict: fewer than -1 slots, or no name.
-        """
         if pool.slots < -1:
             raise Conflict(f"pool {pool.name!r}: {pool.slots} slots are not possible; give -1 (unlimited), 0 or more")
         if not pool.name.strip():
@@ -39,7 +34,6 @@ class KeyOperations(DagOperations):
         return pool
 
     def delete_pool(self, name: str, actor: str, at: int) -> None:
-        """Raises NotFound, or Conflict for the default pool."""
         if name == "default_pool":
             raise Conflict("default_pool cannot be deleted; change its slots instead")
         with self.engine.transaction():
@@ -67,7 +61,6 @@ class KeyOperations(DagOperations):
             self._audit("set variable", actor, at, detail={"key": variable.key})
 
     def delete_variable(self, key: str, actor: str, at: int) -> None:
-        """Raises NotFound with the nearest key."""
         with self.engine.transaction():
             if not self.engine.run("DELETE FROM variable WHERE key = ?", (key,)):
                 keys = [row[0] for row in self.engine.rows("SELECT key FROM variable")]
@@ -84,7 +77,6 @@ class KeyOperations(DagOperations):
         return None if row is None else ConnectionRow(*row)
 
     def set_connection(self, connection: ConnectionRow, actor: str, at: int, *, replace: bool = True) -> None:
-        """Raises Conflict when it exists and must not be replaced."""
         with self.engine.transaction():
             if not replace and self.connection(connection.conn_id) is not None:
                 raise Conflict(f"the connection {connection.conn_id!r} exists already; delete it first or choose another id")
@@ -99,7 +91,6 @@ class KeyOperations(DagOperations):
             self._audit("set connection", actor, at, detail={"conn_id": connection.conn_id})
 
     def delete_connection(self, conn_id: str, actor: str, at: int) -> None:
-        """Raises NotFound with the nearest id."""
         with self.engine.transaction():
             if not self.engine.run("DELETE FROM connection WHERE conn_id = ?", (conn_id,)):
                 ids = [row[0] for row in self.engine.rows("SELECT conn_id FROM connection")]

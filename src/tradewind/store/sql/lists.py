@@ -1,9 +1,9 @@
-"""Verbs that only look: lists for people, with Airflow 3's field names (`store.views`).
+"""Lists for the API and the command line, with Airflow 3's field names (`store.views`).
 
-They serve the API and the command line from any process. Theory of operation: history may hold millions of runs and tens of
-millions of task instances, so a list is answered by walking an index in the order asked for and stopping at the page's end.
-What is on its way is sought only in runs that have not ended, failures have an index of their own, and totals that would
-take too long are left out. A question that no index serves is given up after some seconds with a sentence (`TooBroad`).
+Theory of operation: the database may hold millions of runs and tens of millions of task instances. So a list reads an index in the
+requested order and stops at the end of the page. Unfinished task instances are searched only in runs that have not ended, failures
+have an index of their own, and a total that would take too long is left out. A query that no index serves is cancelled after a few
+seconds (`TooBroad`).
 """
 
 from __future__ import annotations

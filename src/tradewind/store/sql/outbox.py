@@ -1,4 +1,4 @@
-"""Verbs of the outbox: what is to be done outside because of a commit, kept until it is acknowledged."""
+"""The outbox: what has to be done outside because of a commit. A row stays until that is done."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How lists are asked for: conditions, order, pages, and a bound on how long looking may take.
+"""Building blocks of list queries: conditions, order, pages, and a limit on how long a query may take.
 
-Values always travel as parameters; only column names from the tables in these files become part of a statement.
+Values are always passed as parameters; only column names from the tables in these files become part of a statement.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tradewind.store.views import BadQuery, TooBroad
 Value = str | int | None
 
 PAGE_SECONDS = 5.0
-"""Longest one page may take. Every list that the indexes serve answers in milliseconds; this is for those that none serves."""
+"""The longest that one page may take. A list that an index serves takes milliseconds; this limit is for all others."""
 
 COUNT_SECONDS = 1.0
-"""Longest the total of a list may take; a total that takes longer is left out."""
+"""The longest that counting the rows of a list may take; a total that takes longer is left out."""
 
 _OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 class Where:
-    """Conditions joined by AND, and their parameters."""
+    """Conditions joined by AND, with their parameters."""
 
     __slots__ = ("parameters", "terms")
 
@@ -37,7 +37,7 @@ class Where:
         self.parameters.extend(parameters)
 
     def one_of(self, column: str, values: Sequence[Value]) -> None:
-        """The column has one of these values; no values: any."""
+        """The column has one of these values. Without values: no condition."""
         if values:
             self.add(f"{column} IN ({', '.join('?' * len(values))})", *values)
 
@@ -45,7 +45,7 @@ class Where:
         """`ranges`: `<field>_gte|gt|lte|lt` → microseconds, for the fields in `columns`.
 
         Raises:
-            BadQuery: no such field or comparison.
+            BadQuery: an unknown field or comparison.
         """
         for name, moment in ranges.items():
             field, _, comparison = name.rpartition("_")
@@ -55,7 +55,7 @@ class Where:
             self.add(f"{columns[field]} {_OPERATORS[comparison]} ?", moment)
 
     def pattern(self, dialect: Dialect, column: str, pattern: str | None) -> None:
-        """Airflow's pattern: a part of the text in any case, with `%` and `_` as wildcards, `|` for or, `~` for all."""
+        """Airflow's search pattern: part of the text in any case; `%` and `_` are wildcards, `|` means "or", `~` means all."""
         if pattern is None or pattern == "~":
             return
         parts = [part for part in pattern.split("|") if part]
@@ -63,7 +63,7 @@ class Where:
             self.add("(" + " OR ".join([dialect.contains(column)] * len(parts)) + ")", *(f"%{part}%" for part in parts))
 
     def prefix(self, column: str, prefix: str | None) -> None:
-        """The text begins with this, in the same case; served by an index."""
+        """The text begins with this prefix, in the same case; an index can serve it."""
         if prefix and prefix != "~":
             self.add(f"{column} >= ? AND {column} < ?", prefix, prefix + "\U0010ffff")
 
@@ -73,10 +73,10 @@ class Where:
 
 
 def ordering(order_by: Sequence[str], columns: Mapping[str, str], last: str) -> str:
-    """An ORDER BY for fields that people name, `-` in front for descending; `last` makes the order of pages definite.
+    """ORDER BY for field names, with `-` in front for descending; `last` makes the order unambiguous, so that pages do not overlap.
 
     Raises:
-        BadQuery: no such field.
+        BadQuery: an unknown field.
     """
     terms, descending = [], False
     for name in order_by:
@@ -96,29 +96,29 @@ def ordering(order_by: Sequence[str], columns: Mapping[str, str], last: str) -> 
 
 @contextmanager
 def bounded(engine: Engine, seconds: float) -> Iterator[None]:
-    """What is asked inside may take so long in all.
+    """Limit the total time of the queries inside.
 
     Raises:
-        TooBroad: it took longer and was given up.
+        TooBroad: they took longer and were cancelled.
     """
     try:
         with engine.time_limit(seconds):
             yield
     except StoreInterrupted as error:
         raise TooBroad(
-            f"This list needs to look at too many rows (it was given up after {seconds:g} s). Name a DAG and a run, "
+            f"This list has to read too many rows (it was cancelled after {seconds:g} s). Name a DAG and a run, "
             "bound it with run_after_gte, or leave out order_by."
         ) from error
 
 
 def page(engine: Engine, sql: str, parameters: Sequence[Value], limit: int | None, offset: int) -> list[Row]:
-    """`limit` rows (None: all) from the `offset`-th on, within `PAGE_SECONDS`."""
+    """`limit` rows (None: all) after the first `offset`, within `PAGE_SECONDS`."""
     with bounded(engine, PAGE_SECONDS):
         return engine.rows(f"{sql} LIMIT ? OFFSET ?", (*parameters, NO_LIMIT if limit is None else limit, offset))
 
 
 def count(engine: Engine, sql: str, parameters: Sequence[Value]) -> int | None:
-    """The number that `sql` answers, or None when it takes too long."""
+    """The number that a query returns; None if it takes too long."""
     try:
         with bounded(engine, COUNT_SECONDS):
             row = engine.row(sql, parameters)

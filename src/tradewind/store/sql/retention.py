@@ -21,12 +21,6 @@ class RetentionOperations(ServiceOperations):
     def delete_old_runs(
         self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
     ) -> Removed:
-        """Delete up to `at_most` finished runs (of one DAG) that ended before a moment, keeping the newest of each DAG.
-
-        Returns how many went, so that the caller repeats until a step comes back short, and the spill files that no
-        other run refers to (files are named by content, so two runs may share one). The run with the highest number
-        stays, so that no number comes twice.
-        """
         only, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
         with self.engine.transaction():
             candidates = self.engine.rows(
@@ -46,7 +40,6 @@ class RetentionOperations(ServiceOperations):
         return removed
 
     def count_deletable_runs(self, ended_before: int, keep: int, dag_id: str) -> int:
-        """How many runs of a DAG `delete_old_runs` would delete in all, as things are."""
         row = self.engine.row(
             """SELECT count(*) FROM dag_run r WHERE dag_id = ? AND state >= 2 AND ended_at < ?
                AND id < (SELECT max(id) FROM dag_run)
@@ -57,7 +50,7 @@ class RetentionOperations(ServiceOperations):
         return int(row[0]) if row else 0
 
     def _remove(self, runs: list[RemovedRun], at: int) -> Removed:
-        """Delete runs with all that belongs to them; of their logs it is noted that they are to go."""
+        """Delete runs with everything that belongs to them, and note that their logs are to be deleted."""
         spills: set[str] = set()
         for run, *_ in runs:
             spills.update(
@@ -80,17 +73,14 @@ class RetentionOperations(ServiceOperations):
         return Removed(sorted(runs), unused)
 
     def logs_to_delete(self, at_most: int) -> list[RetiredLog]:
-        """See `store.port`."""
         rows = self.engine.rows("SELECT dag_id, run_id, at FROM retired_log ORDER BY at, dag_id, run_id LIMIT ?", (at_most,))
         return [RetiredLog(*row) for row in rows]
 
     def delete_log_entries(self, gone: Sequence[RetiredLog]) -> None:
-        """See `store.port`."""
         with self.engine.transaction():
             self.engine.many("DELETE FROM retired_log WHERE dag_id = ? AND run_id = ? AND at = ?", gone)
 
     def used_spills(self, names: list[str]) -> set[str]:
-        """See `store.port`."""
         return {
             name
             for name in names
@@ -98,7 +88,7 @@ class RetentionOperations(ServiceOperations):
         }
 
     def _keep_highest_number(self, key: str, table: str) -> None:
-        """Before the newest rows go: the highest number that was ever given."""
+        """Before the newest rows are deleted: keep the highest number that was ever used, so that none is used twice."""
         newest = self.engine.row(f"SELECT max(id) FROM {table}")
         known = self.engine.row("SELECT value FROM meta WHERE key = ?", (key,))
         if newest is not None and newest[0] is not None and (known is None or newest[0] > int(known[0])):
@@ -108,14 +98,14 @@ class RetentionOperations(ServiceOperations):
             )
 
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
-        """See `store.port`. The numbers of the newest run and version are kept in mind: none comes twice."""
         engine = self.engine
         with engine.transaction():
             self.need_dag(dag_id)
             live = self.active_runs(dag_id)
             if live:
                 raise Conflict(
-                    f"DAG {dag_id} has {len(live)} runs that have not ended ({live[0].run_id}); pause it and let them end"
+                    f"DAG {dag_id} has {len(live)} runs that have not ended (the first: {live[0].run_id}); "
+                    "pause the DAG and wait until they have ended"
                 )
             found = engine.rows(f"SELECT {_REMOVED} FROM dag_run WHERE dag_id = ? LIMIT ?", (dag_id, at_most))
             runs = [RemovedRun(*row) for row in found]

@@ -1,4 +1,4 @@
-"""Lists of runs."""
+"""Lists of DAG runs and XComs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from tradewind.store.sql.queries import Where, count, ordering, page
 from tradewind.store.views import BadQuery, DagStatsView, Listing, RunView, StateCount
 
 TRIGGERED_BY = frozenset({"cli", "operator", "rest_api", "ui", "test", "timetable", "asset", "backfill"})
-"""Airflow's words; another one is shown as null."""
+"""Airflow's values; any other value is shown as null."""
 
 _FAILED = RunState.FAILED.code
 _BLOCK = 500
-"""Runs read by one statement."""
+"""How many runs one statement reads."""
 
 
 class RunLists(DagLists):
     """See `store.port.lists`."""
 
     def journal(self, run: int) -> list[JournalEntry]:
-        """Every step of a run's task instances, in order."""
         rows = self.engine.rows("SELECT slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,))
         return [JournalEntry(*row) for row in rows]
 
     def attempts_of_run(self, run: int) -> list[AttemptRow]:
-        """All attempts of a run, by slot and fence."""
         rows = self.engine.rows(
             """SELECT slot, fence, try_number, executor, queued_at, host, nonce, started_at, ended_at, outcome, reason, exit_code,
                signal, rendered FROM attempt WHERE run = ? ORDER BY slot, fence""",
@@ -83,7 +81,7 @@ class RunLists(DagLists):
         codes = [_run_code(state) for state in states]
         if codes:
             where.one_of("r.state", codes)
-            # the partial indexes are found only by their own words
+            # SQLite uses a partial index only if the condition repeats its WHERE clause
             if max(codes) < 2:
                 where.add("r.state < 2")
             elif codes == [_FAILED]:
@@ -119,7 +117,7 @@ class RunLists(DagLists):
             ):
                 counts[RUN_STATES[state]] = number
             counts[RunState.FAILED] = self._number(f"WHERE dag_id = ? AND state = {_FAILED}", dag_id)
-            # the other three are few or have their index; success is what is left of an index that holds all runs
+            # the other three states are few or have an index; success is the number of all runs minus those
             counts[RunState.SUCCESS] = self._number("WHERE dag_id = ?", dag_id) - sum(counts.values())
             found.append(
                 DagStatsView(
@@ -204,7 +202,7 @@ def seconds_between(start: int | None, end: int | None) -> float | None:
 
 
 def read_conf(stored: bytes | None) -> dict[str, Any]:
-    """A run's conf as it was given; JSON or msgpack."""
+    """Decodes a run's conf, from JSON or msgpack."""
     if not stored:
         return {}
     found = msgspec.json.decode(stored) if stored[:1] == b"{" else msgspec.msgpack.decode(stored)

@@ -1,4 +1,4 @@
-"""Verbs on runs and task instances: the hot path of the scheduler."""
+"""Runs and task instances: what the scheduler reads and writes most often."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
 log = Log("store")
 
 CREATE_CHUNK = 2000
-"""Rows of task instances written in one transaction; the rest of a huge run follows in further ones."""
+"""Task instances of a new run that are written with it; those of a larger run follow in further transactions."""
 
 _encode_branch = msgspec.msgpack.Encoder().encode
 _decode_branch = msgspec.msgpack.Decoder(Branch).decode
@@ -56,7 +56,7 @@ _WRITE_TASK = f"""UPDATE task_instance SET state = ?, fence = ?, try_number = ?,
     due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?, map_index = ?, map_length = ?,
     version = ?, pool = CASE WHEN state = {_RESTARTING} AND ? <> {_RESTARTING} THEN NULL ELSE pool END
     WHERE run = ? AND slot = ? AND state = ? AND fence = ?"""
-"""A cleared attempt counts in its pool until it has ended; then the chosen pool is forgotten."""
+"""A cleared attempt counts in the pool that a person chose until the attempt has ended; then the pool of the DAG counts again."""
 
 JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -75,7 +75,7 @@ _XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, a
 
 _NEXT_RUN = """(SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_run
     UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_run') AS known)"""
-"""No number comes twice, also when the newest runs were deleted."""
+"""No number is used twice, even if the newest runs were deleted."""
 
 _BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
 
@@ -84,7 +84,7 @@ _DEFER = """INSERT INTO deferral (run, slot, fence, since, deferral, resumption)
     resumption = excluded.resumption"""
 
 _NAMES_MAX = 500
-"""So many names are compared by the database."""
+"""Up to this many task ids are compared by the database; more are compared here."""
 
 _UNDEFER = "DELETE FROM deferral WHERE run = ? AND slot = ?"
 
@@ -95,8 +95,8 @@ _POOL = "UPDATE task_instance SET pool = ? WHERE run = ? AND slot = ?"
 _INSERT_TASKS = "INSERT INTO task_instance (run, slot, task_id, max_tries) VALUES (?, ?, ?, ?)"
 
 
-class _Missed(Exception):
-    """A guard missed inside a savepoint: it is rolled back, then the slots are named."""
+class _GuardMissed(Exception):
+    """A guard did not match inside a savepoint: the part of the run is rolled back, then the slots are named."""
 
 
 class RunOperations(DagOperations):
@@ -107,7 +107,6 @@ class RunOperations(DagOperations):
     # --- the group commit ---------------------------------------------------------------------------------------
 
     def commit(self, batch: Batch) -> Committed:
-        """Write a batch: each run's share whole or not at all, all shares in one transaction."""
         stale: dict[int, list[int]] = {}
         consumers: frozenset[str] = frozenset()
         with self.engine.transaction():
@@ -121,9 +120,9 @@ class RunOperations(DagOperations):
                         self._write_run(write, batch.epoch)
                         if write.asset_events:
                             consumers |= self._record(write.asset_events)[1]
-                except _Missed:
+                except _GuardMissed:
                     stale[write.run] = self._stale_slots(write, batch.epoch)
-            # the schedule moves first: where it stands elsewhere, nothing of its run has been written yet
+            # the schedule moves first: if its position is not the expected one, nothing of its run has been written yet
             created: list[RunRow] = []
             moved: set[str] = set()
             for new, position in batch.new_runs:
@@ -131,7 +130,7 @@ class RunOperations(DagOperations):
                     created.append(self._create_run(new))
                 else:
                     moved.add(position.dag_id)
-            # behind the new runs: a position of the same DAG was planned from the last of them
+            # after the new runs: a position of the same DAG was planned from the last of them
             moved |= {position.dag_id for position in batch.positions if not self._move_schedule(position)}
             rows_created = {run: self._create_rows(run, count) for run, count in batch.more_rows}
         return Committed(stale, created, rows_created, consumers, frozenset(moved))
@@ -160,7 +159,7 @@ class RunOperations(DagOperations):
             ),
         )
         if moved != 1:
-            raise _Missed
+            raise _GuardMissed
         if write.births:
             engine.many(_BIRTH, [(run, *birth) for birth in write.births])
             more = len(write.births)
@@ -169,15 +168,15 @@ class RunOperations(DagOperations):
                 (more, more, run),
             )
             if grown != 1:
-                raise _Missed
+                raise _GuardMissed
         if write.tasks:
             rows = [_task_parameters(run, task) for task in write.tasks]
             if engine.many(_WRITE_TASK, rows) != len(rows):
-                raise _Missed
+                raise _GuardMissed
         if write.labels and engine.many(_LABEL, [(label, run, slot) for slot, label in write.labels]) != len(write.labels):
-            raise _Missed
+            raise _GuardMissed
         if write.pools and engine.many(_POOL, [(pool, run, slot) for slot, pool in write.pools]) != len(write.pools):
-            raise _Missed
+            raise _GuardMissed
         if write.journal:
             seq = write.journal_seq
             engine.many(JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
@@ -197,8 +196,8 @@ class RunOperations(DagOperations):
             self._post(*post, run)
 
     def _post(self, kind: str, identity: str, payload: bytes, at: int, due: int | None, slot: int, run: int | None) -> None:
-        """Put something to be done outside into the outbox; the same identity is posted once."""
-        # asked first: an insert that does nothing would use up a number all the same
+        """Add an item to the outbox, if there is none with this identity."""
+        # looked up first: an insert that does nothing would still use up a number
         if self.engine.row("SELECT 1 FROM outbox WHERE identity = ?", (identity,)) is None:
             self.engine.run(
                 """INSERT INTO outbox (kind, identity, payload, created_at, due_at, slot, run) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -207,9 +206,9 @@ class RunOperations(DagOperations):
             )
 
     def _stale_slots(self, write: RunWrite, epoch: int) -> list[int]:
-        """Which rows stand in another state or fence than expected; none when the run's own revision or epoch missed.
+        """Slots whose row has another state or fence than expected; none if the run's own revision or epoch did not match.
 
-        Asked after the roll-back, so every row shows what the write met.
+        Read after the roll-back, so every row is as the write found it.
         """
         run = self.engine.row("SELECT revision, journal_seq, epoch FROM dag_run WHERE id = ?", (write.run,))
         if run is None or (run[0], run[1]) != (write.revision, write.journal_seq) or run[2] > epoch:
@@ -226,13 +225,6 @@ class RunOperations(DagOperations):
     # --- creating -------------------------------------------------------------------------------------------------
 
     def create_run(self, new: NewRun) -> RunRow:
-        """Create a run with its first rows, in its own transaction.
-
-        Raises:
-            Conflict: another run of this DAG has this id or this logical date. (A scheduled run gives way to the other
-                one: the schedule goes on.)
-            NotFound: no such DAG.
-        """
         with self.engine.transaction():
             return self._create_run(new)
 
@@ -255,7 +247,7 @@ class RunOperations(DagOperations):
                 raise Conflict(f"DAG {new.dag_id} already has the run {twin[0]!r} for this logical date")
         version = new.version
         if engine.row("SELECT 1 FROM dag_version WHERE id = ?", (version,)) is None:
-            version = self.need_dag(new.dag_id).version  # the file was parsed anew meanwhile
+            version = self.need_dag(new.dag_id).version  # the file was parsed again meanwhile
         definition = self.definition(version)
         run = engine.insert(
             f"""INSERT INTO dag_run (id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
@@ -289,7 +281,7 @@ class RunOperations(DagOperations):
         return found
 
     def _create_rows(self, run: int, count: int) -> int:
-        """Up to `count` further rows of a run; how many exist then."""
+        """Create up to `count` further task instances of a run; how many exist then."""
         row = self.engine.row("SELECT version, task_count, rows_created FROM dag_run WHERE id = ?", (run,))
         if row is None:
             return 0
@@ -303,7 +295,7 @@ class RunOperations(DagOperations):
         return upto
 
     def _move_schedule(self, position: SchedulePosition) -> bool:
-        """Write how far a schedule has come; False, and nothing is written, where it stands elsewhere or the DAG is gone."""
+        """Write a schedule's position; False, and nothing is written, if it is not the expected one or the DAG is gone."""
         none = (None, None, None, None)
         moved = self.engine.run(
             """UPDATE dag SET last_logical_date = ?, last_start = ?, last_end = ?, last_run_after = ?,
@@ -340,7 +332,6 @@ class RunOperations(DagOperations):
         return None if row is None else run_row(row)
 
     def need_run(self, dag_id: str, run_id: str) -> RunRow:
-        """The run, or NotFound with the latest ones named."""
         found = self.find_run(dag_id, run_id)
         if found is None:
             latest = self.engine.rows(
@@ -353,10 +344,7 @@ class RunOperations(DagOperations):
         return found
 
     def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
-        """All queued and running runs (of one DAG), by DAG and the moment they become due.
-
-        The index is named: left to itself, SQLite walks through all of a DAG's history in the order asked for.
-        """
+        # the index is named: left to itself, SQLite walks through all of a DAG's history in the order asked for
         where, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
         rows = self.engine.rows(
             f"""SELECT {_RUN_COLUMNS} FROM dag_run{self.engine.dialect.index_hint("dag_run_active")} WHERE state < 2 {where}
@@ -367,14 +355,13 @@ class RunOperations(DagOperations):
         for row in rows:
             try:
                 found.append(run_row(row))
-            except (LookupError, ValueError) as error:  # the others must go on; whoever looks again comes to it again
+            except (LookupError, ValueError) as error:  # the other runs must go on; the next read tries this one again
                 log.error(
                     "the row of a run cannot be read; the run is left alone", run=row[0], run_id=row[2], error=repr(error)
                 )
         return found
 
     def runs_between(self, dag_id: str, start: int | None, end: int | None) -> list[RunRow]:
-        """Runs whose logical date (or, without one, run_after) lies in [start, end], oldest first."""
         moment = "coalesce(logical_date, run_after)"
         rows = self.engine.rows(
             f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE dag_id = ? AND {moment} >= ? AND {moment} <= ? ORDER BY run_after, id",
@@ -383,7 +370,6 @@ class RunOperations(DagOperations):
         return [run_row(row) for row in rows]
 
     def snapshot(self, run: int) -> RunSnapshot | None:
-        """Everything a machine is rebuilt from."""
         found = self.run(run)
         if found is None:
             return None
@@ -432,7 +418,6 @@ class RunOperations(DagOperations):
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
     ) -> RunRow | None:
-        """The run before `logical_date` (in `state`, when given); with `scheduled_only` manual runs are passed over."""
         kinds = "AND run_type <> 'manual'" if scheduled_only else ""
         states = "" if state is None else f"AND state = {state.code:d}"
         row = self.engine.row(
@@ -443,10 +428,9 @@ class RunOperations(DagOperations):
         return None if row is None else run_row(row)
 
     def states_of(self, run: int, task_ids: Iterable[str]) -> dict[str, list[int]]:
-        """State codes of the task instances of these tasks, by task id."""
         wanted = set(task_ids)
         found: dict[str, list[int]] = {}
-        # a few names are compared by the database: a run may have 100,000 rows
+        # few task ids are compared by the database: a run may have 100,000 rows
         few = tuple(sorted(wanted)) if len(wanted) <= _NAMES_MAX else ()
         only = f" AND task_id IN ({', '.join('?' * len(few))})" if few else ""
         sql = f"SELECT task_id, state FROM task_instance WHERE run = ?{only} ORDER BY slot"
@@ -475,8 +459,7 @@ class RunOperations(DagOperations):
         ]
 
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
-        """Has any run of the DAG before this logical date a task instance of this task?"""
-        # a run has the tasks of its version: a few definitions are read instead of the rows of every run there ever was
+        # a run has the tasks of its version: this reads a few definitions instead of the rows of all earlier runs
         versions = self.engine.rows(
             "SELECT DISTINCT version FROM dag_run WHERE dag_id = ? AND logical_date < ? ORDER BY version DESC", (dag_id, before)
         )
@@ -487,7 +470,6 @@ class RunOperations(DagOperations):
     def xcoms(
         self, run: int, task_ids: Sequence[str], key: str, map_indexes: Sequence[int] | None = None
     ) -> list[tuple[str, int, bytes, str | None]]:
-        """(task id, map index, JSON bytes, spill name), by task in the order asked and by map index."""
         found = []
         for task_id in task_ids:
             for map_index, value, spill in self.engine.rows(
@@ -499,7 +481,6 @@ class RunOperations(DagOperations):
         return found
 
     def last_run_with_xcom(self, dag_id: str, until: int, task_id: str, key: str) -> int | None:
-        """Number of the latest run up to a logical date, itself included, in which the task pushed this key."""
         row = self.engine.row(
             """SELECT r.id FROM dag_run r JOIN xcom x ON x.run = r.id
                WHERE r.dag_id = ? AND r.logical_date <= ? AND x.task_id = ? AND x.key = ?
@@ -509,7 +490,6 @@ class RunOperations(DagOperations):
         return None if row is None else int(row[0])
 
     def push_xcoms(self, run: int, xcoms: Sequence[XComWrite]) -> None:
-        """Write values outside of a batch (test kits, the API). Raises NotFound for a run that does not exist."""
         with self.engine.transaction():
             if self.engine.row("SELECT 1 FROM dag_run WHERE id = ?", (run,)) is None:
                 raise NotFound(f"there is no run number {run}")

@@ -1,7 +1,7 @@
 """Schema and migrations.
 
-A fresh database gets all migrations in order; an old one gets those it lacks, each in one transaction with its number. A
-database from a newer release is refused with a sentence. Files: migrations/NNNN_name.<dialect>.sql.
+A new database gets all migrations in order, an older one those that it lacks. Each is applied in one transaction together with its
+number. A database of a newer release is refused. Files: migrations/NNNN_name.<dialect>.sql.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def applied(engine: Engine) -> int:
 
 
 def migrate(engine: Engine) -> list[str]:
-    """Bring the database up to date; the names of the migrations applied now.
+    """Apply the migrations that the database lacks; return their names.
 
     Raises:
         StoreMismatch: the database comes from a newer release.
@@ -68,12 +68,12 @@ def migrate(engine: Engine) -> list[str]:
 
 
 def check(engine: Engine) -> None:
-    """Raises StoreMismatch when the schema is not exactly this release's, StoreLost when there is none."""
+    """Raises StoreMismatch if the schema is not exactly that of this release, StoreLost if there is none."""
     have, needed = applied(engine), newest(engine.dialect)
     if have == 0:
         raise StoreLost(
-            f"the database {engine.path} is empty: it is being made just now, or it was emptied. If it stays so, put a backup in "
-            "its place, or begin anew: tradewind db reset -y"
+            f"the database {engine.path} is empty: another process is creating it, or it was emptied. If it stays empty, restore a "
+            "backup (tradewind db restore FILE), or create it again: tradewind db reset -y"
         )
     _refuse_newer(engine, have, needed)
     if have < needed:
@@ -91,6 +91,6 @@ def _refuse_newer(engine: Engine, have: int, known: int) -> None:
 
 
 def statements(script: str) -> list[str]:
-    """The statements of a script; comments are dropped, a statement ends with a semicolon at the end of a line."""
+    """The statements of a script, without comments; a statement ends with a semicolon at the end of a line."""
     lines = [line for line in script.splitlines() if not line.strip().startswith("--")]
     return [part.strip() for part in "\n".join(lines).split(";\n") if part.strip()]

@@ -1,4 +1,4 @@
-"""Lists of what belongs to no single run: import errors, pools, the audit log, health."""
+"""Lists that belong to no run: import errors, pools, jobs, the audit log, health."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ServiceLists(TaskLists):
     def import_error(self, number: int) -> ImportErrorView:
         row = self.engine.row(f"SELECT {_ERROR} FROM import_error e WHERE e.id = ?", (number,))
         if row is None:
-            raise NotFound(f"There is no import error {number}; it goes when its file can be read again.")
+            raise NotFound(f"There is no import error {number}; it is deleted when its file can be imported again.")
         return _import_error(row)
 
     def list_pools(
@@ -64,7 +64,7 @@ class ServiceLists(TaskLists):
         return _pool(row, self._taken_slots().get(name, {}))
 
     def _taken_slots(self) -> dict[str, dict[int, int]]:
-        """By pool and state: slots of task instances on their way. Looks only at runs that have not ended."""
+        """Pool → state code → slots taken. Reads only runs that have not ended."""
         taken: dict[str, dict[int, int]] = {}
         dialect = self.engine.dialect
         for version, slot, task_id, state, chosen, number in self.engine.rows(
@@ -165,7 +165,7 @@ _ERROR_ORDERS = {
 }
 
 JOB_ALIVE = 30_000_000
-"""Microseconds: a service whose heartbeat is older is not taken for alive. It is renewed every 10 seconds."""
+"""A service whose heartbeat is older, µs, counts as not alive. Services write a heartbeat every 10 seconds."""
 
 _JOB = """j.id, j.state, j.job_type, j.started_at, j.ended_at, j.heartbeat_at, j.executor_class, j.hostname, j.unixname, j.pid,
     j.reason"""

@@ -13,7 +13,6 @@ class ServiceOperations(JobOperations):
         return int(row[0]) if row is not None else 0
 
     def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int:
-        """A scheduler is born: its epoch is higher than every earlier one, whose writes fail from now on."""
         with self.engine.transaction():
             row = self.engine.row("SELECT coalesce(max(epoch), 0) + 1 FROM scheduler")
             assert row is not None
@@ -25,7 +24,6 @@ class ServiceOperations(JobOperations):
         return int(row[0])
 
     def record_worker_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None:
-        """A worker host said hello; earlier lives of the same machine's host are forgotten."""
         with self.engine.transaction():
             self.engine.run("DELETE FROM worker_host WHERE hostname = ? OR name = ?", (hostname, name))
             self.engine.run(
@@ -36,7 +34,6 @@ class ServiceOperations(JobOperations):
     # --- commands --------------------------------------------------------------------------------------------------
 
     def command_result(self, op: str) -> bytes | None:
-        """The stored answer of a command that was carried out already."""
         row = self.engine.row("SELECT answer FROM op WHERE op = ?", (op,))
         return None if row is None else bytes(row[0])
 
@@ -47,7 +44,6 @@ class ServiceOperations(JobOperations):
     # --- logins ----------------------------------------------------------------------------------------------------
 
     def revoke_token(self, jti: str, expires_at: int, at: int) -> bool:
-        """See `store.port`."""
         with self.engine.transaction():
             self._forget_expired_tokens(at)
             return bool(

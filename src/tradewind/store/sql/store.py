@@ -1,4 +1,4 @@
-"""The store over a SQL database, put together from its verbs."""
+"""The store over a SQL database, composed of the operations of each subject."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tradewind.store.sql.retention import RetentionOperations
 
 
 class SqlStore(EditOperations, BackfillOperations, DeadlineOperations, RetentionOperations, KeyOperations, ListOperations):
-    """All verbs over one connection; `store.factory` opens it. Not for use by several threads at a time."""
+    """All operations over one connection; `store.factory` opens it. Not for use by several threads at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

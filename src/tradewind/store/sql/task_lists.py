@@ -23,13 +23,13 @@ from tradewind.wire.log_paths import earlier_log_path, log_path
 _UNFINISHED = frozenset(
     state.code for state in TaskState if state not in FINISHED and state not in (TaskState.NONE, TaskState.REMOVED)
 )
-"""On their way: only runs that have not ended have task instances in these states."""
+"""Unfinished states: only runs that have not ended have task instances in these."""
 
 _TRY_GOES_ON = frozenset(state.code for state in (TaskState.DEFERRED, TaskState.UP_FOR_RESCHEDULE, TaskState.SCHEDULED))
-"""Between two attempts of a try."""
+"""States between two attempts of one try."""
 
 _FAILURES = f"t.state IN ({TaskState.FAILED.code}, {TaskState.UPSTREAM_FAILED.code})"
-"""The words of the partial index `task_instance_failed`."""
+"""The WHERE clause of the partial index `task_instance_failed`; SQLite uses the index only if a query repeats it."""
 
 _TRY_STATES = {
     Outcome.SUCCESS.value: TaskState.SUCCESS,
@@ -37,7 +37,7 @@ _TRY_STATES = {
     Outcome.RESCHEDULE.value: TaskState.UP_FOR_RESCHEDULE,
     Outcome.DEFERRED.value: TaskState.DEFERRED,
 }
-"""What an earlier try came to; every other outcome is a failure."""
+"""The state that an earlier try ended in, by outcome; every other outcome is a failure."""
 
 
 class TaskLists(RunLists):
@@ -160,7 +160,7 @@ class TaskLists(RunLists):
         if try_number == row[9] and row[7] in _UNFINISHED and not any(file.fence == row[8] for file in found):
             found.append(named(row[8], None))
         elif try_number == row[9] and row[7] in _TRY_GOES_ON and found:
-            found[-1] = found[-1]._replace(ended_at=None)  # its trigger writes there, and another attempt follows
+            found[-1] = found[-1]._replace(ended_at=None)  # its trigger still writes to this log, and another attempt follows
         if not found and try_number != row[9]:
             known = sorted({attempt[0] for attempt in attempts} | ({row[9]} if row[9] else set()))
             raise NotFound(
@@ -169,10 +169,10 @@ class TaskLists(RunLists):
             )
         return found
 
-    # --- finding --------------------------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------------------------
 
     def _source(self, dag_id: str, run_id: str, codes: list[int], where: Where) -> tuple[str, str]:
-        """The tables in the order in which they are walked, and the order that walk gives by itself."""
+        """The joined tables in the order in which they are to be read, and the order of rows that this gives without sorting."""
         dialect = self.engine.dialect
         join = dialect.ordered_join
         if dag_id != "~":
@@ -227,7 +227,7 @@ class TaskLists(RunLists):
         return self._with_last_attempt(row)
 
     def _with_last_attempt(self, row: Row) -> Row:
-        """Of one that was marked by hand, under a new fence, the attempt before is shown: where it ran, what it rendered."""
+        """Add the last attempt to the row of a task instance that a person marked: its new fence has no attempt."""
         if row[19] is not None or not row[8] or TASK_STATES[row[7]] not in FINISHED:
             return row
         last = self.engine.row(
@@ -251,7 +251,7 @@ class TaskLists(RunLists):
             (run, slot),
         )
 
-    # --- showing --------------------------------------------------------------------------------------------------
+    # --- fields --------------------------------------------------------------------------------------------------
 
     def _instance_view(self, row: Row) -> TaskInstanceView:
         return TaskInstanceView(
@@ -273,7 +273,7 @@ class TaskLists(RunLists):
         return {"trigger": trigger, "triggerer_job": job}
 
     def _trigger(self, run: int, slot: int, fence: int) -> dict[str, Any] | None:
-        """What a deferred task instance waits for, if it is a trigger; secret arguments are not shown."""
+        """The trigger that a deferred task instance waits for, if any, with secret arguments masked."""
         row = self.engine.row(
             "SELECT since, deferral FROM deferral WHERE run = ? AND slot = ? AND fence = ?", (run, slot, fence)
         )
@@ -290,7 +290,7 @@ class TaskLists(RunLists):
         }
 
     def _triggerer_job(self) -> dict[str, Any] | None:
-        """The worker host that said hello last: its triggerer runs all triggers. Whether it lives now the health page says."""
+        """The worker host that connected last, whose triggerer runs all triggers. The health page says whether it runs now."""
         row = self.engine.row("SELECT name, hostname, seen_at FROM worker_host ORDER BY seen_at DESC LIMIT 1")
         if row is None:
             return None
@@ -310,7 +310,7 @@ class TaskLists(RunLists):
 
     @staticmethod
     def _try_fields(row: Row, version: ShownVersion) -> dict[str, Any]:
-        """The fields that a task instance and its current try share."""
+        """The fields that task instances and tries have in common."""
         task = version.task(row[1], row[4])
         return {
             "task_id": row[4],
@@ -343,7 +343,7 @@ class TaskLists(RunLists):
 
 
 TRIGGER_KWARGS_MAX = 4000
-"""Characters shown of a trigger's arguments."""
+"""Longest text of a trigger's arguments, characters; the rest is cut off."""
 
 _INSTANCE = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
     t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor,
@@ -359,7 +359,7 @@ _RANGES = {
 }
 
 TASK_ORDERS = {
-    "id": "",  # replaced by the walk's own order
+    "id": "",  # replaced by the order of `_source`
     "task_id": "t.task_id",
     "map_index": "t.map_index",
     "state": "t.state",

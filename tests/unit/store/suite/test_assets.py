@@ -96,7 +96,7 @@ def test_a_run_consumes_what_waits_and_nothing_twice(store: Store) -> None:
     assert [one.id for one in store.asset_events_of_run(row.id)] == numbers[:2]
     assert waiting(store) == {"a": 1}
     assert waiting(store, "d") == {"a": 3}, "each consumer has its own"
-    with pytest.raises(Conflict, match="no event waits for DAG c"):
+    with pytest.raises(Conflict, match="no asset event waits for DAG c"):
         store.create_asset_run(asset_run(store, "r2"), numbers[1])
     assert store.find_run("c", "r2") is None
     again = store.create_asset_run(asset_run(store, "r3"), numbers[2])

@@ -1,1 +1,1 @@
-"""One module for each database that can hold the store. Import the one that is needed; `store.factory` chooses by URL."""
+"""One module for each database that can hold the store. `store.factory` imports the one that the URL names."""

@@ -1,8 +1,7 @@
-"""SQLite: one connection to the database file, its pragmas and transactions, and its errors as ours.
+"""SQLite: a connection to the database file, its pragmas and transactions, and its errors as ours.
 
-Plain SQL on the standard library's module, on purpose: the scheduler, the command line and the API share these verbs, and an
-abstraction over databases would cost each of them 24 MB and 170 ms of start (measured) to write the same statements; see
-docs/explanation/decisions.md.
+It uses the standard library's module without an abstraction over databases: that would cost the scheduler, the API and each command
+24 MB and 170 ms at their start (measured), and execute the same statements. See docs/explanation/decisions.md.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ if TYPE_CHECKING:
     from tradewind.store.factory import DatabaseOptions
 
 WAL_KEPT = 16 * 1024 * 1024
-"""Bytes. While somebody reads for long the WAL cannot begin anew and grows; afterwards it is cut to this."""
+"""Bytes. During a long read the WAL (the write-ahead log) cannot start over and grows; afterwards it is cut to this size."""
 
 
 _STEPS = 20_000
-"""Instructions of SQLite's machine between two looks at the time: some milliseconds."""
+"""Instructions of SQLite's virtual machine between two checks of the time limit: a few milliseconds."""
 
 
 class SqliteDialect:
-    """SQLite carries out the common form of statements as it stands."""
+    """SQLite executes the common form of statements as it is."""
 
     name = "sqlite"
     ordered_join = "CROSS JOIN"
@@ -51,7 +50,7 @@ class SqliteDialect:
         return f" INDEXED BY {index}"
 
     def contains(self, column: str) -> str:
-        return f"{column} LIKE ?"  # SQLite's LIKE does not tell a from A
+        return f"{column} LIKE ?"  # SQLite's LIKE ignores case
 
     def translate(self, error: Exception, database: str) -> TradewindError:
         assert isinstance(error, sqlite3.Error)
@@ -67,10 +66,10 @@ class SqliteEngine(Engine):
     Args:
         path: the database file, or ":memory:".
         busy_timeout_ms: how long a statement waits for another process's lock.
-        synchronous: "FULL" (a commit survives loss of power) or "NORMAL" (it survives the loss of any process).
-        max_page_count: limit of the file in pages of 4 KiB; 0 is none.
+        synchronous: "FULL" (a commit survives a power failure) or "NORMAL" (a commit survives the end of any process).
+        max_page_count: largest size of the file in pages of 4 KiB; 0: no limit.
         read_only: open for reading; writes raise.
-        cache_kib: pages of the file kept in memory, KiB.
+        cache_kib: size of the page cache, KiB.
     """
 
     dialect = SQLITE
@@ -115,7 +114,7 @@ class SqliteEngine(Engine):
 
     @property
     def is_current(self) -> bool:
-        """Whether the file at our path is still the one that is open. Costs one `stat`."""
+        """See `Engine`. Costs one `stat`."""
         return self._identity is None or _identity(self.path) == self._identity
 
     def replaced(self) -> str | None:
@@ -204,7 +203,7 @@ class SqliteEngine(Engine):
             try:
                 self.db.execute("ROLLBACK")
             except sqlite3.Error:
-                pass  # SQLite has rolled back by itself
+                pass  # SQLite has already rolled back
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -221,18 +220,18 @@ class SqliteEngine(Engine):
 
 
 def connect(path: str, options: DatabaseOptions, *, read_only: bool) -> SqliteEngine:
-    """Open the database file at a path; what is opened for writing is made where there is none."""
+    """Open the database file at a path; for writing, create it if there is none."""
     return SqliteEngine(path, read_only=read_only, **options._asdict())
 
 
 def _make_private(path: str) -> None:
-    """Make the file of a new database with mode 0600, whatever the umask; SQLite gives its side files the same mode."""
+    """Create the file of a new database with mode 0600, whatever the umask; SQLite gives its side files the same mode."""
     if path == ":memory:" or path.startswith("file:"):
         return
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError:
-        return  # it exists, or cannot be made: SQLite says why
+        return  # it exists, or cannot be created: SQLite reports why
     try:
         os.fchmod(file, 0o600)
     finally:
@@ -240,7 +239,7 @@ def _make_private(path: str) -> None:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Device and inode of a file; None where there is none."""
+    """Device and inode of a file; None if there is no file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -269,50 +268,51 @@ _KINDS: dict[type[TradewindError], tuple[int, ...]] = {
         sqlite3.SQLITE_SCHEMA,
     ),
 }
-"""What SQLite's result codes mean for us. Any other one, or none, is a fault of ours: a statement that it does not understand."""
+"""Our errors, each with SQLite's result codes. Any other code, or none, is a bug of ours: a statement that SQLite refuses."""
 
 _KIND_OF = {code: kind for kind, codes in _KINDS.items() for code in codes}
 
 
 def translate(error: sqlite3.Error, path: str) -> TradewindError:
-    """SQLite's error as one of ours, by its result code, with a sentence that says what to do."""
+    """SQLite's error as one of ours, by its result code, with a message that says what to do."""
     extended: int | None = getattr(error, "sqlite_errorcode", None)
     name: str = getattr(error, "sqlite_errorname", type(error).__name__)
     code = None if extended is None else extended & 0xFF
     text = f"{error} [{name}]"
     kind = StatementError if code is None else _KIND_OF.get(code, StatementError)
     if kind is StoreRefused:
-        return StoreRefused(f"the database {path} does not take this: {text}")
+        return StoreRefused(f"the database {path} refuses this: {text}")
     if kind is StoreInterrupted:
-        return StoreInterrupted(f"the database {path} was asked something that took too long; it was given up ({text})")
+        return StoreInterrupted(f"a query to the database {path} took too long and was cancelled ({text})")
     if kind is StoreBusy:
         return StoreBusy(
-            f"the database {path} is held by another process ({text}); it is tried again. "
-            "If it stays so, find the holder with: fuser -v " + path
+            f"the database {path} is locked by another process ({text}); Tradewind tries again. "
+            "If this goes on, find the process with: fuser -v " + path
         )
     if kind is StoreUnwritable:
         return StoreUnwritable(
             f"the database {path} cannot be written ({text}); check its owner and permissions, and whether its disk is mounted "
-            "read-only. Work goes on by itself when it can be written again."
+            "read-only. Work continues by itself when the database can be written again."
         )
     if code == sqlite3.SQLITE_FULL:
         return StoreFull(
             f"the database {path} cannot grow ({text}); nothing was lost. "
-            "Free disk space or raise database.max_page_count; work goes on by itself then."
+            "Free disk space or raise database.max_page_count; work then continues by itself."
         )
     if code == sqlite3.SQLITE_IOERR:
         return StoreFull(
-            f"the disk of the database {path} has no room, or fails ({text}); nothing was lost. "
-            "Free disk space, or look at the system's log; work goes on by itself when it can be written again."
+            f"the disk of the database {path} is full or has an error ({text}); nothing was lost. "
+            "Free disk space, or look at the system's log; work continues by itself when the database can be written again."
         )
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
         return StoreError(
-            f"the database {path} is damaged ({text}). Keep the file, put a backup in its place, or take out what can be read: "
+            f"the database {path} is damaged ({text}). Keep the file and restore a backup (tradewind db restore FILE), "
+            "or save what can be read: "
             f"sqlite3 {path} .recover | sqlite3 rescued.db"
         )
     if kind is StoreError:
-        return StoreError(f"the database {path} answered: {text}; it is tried again")
+        return StoreError(f"the database {path} reported: {text}; Tradewind tries again")
     return StatementError(
-        f"the database {path} does not understand a statement of Tradewind ({text}). Where nobody has changed its tables by hand, "
-        "this is a bug in Tradewind: please report it, with the place that the log names"
+        f"the database {path} does not understand a statement of Tradewind ({text}). If nobody has changed its tables by hand, "
+        "this is a bug in Tradewind: please report it, with the traceback from the log"
     )
