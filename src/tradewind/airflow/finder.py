@@ -42,7 +42,7 @@ class NamespaceModule(ModuleType):
             AttributeError: Airflow has no such name here; `from … import` turns this into an ImportError.
         """
         if name == "__all__":
-            return names.public_names_of(self.__name__)
+            return [public for public in names.public_names_of(self.__name__) if _is_there(self.__name__, public)]
         if name.startswith("__") and name != "__version__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         target = names.find(self.__name__, name)
@@ -79,6 +79,18 @@ class NamespaceModule(ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *names.names_of(self.__name__)})
+
+
+def _is_there(module: str, name: str) -> bool:
+    """Can `from module import *` give this name, or is it one of a provider package that is not installed?"""
+    target = names.find(module, name) or ""
+    if not target.startswith(f"{PROVIDERS}."):
+        return True
+    try:
+        resolve(target)
+    except ImportError:
+        return False
+    return True
 
 
 def resolve(target: str) -> Any:

@@ -12,7 +12,7 @@ import functools
 import importlib
 from typing import NamedTuple
 
-from tradewind.airflow import moved_modules, provider_names
+from tradewind.airflow import internal_modules, moved_modules, provider_names
 
 VERSION = "3.3.2+tradewind"
 """What `airflow.__version__` says: provider packages refuse to be imported by an Airflow that is too old."""
@@ -135,6 +135,7 @@ ROWS: tuple[Row, ...] = (
     # --- exceptions -------------------------------------------------------------------------------------------------------
     ("tradewind.sdk.exceptions", "*", "exceptions sdk.exceptions:3"),
     ("tradewind.airflow.compat.exceptions", "*", "exceptions sdk.exceptions:3"),
+    ("tradewind.airflow.compat.exceptions", "AirflowPluginException", "plugins_manager"),
     ("tradewind.sdk.exceptions", "AirflowException", "."),
     # --- hooks, plugins, notifications -----------------------------------------------------------------------------------
     ("tradewind.sdk.plugins", "AirflowPlugin", "plugins_manager sdk.plugins_manager:3"),
@@ -345,6 +346,46 @@ ROWS: tuple[Row, ...] = (
         "operators.subdag:2 operators.subdag_operator:1-2",
     ),
     # --- what only Airflow has --------------------------------------------------------------------------------------------
+    ("tradewind.airflow.compat.hooks", "FSHook", f"hooks.filesystem:2 contrib.hooks.fs_hook:1 {_STANDARD}.hooks.filesystem:3"),
+    (
+        "tradewind.airflow.compat.hooks",
+        "SubprocessHook SubprocessResult working_directory",
+        f"hooks.subprocess:2 {_STANDARD}.hooks.subprocess:3",
+    ),
+    ("tradewind.airflow.compat.hooks", "PackageIndexHook", f"hooks.package_index:2 {_STANDARD}.hooks.package_index:3"),
+    (
+        "tradewind.airflow.compat.links",
+        "TriggerDagRunLink",
+        f"operators.trigger_dagrun:2 operators.dagrun_operator:2 {_STANDARD}.operators.trigger_dagrun:3",
+    ),
+    (
+        "tradewind.airflow.compat.links",
+        "ExternalTaskSensorLink ExternalDagLink",
+        f"sensors.external_task:2 sensors.external_task_sensor:2 {_STANDARD}.sensors.external_task:3",
+    ),
+    ("tradewind.airflow.compat.resources", "*", "utils.operator_resources"),
+    ("tradewind.sdk.dependencies", "TaskMixin=Node DependencyMixin=Node", "models.taskmixin:2"),
+    ("tradewind.sdk.conditions", "run_if skip_if", "decorators.condition:2 sdk.definitions.decorators.condition:3"),
+    ("tradewind.sdk.decorators", "TaskDecoratorCollection=TaskDecorators", "decorators:2 sdk.definitions.decorators:3"),
+    ("tradewind.execution.context", "VariableAccessor ConnectionAccessor", "utils.context:2"),
+    ("tradewind.airflow.compat.models", "DagTag", "models.dag"),
+    ("tradewind.airflow.compat.decorators", "apply_defaults", "utils:1"),
+    ("tradewind.hooks.smtp", "send_email_smtp=send_email", "utils.email"),
+    ("tradewind.airflow.compat.executor_names", "DEFAULT_EXECUTOR", "executors:1"),
+    ("tradewind.airflow.compat.logging_mixin", "LoggingMixin", "utils.logging:1"),
+    ("tradewind.airflow.compat.helpers", "check_cycle test_cycle", "utils.dag_cycle_tester:2"),
+    ("tradewind.airflow.compat.network", "get_host_ip_address", "utils.net"),
+    ("tradewind.airflow.compat.standard_library", "mkdirs", "utils.file"),
+    ("tradewind.airflow.compat.standard_library", "Popen STDOUT PIPE", "operators.bash_operator:1 operators.bash:2"),
+    ("jinja2.nativetypes", "NativeEnvironment", "templates:2"),
+    ("jinja2.sandbox", "SandboxedEnvironment", "templates:2"),
+    ("tradewind.airflow.compat.lineage", "File", "lineage.datasets:1"),
+    ("tradewind.airflow.compat.listeners", "hookimpl", "policies:2"),
+    (
+        "tradewind.airflow.compat.configuration",
+        "get_airflow_home get_airflow_config AIRFLOW_CONFIG expand_env_var mkdir_p",
+        "configuration",
+    ),
     (
         "tradewind.airflow.compat.executor_names",
         "SequentialExecutor LocalExecutor CeleryExecutor KubernetesExecutor DaskExecutor get_default_executor GetDefaultExecutor",
@@ -443,6 +484,14 @@ ROWS: tuple[Row, ...] = (
     ),
     ("tradewind.airflow.compat.types", "XCOM_RETURN_KEY", "utils.xcom:2 models.xcom sdk.bases.xcom:3"),
     ("tradewind.airflow.compat.models", "*", "models"),
+    (
+        "tradewind.airflow.compat.models",
+        "DagPickle Chart KnownEvent KnownEventType User DagStat Trigger DbCallbackRequest",
+        "models",
+    ),
+    ("tradewind.airflow.compat.server_internals", "clear_task_instances", "models:1"),
+    ("tradewind.execution.task_instance", "TaskInstanceKey", "models"),
+    ("tradewind.airflow.compat.server_internals", "BackfillJob SchedulerJob LocalTaskJob TriggererJob", "jobs"),
     ("tradewind.airflow.compat.models", "DagModel ScheduleInterval", "models.dag"),
     ("tradewind.airflow.compat.models", "XCom BaseXCom", "models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
     ("tradewind.airflow.compat.models", "Pool", "models.pool"),
@@ -502,7 +551,7 @@ def _tables() -> _Tables:
                 theirs, _, ours = name.partition("=")
                 known.setdefault(theirs, Place(f"{home}:{ours or theirs}", since, until))
     modules = {"airflow"}
-    for module in (*places, *whole, *moved_modules.modules()):
+    for module in (*places, *whole, *moved_modules.modules(), *internal_modules.modules()):
         while module != "airflow":
             modules.add(module)
             module = module.rpartition(".")[0]
@@ -531,7 +580,7 @@ def find(module: str, name: str) -> str | None:
     moved = moved_modules.names_of(module).get(name)
     if moved is None and module in ("airflow.operators", "airflow.sensors", "airflow.hooks"):
         return _inside(module).get(name) or moved_modules.by_class(module).get(name)
-    return moved
+    return moved or internal_modules.target(module, name)
 
 
 @functools.cache
@@ -566,7 +615,7 @@ def names_of(module: str) -> list[str]:
 def public_names_of(module: str) -> list[str]:
     """The names of a module, sorted: what `from module import *` gives."""
     tables = _tables()
-    found = {*tables.places.get(module, ()), *moved_modules.names_of(module)}
+    found = {*tables.places.get(module, ()), *moved_modules.names_of(module), *internal_modules.names_of(module)}
     for home in tables.open.get(module, ()):
         found.update(_offered(home))
     return sorted(found)

@@ -76,6 +76,12 @@ def micros_of(date: datetime) -> int:
 class DagRun:
     """A run of a DAG, read-only. Dates are pendulum datetimes in UTC; None for a date that the run does not have (yet)."""
 
+    # DAG files for Airflow 1 and 2 name these as columns of a table: `DagRun.state`
+    state: str | None = None
+    dag_id: str = ""
+    run_id: str = ""
+    external_trigger: bool = False
+
     def __init__(
         self,
         *,
@@ -341,6 +347,13 @@ class TaskInstance:
         branch: the decision of a branching operator; the scheduler applies it.
     """
 
+    # DAG files for Airflow 1 and 2 name these as columns of a table: `TaskInstance.state`
+    state: str | None = None
+    dag_id: str = ""
+    task_id: str = ""
+    run_id: str = ""
+    try_number: int = 0
+
     triggered = 0
     max_map_length = MAX_MAP_LENGTH
 
@@ -361,7 +374,7 @@ class TaskInstance:
         self.pool = workload.pool
         self.queue = workload.queue
         self.priority_weight = workload.priority
-        self.state: str | None = _RUNNING
+        self.state = _RUNNING
         self.pushed: dict[str, Any] = {}
         self.branch: Branch | None = None
         self.context: Any = None

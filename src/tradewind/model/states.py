@@ -99,6 +99,20 @@ class TriggerRule(StrEnum):
     ALL_SKIPPED = "all_skipped"
     ALWAYS = "always"
 
+    # names of Airflow 1 and 2 for the same rules
+    DUMMY = "always"
+    NONE_FAILED_OR_SKIPPED = "none_failed_min_one_success"
+
+    @classmethod
+    def is_valid(cls, trigger_rule: str) -> bool:
+        """True if there is a rule of that name."""
+        return trigger_rule in cls.all_triggers() or trigger_rule in TRIGGER_RULE_ALIASES
+
+    @classmethod
+    def all_triggers(cls) -> set[str]:
+        """The names of all rules."""
+        return {rule.value for rule in cls}
+
 
 TRIGGER_RULE_ALIASES: dict[str, TriggerRule] = {
     "dummy": TriggerRule.ALWAYS,

@@ -9,11 +9,12 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tradewind.model.errors import DefinitionError
+from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.sdk.exceptions import AirflowTaskTimeout
 
 from airflow.utils import dates, operator_helpers, process_utils  # isort: skip
@@ -134,16 +135,63 @@ def test_json_of_dates_and_numbers() -> None:
 
 
 def test_parts_of_airflow_itself_can_be_imported_and_refuse_to_work() -> None:
-    from tradewind.airflow.compat import internal_names
-    from tradewind.model.errors import NotYetSupported
+    from airflow.api.client.local_client import Client
+    from airflow.jobs import SchedulerJob
+    from airflow.models import DagPickle, DagRun, TaskInstance
+    from airflow.utils.db import initdb
 
-    class Ours(internal_names.SchedulerJob):  # type: ignore[misc]
+    class Ours(SchedulerJob):  # type: ignore[misc]
         pass
 
-    with pytest.raises(NotYetSupported, match="machinery"):
-        Ours()
-    with pytest.raises(NotYetSupported, match="run_job"):
-        internal_names.run_job()
+    for refused in (Ours, Client, initdb):
+        with pytest.raises(NotYetSupported, match="Airflow's own services"):
+            refused()
+    assert repr(DagPickle.pickle_hash) == "DagPickle.pickle_hash"
+    assert hasattr(DagRun, "state")
+    assert hasattr(TaskInstance, "dag_id")
+    with pytest.raises(ImportError):
+        exec("from airflow.jobs import NoSuchJob")
+
+
+def test_everything_of_a_module_can_be_imported_at_once() -> None:
+    """Names of provider packages that are not installed are left out."""
+    found: dict[str, object] = {}
+    exec("from airflow.operators.sensors import *\nfrom airflow.models import *\nfrom airflow.operators import *", found)
+    assert {"ExternalTaskSensor", "DAG", "BashOperator"} <= found.keys()
+    assert "HdfsSensor" not in found
+
+
+def test_trigger_rules_and_groups_of_states_have_their_old_names() -> None:
+    from airflow.utils.state import State
+    from airflow.utils.trigger_rule import TriggerRule
+
+    assert TriggerRule.DUMMY is TriggerRule.ALWAYS
+    assert TriggerRule.NONE_FAILED_OR_SKIPPED is TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS
+    assert TriggerRule.is_valid("dummy")
+    assert not TriggerRule.is_valid("sometimes")
+    assert "all_done" in TriggerRule.all_triggers()
+    assert State.SUCCESS in State.finished()
+    assert State.RUNNING in State.unfinished
+
+
+def test_hooks_of_the_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from airflow.contrib.hooks.fs_hook import FSHook
+    from airflow.hooks.package_index import PackageIndexHook
+    from airflow.hooks.subprocess import SubprocessHook
+
+    monkeypatch.setenv("AIRFLOW_CONN_FS_DEFAULT", json.dumps({"conn_type": "fs", "extra": {"path": str(tmp_path)}}))
+    hook = FSHook()
+    assert (hook.get_path(), hook.test_connection()[0]) == (str(tmp_path), True)
+    index = {"conn_type": "package_index", "host": "https://pypi.example.com/simple", "login": "me", "password": "a b"}
+    monkeypatch.setenv("AIRFLOW_CONN_PACKAGE_INDEX_DEFAULT", json.dumps(index))
+    assert PackageIndexHook().get_connection_url() == "https://me:a%20b@pypi.example.com/simple"
+    assert SubprocessHook().run_command(["echo", "hello"]) == (0, "hello")
+
+
+def test_a_task_says_which_resources_it_needs() -> None:
+    from airflow.utils.operator_resources import Resources
+
+    assert Resources(cpus=2).to_dict()["cpus"] == {"name": "CPU", "qty": 2, "units_str": "core(s)"}
 
 
 def test_lineage_keeps_the_facts_of_an_entity() -> None:

@@ -10,22 +10,30 @@ from tradewind.sdk.conf import SettingsReader, conf
 from tradewind.sdk.exceptions import AirflowConfigException
 
 __all__ = [
+    "AIRFLOW_CONFIG",
     "AIRFLOW_HOME",
     "AirflowConfigException",
     "SettingsReader",
     "as_dict",
     "conf",
+    "expand_env_var",
     "get",
+    "get_airflow_config",
+    "get_airflow_home",
     "getboolean",
     "getfloat",
     "getint",
     "getlist",
     "has_option",
+    "mkdir_p",
     "providers_configuration_loaded",
 ]
 
 AIRFLOW_HOME = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
 """The home folder. Airflow 1 and 2 have it here and in `airflow.settings`."""
+
+AIRFLOW_CONFIG = os.environ.get("AIRFLOW_CONFIG") or os.path.join(AIRFLOW_HOME, "airflow.cfg")
+"""Where Airflow's configuration file would be."""
 
 get = conf.get
 getboolean = conf.getboolean
@@ -42,3 +50,23 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def providers_configuration_loaded(function: _F) -> _F:
     """Leave a function as it is: `conf` knows the defaults of installed provider packages always."""
     return function
+
+
+def get_airflow_home() -> str:
+    """The home folder."""
+    return AIRFLOW_HOME
+
+
+def get_airflow_config(airflow_home: str = AIRFLOW_HOME) -> str:
+    """Where Airflow's configuration file would be."""
+    return os.environ.get("AIRFLOW_CONFIG") or os.path.join(airflow_home, "airflow.cfg")
+
+
+def expand_env_var(env_var: str | None) -> str | None:
+    """A text with its variables of the environment and `~` replaced."""
+    return env_var if not env_var else os.path.expanduser(os.path.expandvars(str(env_var)))
+
+
+def mkdir_p(path: str) -> None:
+    """Make a folder and those around it, unless they are there."""
+    os.makedirs(path, exist_ok=True)

@@ -5,24 +5,53 @@ from __future__ import annotations
 from tradewind.sdk.exceptions import AirflowBadRequest, AirflowException, AirflowNotFoundException
 
 __all__ = [
+    "AirflowClusterPolicyError",
+    "AirflowClusterPolicySkipDag",
+    "AirflowDagDuplicatedIdException",
     "AirflowFileParseException",
+    "AirflowInactiveAssetInInletOrOutletException",
     "AirflowInternalRuntimeError",
+    "AirflowPluginException",
+    "AirflowSecretsBackendAccessDenied",
+    "AirflowSmartSensorException",
     "AirflowUnsupportedFileTypeException",
     "AirflowWebServerException",
+    "AirflowWebServerTimeout",
+    "BackfillUnfinished",
     "ConnectionNotUnique",
     "DagCodeNotFound",
+    "DagConcurrencyLimitReached",
     "DagFileExists",
     "DagInvalidTriggerRule",
+    "DagNotPartitionedError",
+    "DagRunTypeNotAllowed",
+    "DeserializationError",
     "DeserializingResultError",
+    "FailFastDagInvalidTriggerRule",
+    "FailStopDagInvalidTriggerRule",
+    "FileSyntaxError",
+    "InvalidPartitionKeyError",
     "InvalidStatsNameException",
+    "InvalidTI",
+    "NoAvailablePoolSlot",
+    "NodeNotFound",
+    "NotMapped",
+    "PodMutationHookException",
+    "PodReconciliationError",
     "PoolNotFound",
     "RemovedInAirflow3Warning",
     "RemovedInAirflow4Warning",
+    "SerializationError",
+    "SerializedDagNotFound",
     "TaskAlreadyInTaskGroup",
     "TaskAlreadyRunningError",
     "TaskAwaitingInput",
+    "TaskConcurrencyLimitReached",
     "TaskInstanceNotFound",
+    "TaskInstanceNotRunning",
+    "TaskNotRunning",
     "UnknownExecutorException",
+    "XComForMappingNotPushedError",
 ]
 
 from tradewind.sdk.exceptions import RemovedInAirflow3Warning, RemovedInAirflow4Warning
@@ -90,3 +119,119 @@ class TaskInstanceNotFound(AirflowNotFoundException):
 
 class UnknownExecutorException(ValueError):
     """There is no such executor."""
+
+
+class AirflowDagDuplicatedIdException(AirflowException):
+    """Two files have a DAG of one id."""
+
+
+class AirflowClusterPolicyError(AirflowException):
+    """A policy of the cluster fails."""
+
+
+class AirflowClusterPolicySkipDag(AirflowException):
+    """A policy of the cluster leaves out a DAG."""
+
+
+class AirflowSmartSensorException(AirflowException):
+    """A smart sensor failed."""
+
+
+class AirflowWebServerTimeout(AirflowException):
+    """The web server did not answer in time."""
+
+
+class BackfillUnfinished(AirflowException):
+    """A backfill has not finished."""
+
+
+class DagConcurrencyLimitReached(AirflowException):
+    """The DAG has as many running tasks as it may have."""
+
+
+class TaskConcurrencyLimitReached(AirflowException):
+    """The task has as many running instances as it may have."""
+
+
+class NoAvailablePoolSlot(AirflowException):
+    """The pool has no free slot."""
+
+
+class FailStopDagInvalidTriggerRule(AirflowException):
+    """The trigger rule does not go with `fail_fast`."""
+
+
+class FailFastDagInvalidTriggerRule(AirflowException):
+    """The trigger rule does not go with `fail_fast`."""
+
+
+class SerializationError(AirflowException):
+    """A DAG cannot be written down."""
+
+
+class DeserializationError(Exception):
+    """A DAG cannot be read back."""
+
+
+class SerializedDagNotFound(DagCodeNotFound):
+    """There is no such DAG."""
+
+
+class FileSyntaxError(AirflowException):
+    """A line of a file cannot be read."""
+
+
+class NotMapped(Exception):
+    """The task is not mapped."""
+
+
+class XComForMappingNotPushedError(AirflowException):
+    """A value to map over was not pushed."""
+
+
+class TaskNotRunning(AirflowException):
+    """The task instance does not run."""
+
+
+class AirflowPluginException(Exception):
+    """A plugin cannot be loaded."""
+
+
+class TaskInstanceNotRunning(AirflowException):
+    """The task instance does not run."""
+
+
+class InvalidTI(AirflowException):
+    """The task instance is not valid."""
+
+
+class NodeNotFound(AirflowNotFoundException):
+    """There is no such task or group."""
+
+
+class AirflowInactiveAssetInInletOrOutletException(AirflowException):
+    """A task reads or writes an asset that is not active."""
+
+
+class AirflowSecretsBackendAccessDenied(AirflowException):
+    """A secrets backend refuses access."""
+
+
+class PodMutationHookException(AirflowException):
+    """The hook for pods failed."""
+
+
+class PodReconciliationError(AirflowException):
+    """A pod cannot be put together."""
+
+
+class DagNotPartitionedError(AirflowException):
+    """The DAG has no partitions."""
+
+
+class DagRunTypeNotAllowed(AirflowException):
+    """Runs of this type are not allowed."""
+
+
+class InvalidPartitionKeyError(AirflowException):
+    """A partition key is not valid."""

@@ -10,6 +10,7 @@ from typing import Any
 from tradewind.sdk.conf import conf
 
 __all__ = [
+    "DEFAULT_EXECUTOR",
     "CeleryExecutor",
     "CeleryKubernetesExecutor",
     "DaskExecutor",
@@ -74,3 +75,6 @@ def get_default_executor() -> _NamedExecutor:
 
 GetDefaultExecutor = get_default_executor
 """Its name until Airflow 1.10."""
+
+DEFAULT_EXECUTOR: _NamedExecutor = LocalExecutor()
+"""Default of `SubDagOperator(executor=…)` in Airflow 1.7."""

@@ -16,6 +16,7 @@ __all__ = [
     "as_tuple",
     "ask_yesno",
     "at_most_one",
+    "check_cycle",
     "chunks",
     "convert_camel_to_snake",
     "exactly_one",
@@ -27,6 +28,7 @@ __all__ = [
     "prune_dict",
     "reduce_in_chunks",
     "render_template_to_string",
+    "test_cycle",
     "validate_instance_args",
     "validate_key",
 ]
@@ -188,3 +190,15 @@ def validate_instance_args(instance: object, expected_arg_types: dict[str, Any])
 def ask_yesno(question: str, default: bool | None = None) -> bool:
     """Nobody can be asked where a DAG file runs: the default, or no."""
     return bool(default)
+
+
+def check_cycle(dag: Any) -> None:
+    """Check that no tasks of a DAG wait for each other.
+
+    Raises:
+        CycleError: naming the tasks.
+    """
+    dag.topological_sort()
+
+
+test_cycle = check_cycle

@@ -6,6 +6,7 @@ columns in a function, loads; a query is refused by the session.
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -57,7 +58,7 @@ class Column:
         return hash(self.name)
 
 
-class _TableType(type):
+class _TableType(ABCMeta):
     """Makes every attribute of a table's class a column."""
 
     def __getattr__(cls, name: str) -> Column:
@@ -135,3 +136,16 @@ class DagBag:
             NotYetSupported: with what to use instead.
         """
         raise NotYetSupported("DagBag does not work yet. To test DAG files, use the fixture dagbag of tradewind.testing")
+
+
+def __getattr__(name: str) -> Any:
+    """A table that has no class of its own here: it can be named with its columns.
+
+    Raises:
+        AttributeError: the name is not that of a class.
+    """
+    if not name[:1].isupper():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = _TableType(name, (Table,), {"__doc__": "A table of Airflow's metadata database.", "__module__": __name__})
+    globals()[name] = made
+    return made

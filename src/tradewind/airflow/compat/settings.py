@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,16 @@ if TYPE_CHECKING:
 __all__ = [  # noqa: F822  the folders and the zone come with `__getattr__`
     "AIRFLOW_HOME",
     "DAGS_FOLDER",
+    "HEADER",
+    "LOGGING_LEVEL",
+    "LOG_FORMAT",
+    "MIN_SERIALIZED_DAG_UPDATE_INTERVAL",
     "PLUGINS_FOLDER",
+    "SIMPLE_LOG_FORMAT",
     "SQL_ALCHEMY_CONN",
     "STATE_COLORS",
     "TIMEZONE",
+    "WEB_COLORS",
     "Session",
     "engine",
 ]
@@ -34,6 +41,13 @@ SQL_ALCHEMY_CONN = ""
 """Processes of user code hold no credentials of the database."""
 
 STATE_COLORS: dict[str, str] = {}
+
+LOGGING_LEVEL = logging.INFO
+LOG_FORMAT = "[%(asctime)s] {%(filename)s:%(lineno)d} %(levelname)s - %(message)s"
+SIMPLE_LOG_FORMAT = "%(asctime)s %(levelname)s - %(message)s"
+HEADER = ""
+WEB_COLORS = {"LIGHTBLUE": "#4d9de0", "LIGHTORANGE": "#FF9933"}
+MIN_SERIALIZED_DAG_UPDATE_INTERVAL = 30
 
 
 def __getattr__(name: str) -> Any:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cache, cached_property
+from subprocess import PIPE, STDOUT, Popen
 from tempfile import TemporaryDirectory
 from typing import Literal, ParamSpec, Protocol, Self, TypedDict, TypeGuard, runtime_checkable
 
 __all__ = [
+    "PIPE",
+    "STDOUT",
     "Literal",
     "ParamSpec",
+    "Popen",
     "Protocol",
     "Self",
     "TemporaryDirectory",
@@ -18,5 +23,11 @@ __all__ = [
     "cache",
     "cached_property",
     "json",
+    "mkdirs",
     "runtime_checkable",
 ]
+
+
+def mkdirs(path: str, mode: int = 0o777) -> None:
+    """Make a folder and those around it, unless they are there."""
+    os.makedirs(path, mode=mode, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 from tradewind.model.states import RunState, TaskState
 
@@ -16,6 +17,13 @@ class JobState(StrEnum):
     SUCCESS = "success"
     RESTARTING = "restarting"
     FAILED = "failed"
+
+
+class _States(frozenset[Any]):
+    """A group of states. Airflow 1 had functions here: `State.finished()`."""
+
+    def __call__(self) -> list[Any]:
+        return list(self)
 
 
 class State:
@@ -39,8 +47,8 @@ class State:
 
     task_states = (None, *(state for state in TaskState if state is not TaskState.NONE))
     dag_states = tuple(RunState)
-    finished = frozenset({TaskState.SUCCESS, TaskState.FAILED, TaskState.SKIPPED, TaskState.UPSTREAM_FAILED, TaskState.REMOVED})
-    unfinished = frozenset(
+    finished = _States({TaskState.SUCCESS, TaskState.FAILED, TaskState.SKIPPED, TaskState.UPSTREAM_FAILED, TaskState.REMOVED})
+    unfinished = _States(
         {
             None,
             TaskState.SCHEDULED,
@@ -52,6 +60,6 @@ class State:
             TaskState.DEFERRED,
         }
     )
-    failed_states = frozenset({TaskState.FAILED, TaskState.UPSTREAM_FAILED})
-    success_states = frozenset({TaskState.SUCCESS, TaskState.SKIPPED})
-    running = frozenset({TaskState.RUNNING, TaskState.DEFERRED})
+    failed_states = _States({TaskState.FAILED, TaskState.UPSTREAM_FAILED})
+    success_states = _States({TaskState.SUCCESS, TaskState.SKIPPED})
+    running = _States({TaskState.RUNNING, TaskState.DEFERRED})

@@ -1,0 +1,130 @@
+"""`airflow.hooks`: hooks of the core that no provider package of another system has."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlparse
+
+from tradewind.operators.subprocesses import Command
+from tradewind.sdk.variables import BaseHook
+
+__all__ = ["FSHook", "PackageIndexHook", "SubprocessHook", "SubprocessResult", "working_directory"]
+
+
+class FSHook(BaseHook):
+    """A folder of this machine, as the extra `{"path": "/srv/data"}` of a connection.
+
+    Args:
+        fs_conn_id: the connection.
+    """
+
+    conn_name_attr = "fs_conn_id"
+    default_conn_name = "fs_default"
+    conn_type = "fs"
+    hook_name = "File (path)"
+
+    def __init__(self, fs_conn_id: str = default_conn_name, conn_id: str | None = None, **_kwargs: Any) -> None:
+        super().__init__()
+        self.conn = self.get_connection(conn_id or fs_conn_id)
+        self.basepath = self.conn.extra_dejson.get("path", "")
+
+    def get_conn(self) -> None:
+        """Nothing has to be opened."""
+
+    def get_path(self) -> str:
+        """The folder."""
+        return str(self.basepath)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Is the folder there?"""
+        if not self.basepath:
+            return False, "the extra of the connection has no path"
+        if not os.path.exists(self.basepath):
+            return False, f"there is no folder {self.basepath}"
+        return True, f"the folder {self.basepath} exists"
+
+
+class PackageIndexHook(BaseHook):
+    """A Python package index, from a connection: its host is the URL.
+
+    Args:
+        pi_conn_id: the connection.
+    """
+
+    conn_name_attr = "pi_conn_id"
+    default_conn_name = "package_index_default"
+    conn_type = "package_index"
+    hook_name = "Package Index (Python)"
+
+    def __init__(self, pi_conn_id: str = default_conn_name, **_kwargs: Any) -> None:
+        super().__init__()
+        self.pi_conn_id = pi_conn_id
+        self.conn: Any = None
+
+    def get_connection_url(self) -> str:
+        """The URL with the login and password of the connection.
+
+        Raises:
+            ValueError: the connection has no host.
+        """
+        conn = self.get_connection(self.pi_conn_id)
+        host = conn.host or ""
+        if not host:
+            raise ValueError(f"connection {self.pi_conn_id!r} has no host; write the URL of the package index there")
+        if not conn.login:
+            return host
+        url = urlparse(host)
+        password = f":{quote(conn.password, safe='')}" if conn.password else ""
+        return url._replace(netloc=f"{quote(conn.login, safe='')}{password}@{re.sub(r'^.*@', '', url.netloc)}").geturl()
+
+    get_conn = get_connection_url
+
+
+class SubprocessResult(NamedTuple):
+    """How a command ended."""
+
+    exit_code: int
+    output: str
+    """The last line of its output."""
+
+
+@contextmanager
+def working_directory(cwd: str | None = None) -> Iterator[str]:
+    """A folder for a `with` block: `cwd`, or a temporary one."""
+    if cwd:
+        yield cwd
+        return
+    with TemporaryDirectory(prefix="airflowtmp") as folder:
+        yield folder
+
+
+class SubprocessHook(BaseHook):
+    """Runs a command and logs its output."""
+
+    def __init__(self, **_kwargs: Any) -> None:
+        super().__init__()
+        self._command: Command | None = None
+
+    def run_command(
+        self,
+        command: list[str],
+        env: dict[str, str] | None = None,
+        output_encoding: str = "utf-8",
+        cwd: str | None = None,
+    ) -> SubprocessResult:
+        """Run a command and wait for its end."""
+        self._command = Command(logging.getLogger(__name__), encoding=output_encoding)
+        with working_directory(cwd) as folder:
+            code, last = self._command.run(command, cwd=folder, env=env)
+        return SubprocessResult(code, last)
+
+    def send_sigterm(self) -> None:
+        """End the command with all it started."""
+        if self._command is not None:
+            self._command.stop()

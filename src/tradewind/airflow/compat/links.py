@@ -1,0 +1,33 @@
+"""Links of Airflow's operators to the runs that they trigger or wait for; pages of Tradewind show these by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradewind.sdk.operator_link import BaseOperatorLink
+
+__all__ = ["ExternalDagLink", "ExternalTaskSensorLink", "TriggerDagRunLink"]
+
+
+class _Unlinked(BaseOperatorLink):
+    """A link without a target."""
+
+    def get_link(self, operator: Any, *, ti_key: Any = None, **_kwargs: Any) -> str:
+        """No address."""
+        return ""
+
+
+class TriggerDagRunLink(_Unlinked):
+    """To the run that a task has triggered."""
+
+    name = "Triggered DAG"
+
+
+class ExternalDagLink(_Unlinked):
+    """To the run that a task waits for."""
+
+    name = "External DAG"
+
+
+ExternalTaskSensorLink = ExternalDagLink
+"""Its name until Airflow 2.4."""

@@ -1,0 +1,60 @@
+"""`airflow.utils.operator_resources`: what a task says it needs."""
+
+from __future__ import annotations
+
+__all__ = ["CpuResource", "DiskResource", "GpuResource", "RamResource", "Resource", "Resources"]
+
+
+class Resource:
+    """An amount of something.
+
+    Args:
+        qty: how much, in `units_str`.
+    """
+
+    def __init__(self, name: str, units_str: str, qty: float) -> None:
+        self.name, self.units_str, self.qty = name, units_str, qty
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return {"name": self.name, "qty": self.qty, "units_str": self.units_str}
+
+
+class CpuResource(Resource):
+    """Processor cores."""
+
+    def __init__(self, qty: float) -> None:
+        super().__init__("CPU", "core(s)", qty)
+
+
+class RamResource(Resource):
+    """Memory in MB."""
+
+    def __init__(self, qty: float) -> None:
+        super().__init__("RAM", "MB", qty)
+
+
+class DiskResource(Resource):
+    """Disk space in MB."""
+
+    def __init__(self, qty: float) -> None:
+        super().__init__("Disk", "MB", qty)
+
+
+class GpuResource(Resource):
+    """Graphics processors."""
+
+    def __init__(self, qty: float) -> None:
+        super().__init__("GPU", "gpu(s)", qty)
+
+
+class Resources:
+    """What a task needs. It is recorded, nothing is reserved."""
+
+    def __init__(self, cpus: float = 1, ram: float = 512, disk: float = 512, gpus: float = 0) -> None:
+        self.cpus, self.ram = CpuResource(cpus), RamResource(ram)
+        self.disk, self.gpus = DiskResource(disk), GpuResource(gpus)
+
+    def to_dict(self) -> dict[str, dict[str, object]]:
+        """As plain values."""
+        return {name: getattr(self, name).to_dict() for name in ("cpus", "ram", "disk", "gpus")}
