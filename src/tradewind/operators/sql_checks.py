@@ -149,15 +149,15 @@ class SQLTableCheckOperator(_TableOperator):
 
 
 class SQLIntervalCheckOperator(BaseSQLOperator):
-    """Fails unless metrics of a table today are near those of some days ago.
+    """Compares metrics of a table on the day `ds` with those some days earlier, and fails if they differ too much.
 
     Args:
         table: name of the table.
-        metrics_thresholds: SQL expression → the ratio that must not be reached.
+        metrics_thresholds: SQL expression → the ratio at which the check fails.
         date_filter_column: column that holds the day, as `YYYY-MM-DD`.
-        days_back: how many days ago, as a negative number; the sign is not looked at.
+        days_back: how many days earlier, as a negative number; the sign is ignored.
         ratio_formula: `max_over_min`, or `relative_diff`: the difference, divided by the older value.
-        ignore_zero: a metric that is 0 on one of the days holds.
+        ignore_zero: the check of a metric passes if its value is 0 or null on one of the two days.
         conn_id, database, hook_params, retry_on_failure: see `BaseSQLOperator`.
     """
 
@@ -195,23 +195,25 @@ class SQLIntervalCheckOperator(BaseSQLOperator):
 
     def execute(self, context: Any) -> None:
         hook = self.get_db_hook()
-        then, now = hook.get_first(self.sql2), hook.get_first(self.sql1)
-        for sql, row in ((self.sql2, then), (self.sql1, now)):
+        before, today = hook.get_first(self.sql2), hook.get_first(self.sql1)
+        for sql, row in ((self.sql2, before), (self.sql1, today)):
             if not row:
                 self._fail(f"the query {sql!r} returned no row")
         failed = [
-            f"{metric}: {new} now, {old} then"
-            for metric, old, new in zip(self.metrics_sorted, then, now, strict=False)
+            f"{metric} is {new}; {-self.days_back} days before it was {old}"
+            for metric, old, new in zip(self.metrics_sorted, before, today, strict=False)
             if not self._holds(metric, old, new)
         ]
         if failed:
-            self._fail(f"the check failed: {'; '.join(failed)} ({self.ratio_formula}, {-self.days_back} days)")
+            self._fail(f"the check failed: {'; '.join(failed)} ({self.ratio_formula})")
 
     def _holds(self, metric: str, old: Any, new: Any) -> bool:
         if not old or not new:
             return self.ignore_zero
         ratio = RATIOS[self.ratio_formula](float(new), float(old))
-        self.log.info("%s: %s now, %s then, %s %s", metric, new, old, self.ratio_formula, ratio)
+        self.log.info(
+            "%s is %s; %s days before it was %s; %s is %s", metric, new, -self.days_back, old, self.ratio_formula, ratio
+        )
         return ratio < float(self.metrics_thresholds[metric])
 
 
@@ -219,4 +221,4 @@ RATIOS: dict[str, Callable[[float, float], float]] = {
     "max_over_min": lambda new, old: max(new, old) / min(new, old),
     "relative_diff": lambda new, old: abs(new - old) / old,
 }
-"""Name of a ratio → function of (value today, value then)."""
+"""Name of a formula → function of the value of the day and the earlier value."""

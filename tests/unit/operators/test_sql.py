@@ -344,10 +344,10 @@ def test_what_a_sensor_takes_for_not_yet(database: Path, kwargs: Any, words: str
     ("kwargs", "words"),
     [
         ({"days_back": 4, "metrics_thresholds": {"SUM(mm)": 3, "COUNT(*)": 1.5}}, None),
-        ({"days_back": -4, "metrics_thresholds": {"SUM(mm)": 2}}, "SUM(mm): 2.5 now, 1.0 then"),
+        ({"days_back": -4, "metrics_thresholds": {"SUM(mm)": 2}}, "SUM(mm) is 2.5; 4 days before it was 1.0"),
         ({"days_back": 4, "metrics_thresholds": {"SUM(mm)": 1.6}, "ratio_formula": "relative_diff"}, None),
         ({"days_back": 1, "metrics_thresholds": {"SUM(mm)": 2}}, None),
-        ({"days_back": 1, "metrics_thresholds": {"SUM(mm)": 2}, "ignore_zero": False}, "0.0 then"),
+        ({"days_back": 1, "metrics_thresholds": {"SUM(mm)": 2}, "ignore_zero": False}, "it was 0.0"),
         ({"days_back": 9, "metrics_thresholds": {"mm": 2}}, "returned no row"),
     ],
 )
