@@ -180,7 +180,7 @@ MUTANTS = [
         "nonce not checked",
         "the same order delivered twice runs twice [celery redelivery, #4976]",
         rewrite((AttemptHandler, "start", ("known.nonce == start.nonce and ", ""))),
-        316,
+        448,
     ),
     Mutant(
         "any process reports under the fence",
@@ -738,7 +738,7 @@ MUTANTS = [
                 ("(item.tries, item.due_at) == (message.tries, message.due)", "item.tries == message.tries"),
             )
         ),
-        2034,
+        631,
     ),
     Mutant(
         "a callback that is tried again has its last try",

@@ -176,7 +176,7 @@ def test_impossible_backfills_are_refused(bench: Bench) -> None:
 
 def test_a_planned_run_is_handled_once(daily: Bench) -> None:
     number = create(daily, max_active_runs=1)
-    with pytest.raises(Conflict, match="turn"):
+    with pytest.raises(Conflict, match="is not the next run"):
         daily.store.record_backfill_outcome(number, BackfillOutcome(1, NOW, None, "new"))
 
 
