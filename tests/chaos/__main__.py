@@ -1,4 +1,4 @@
-"""`python -m tests.chaos --kills N --seed S [--minutes M] [--keep FOLDER]`: the kill test, as long as one likes."""
+"""`python -m tests.chaos --kills N --seed S [--minutes M] [--keep FOLDER]`: the kill test for any number of kills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict over a kill test, from what the tasks wrote themselves and from what the killer did.
+"""Evaluates a kill test from the lines that the tasks wrote themselves and from the list of kills.
 
 Nothing here looks at the product's tables. What is asked of it is only how runs and tasks ended, to be compared with the script.
 """
@@ -15,20 +15,20 @@ from typing import Any, NamedTuple
 from tests.chaos.dags.chaos_plan import PLAN, Step, run_ends, task_ends
 
 LOSING = frozenset({"runner", "template", "image", "host", "supervisor", "all"})
-"""Kinds whose death ends attempts. A scheduler's does not: tasks go on, and their verdicts wait for the next one."""
+"""Kinds of processes whose death ends attempts. The death of a scheduler does not: tasks continue, and their reports wait."""
 ON_ITS_WAY = 300_000_000
-"""Nanoseconds: so long after a task's last line its report may still be on its way, on a machine that is busy."""
+"""Nanoseconds after the last line of a task in which its report may not have arrived yet, on a busy machine."""
 
 LAG = 300_000_000
-"""Nanoseconds: so long a process may live on after what it depends on was killed. The kernel takes a dead process's memory
-apart before it tells its children, and they do the same; on a busy machine that is felt."""
+"""Nanoseconds for which a process may continue after its parent was killed. The kernel first releases the memory of the dead
+process and then signals its children, which takes time on a busy machine."""
 STOPPING = 2_000_000_000
 """Nanoseconds in which a worker host whose supervisor was killed may still be stopping its tasks; and in which, when everything was
 killed at once, a command of a task lives on until the next start finds it."""
 
 
 class Kill(NamedTuple):
-    """What the killer did. `at` is before the signal, `done` after it."""
+    """One kill. `at` is the time before the signal, `done` the time after it."""
 
     kind: str
     at: int
@@ -37,13 +37,13 @@ class Kill(NamedTuple):
 
     @property
     def over(self) -> int:
-        """When its consequences have come to an end."""
+        """The time at which its consequences have ended."""
         return self.done + (STOPPING if self.kind in ("supervisor", "all") else LAG)
 
 
 @dataclass
 class Attempt:
-    """One attempt, as its own lines tell it."""
+    """One attempt, read from its own lines."""
 
     dag: str
     run: str
@@ -70,11 +70,11 @@ class Verdict:
     attempts: int = 0
     unended: int = 0
     repeated: list[str] = field(default_factory=list)
-    """Tasks run again, rightly, because the report of a finished attempt was killed on its way."""
+    """Tasks that were correctly run again, because a kill lost the report of a finished attempt."""
 
 
 def read_marks(folder: Path) -> list[dict[str, Any]]:
-    """Every line of every file; a torn last line is one of a process that was killed while it wrote."""
+    """All lines of all files. An incomplete last line comes from a process that was killed while it wrote."""
     records = []
     for path in sorted(folder.iterdir()):
         if path.is_file():
@@ -147,7 +147,7 @@ def _one_task(step: Step, attempts: list[Attempt], kills: list[Kill], verdict: V
                 f"{one}: has no end, but nothing was killed while it ran, and {following.attempt} followed"
                 f"{_around(one.start, kills)}"
             )
-        # a scripted failure is followed by another try; any other end only if the report cannot have been accepted
+        # another try follows after a planned failure; after any other end only if the report cannot have been accepted
         if one.end is not None and (one.how != "fail" or step.ends == "final"):
             culprit = _lost_report(one, following.start, kills)
             if culprit is None:
@@ -160,17 +160,20 @@ def _one_task(step: Step, attempts: list[Attempt], kills: list[Kill], verdict: V
 
 
 CLOCK_GRAIN = 20_000_000
-"""Bash tasks read a clock that ticks every 10 ms."""
+"""The clock of bash tasks has a resolution of 10 ms."""
 
 
 def _around(moment: int, kills: list[Kill]) -> str:
-    """The kills next to a moment, in words."""
+    """The kills near a time, as text."""
     near = [f"{kill.kind} {(kill.at - moment) / 1e6:+.0f} ms" for kill in kills if abs(kill.at - moment) < 4_000_000_000]
     return f" (kills around it: {', '.join(near) or 'none'})"
 
 
 def _concerns(kill: Kill, one: Attempt) -> bool:
-    """The death of one task process concerns its own attempt. (A bash task's lines do not tell the pid of its runner.)"""
+    """True if a kill can affect an attempt: the death of a task process affects only its own attempt.
+
+    (The lines of a bash task do not contain the pid of its task process.)
+    """
     return kill.kind in LOSING and (kill.kind != "runner" or one.pid in kill.pids or PLAN[one.dag][one.task].kind == "bash")
 
 
@@ -179,7 +182,7 @@ def _died(one: Attempt, before: int, kills: list[Kill]) -> bool:
 
 
 def _lost_report(one: Attempt, before: int, kills: list[Kill]) -> Kill | None:
-    """The kill that may have caught its report on the way: the nearest one."""
+    """The nearest kill that may have lost the report of an attempt."""
     assert one.end is not None
     end, latest = one.end, min(one.end + ON_ITS_WAY, before)
     near = [kill for kill in kills if _concerns(kill, one) and kill.over >= end - CLOCK_GRAIN and kill.at <= latest]
@@ -231,7 +234,7 @@ def _at_most_once(
     kills: list[Kill],
     verdict: Verdict,
 ) -> None:
-    """Tasks without retries: begun once at most; a success was seen to end, and what failed was lost to a kill."""
+    """Tasks without retries start at most once; a success has its end line, and a failure was caused by a kill."""
     for task in PLAN[dag]:
         attempts, said = by_task.get((dag, run, task), []), end["tasks"].get(task)
         if len(attempts) > 1:
@@ -247,7 +250,9 @@ def _at_most_once(
 
 
 def _order(dag: str, run: str, by_task: dict[tuple[str, str, str], list[Attempt]], verdict: Verdict) -> None:
-    """Whoever starts proves that what it waits for was accepted: that must not run again, and is what it sees."""
+    """The start of a task proves that the reports of its upstream tasks were accepted: they must not run again, and it sees
+    their values.
+    """
     for task, step in PLAN[dag].items():
         below = by_task.get((dag, run, task), [])
         for other in step.after if below else ():

@@ -1,4 +1,4 @@
-"""The kill test: load, kills at random moments, and the verdict."""
+"""The kill test: load, kills at random moments, and the evaluation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.chaos.world import World, began, now, until
 
 KINDS = ("scheduler", "host", "template", "image", "runner", "api", "parser", "supervisor", "all")
 LIVE_RUNS = 8
-"""Runs under way at a time: enough that every kill meets work, few enough that they come to an end."""
+"""Number of concurrent runs: enough that every kill meets work, few enough that they end."""
 STRAY_BOUND = 10.0
-"""Seconds within which nothing of an attempt may be left after its process has ended."""
+"""Seconds after the end of an attempt in which all its processes must end."""
 
 SETTINGS = {
     "TRADEWIND__CORE__KILL_GRACE": "1",
@@ -79,7 +79,7 @@ class Killer:
         self._missing: dict[tuple[int, int], float] = {}
 
     def run(self) -> Outcome:
-        """Kill, wait for every run to end, stop, and judge."""
+        """Kill processes, wait for the end of every run, stop, and evaluate."""
         begun = time.monotonic()
         world = self.world
         world.start()
@@ -119,7 +119,7 @@ class Killer:
     # --- load ---------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Keep some runs going."""
+        """Keep the number of concurrent runs."""
         self._look_at_runs()
         while len(self.open) < LIVE_RUNS:
             dag = self.random.choice(sorted(PLAN))
@@ -169,14 +169,14 @@ class Killer:
 
     def _targets(self, kind: str) -> list[Any]:
         found = self.world.find(kind)
-        if kind == "supervisor":  # a child that it has just forked bears its name until it is exec'd
+        if kind == "supervisor":  # a new child has the same name until its exec
             found = [process for process in found if self.world.process and process.pid == self.world.process.pid]
         if not found and kind in ("runner", "template"):
             self._load()
         return found
 
     def _strays(self, bound: float) -> None:
-        """Whatever attempts started must be gone soon after their own process."""
+        """All processes of an attempt must end soon after the task process."""
         moment = time.monotonic()
         for record in read_marks(self.marks):
             if record["what"] != "spawn":
@@ -191,7 +191,7 @@ class Killer:
                 self._missing[child] = float("inf")
 
     def _finish(self) -> None:
-        """No more kills: every run has to end."""
+        """Without further kills, every run must end."""
         patience = 60.0 + len(self.open) * 5
         deadline = time.monotonic() + patience
         while self.open and time.monotonic() < deadline:
@@ -209,7 +209,7 @@ class Killer:
 
 
 def report(outcome: Outcome, say: Callable[[str], None]) -> None:
-    """What came of it, for people."""
+    """Print the result."""
     counts = ", ".join(f"{kind} {outcome.counts[kind]}" for kind in KINDS)
     verdict = outcome.verdict
     say(f"{len(outcome.kills)} kills in {outcome.seconds:.0f} s: {counts}")

@@ -1,4 +1,4 @@
-"""Crash at every step: a process dies at each failpoint of the source, on its first, second and a later pass.
+"""Crashes at every step: a process dies at each failpoint of the source, on its first, second and a later pass.
 
 A small workload runs through real processes meanwhile: a value too large for the database, a daemon left behind, a bash command, a
 run triggered through the API. Then nothing may be lost, doubled or left behind, and all of it is over within the bound of a
@@ -33,11 +33,11 @@ POINTS = sorted(
 )
 DAG = "points"
 BOUND = 60.0
-"""Seconds from a death to the end of the run: a lost attempt is started again, queued again or failed within it."""
+"""Maximum seconds from a death to the end of the run. In this time, a lost attempt is started again, queued again, or fails."""
 PASSES = (1, 2, 4)
 
 HARMLESS = ("scheduler", "store", "client", "parser", "zygote", "parse", "triggerer")
-"""Their death ends no attempt: each task runs once."""
+"""Processes whose death ends no attempt: each task runs once."""
 BEFORE_USER_CODE = frozenset(
     {
         "host.before_start_ask",
@@ -49,30 +49,30 @@ BEFORE_USER_CODE = frozenset(
         "template.before_ready",
     }
 )
-"""The same is true here of the task concerned; a host or an image may have others below it."""
+"""At these points the task itself runs once too; a host or an image may have other tasks below it."""
 COMPANIONS = {
     "host.after_spool": "scheduler.report_came",
     "host.before_spool": "scheduler.report_came",
     "host.before_spool_goes": "scheduler.report_came",
 }
-"""What has to happen besides, or the point is not passed: a verdict goes to the disk only while nobody can hear it."""
+"""Points that need a second failpoint: a report is written to the disk only while no scheduler receives it."""
 
 
 def again(name: str) -> bool:
-    """May a task rightly run twice when a process dies there?"""
+    """True if a task may correctly run twice when a process dies at this point."""
     return name.partition(".")[0] not in HARMLESS and not (name.startswith("runner.") and name in BEFORE_USER_CODE)
 
 
 @dataclass
 class End:
     runs: dict[str, tuple[str, dict[str, str]]]
-    """Run → its state and those of its tasks."""
+    """Run → its state and the states of its tasks."""
     seconds: float
-    """From the last death to the end."""
+    """Seconds from the last death to the end."""
 
 
 class Instance:
-    """One home folder; started anew, with other failpoints, for each case."""
+    """One home folder. It is started again with other failpoints for each case."""
 
     def __init__(self, folder: Path) -> None:
         self.marks = folder / "marks"
@@ -88,7 +88,7 @@ class Instance:
         return (self.once / name).exists()
 
     def run(self, deaths: dict[str, int], runs: int = 1) -> End:
-        """Die at these points on these passes while runs go to their end, one after another; stop.
+        """Start, run DAG runs one after the other while processes die at these points on these passes, then stop.
 
         Args:
             deaths: failpoint → on which pass, counted over all processes.
@@ -99,7 +99,7 @@ class Instance:
         names, world = [f"r{self.count}_{number}" for number in range(runs)], self.world
         armed = ";".join(f"{name}=kill9#{at}" for name, at in deaths.items())
         environment = {"TRADEWIND_FAILPOINTS": armed, "TRADEWIND_FAILPOINTS_ONCE": str(self.once)}
-        # a file that changed is read anew: the parser and its children come by their points too
+        # a changed file is read again, so the parser and its children pass their points too
         (world.home / "dags" / "touched.py").write_text(f"# {self.count}\n{TOUCHED}", encoding="utf-8")
         began = time.time()
         world.start(environment)
@@ -109,7 +109,7 @@ class Instance:
                 world.restart_if_dead(environment)
                 try:
                     return what()
-                except (OSError, HTTPException):  # the web server may die in the midst of its answer
+                except (OSError, HTTPException):  # the web server may die during its answer
                     return None
 
             until("the DAGs are known", 60, lambda: ask(self._knows))
@@ -118,7 +118,7 @@ class Instance:
                 until("the run has ended", 90, lambda run=run: ask(lambda: world.run_state(DAG, run) in ("success", "failed")))
             until("the processes are complete", 60, lambda: ask(lambda: (world.ping() or {}).get("host") and world.address))
             ended = time.time()
-            if all(at == 1 for at in deaths.values()):  # some come by their point only when they have found each other again
+            if all(at == 1 for at in deaths.values()):  # some processes pass their point only after they have connected again
                 until(
                     f"these failpoints were passed: {', '.join(deaths)}",
                     30,
@@ -148,7 +148,7 @@ class Instance:
         return True
 
     def judge(self, end: End, lossy: bool) -> None:
-        """What the tasks wrote themselves against the script."""
+        """Compare the lines of the tasks with the plan."""
         steps = PLAN[DAG]
         assert end.runs == dict.fromkeys(end.runs, (run_ends(steps), task_ends(steps)))
         folder = self.marks / "judged"
@@ -174,7 +174,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Instance:
 
 
 LIVES = 3
-"""Lives among which the points of each kind are dealt out."""
+"""Number of starts over which the points of each kind are distributed."""
 
 
 def _shares() -> Iterator[tuple[str, bool, list[str]]]:
@@ -191,7 +191,7 @@ SHARES = list(_shares())
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("lossy", "names"), [share[1:] for share in SHARES], ids=[share[0] for share in SHARES])
-def test_deaths_at_many_places_of_one_life(instance: Instance, lossy: bool, names: list[str]) -> None:
+def test_deaths_at_many_points_in_one_start(instance: Instance, lossy: bool, names: list[str]) -> None:
     deaths = dict.fromkeys([*names, *(COMPANIONS[name] for name in names if name in COMPANIONS)], 1)
     end = instance.run(deaths)
     instance.judge(end, lossy)
@@ -208,7 +208,7 @@ def test_death_at(instance: Instance, name: str, at: int) -> None:
         pytest.skip(f"this workload passes {name} less than {at} times")
 
 
-def test_points_have_a_process_and_a_moment() -> None:
+def test_names_of_points_have_a_process_and_a_moment() -> None:
     assert len(POINTS) > 35
     assert [name for name in POINTS if not re.fullmatch(r"[a-z]+\.[a-z_]+", name)] == []
     assert [name for name in (*BEFORE_USER_CODE, *COMPANIONS, *COMPANIONS.values()) if name not in POINTS] == []

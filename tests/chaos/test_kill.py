@@ -1,4 +1,4 @@
-"""The kill test as the suite runs it: every kind of process three times. `make chaos` goes on for hundreds of kills.
+"""The kill test of the test suite: every kind of process is killed three times. `make chaos` makes hundreds of kills.
 
 A failure prints its seed; `CHAOS_SEED=… pytest tests/chaos/test_kill.py` kills in the same order again.
 """
@@ -16,7 +16,7 @@ KILLS = 3 * len(KINDS)
 
 
 @pytest.mark.timeout(300)
-def test_nothing_is_lost_whatever_is_killed(tmp_path: Path) -> None:
+def test_no_task_is_lost_when_processes_are_killed(tmp_path: Path) -> None:
     seed = int(os.environ.get("CHAOS_SEED", "7"))
     print(f"seed {seed}; again: python -m tests.chaos --kills {KILLS} --seed {seed}")
     outcome = Killer(tmp_path / "chaos", KILLS, seed, print).run()

@@ -1,4 +1,4 @@
-"""A process that stands still for longer than every safety net's interval, and goes on: nothing is lost, nothing runs twice.
+"""A process hangs for longer than the interval of every safety net and continues: nothing is lost, nothing runs twice.
 
 A machine that swaps, a virtual machine that is moved, a debugger: whoever stood still must not act on what it believed before.
 """
@@ -19,7 +19,7 @@ from tests.chaos.killer import SETTINGS
 from tests.chaos.world import World, until
 
 PAUSE = 4.0
-"""Seconds: longer than resubmitting, sweeping, asking again for a start and saying a verdict again."""
+"""Seconds: longer than all intervals of resubmission, reconciliation, repeated start requests and repeated reports."""
 DAG = "diamond"
 
 
@@ -53,7 +53,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ),
     ],
 )
-def test_a_process_that_stands_still(world: World, kind: str, tmp_path: Path) -> None:
+def test_a_process_that_hangs_for_a_while(world: World, kind: str, tmp_path: Path) -> None:
     run = f"{kind}-still"
     marks = world.home.parent / "marks"
     world.trigger(DAG, run)
@@ -61,7 +61,7 @@ def test_a_process_that_stands_still(world: World, kind: str, tmp_path: Path) ->
     still = until(f"there is a {kind}", 20, lambda: world.find(kind))
     for process in still:
         process.kill(signal.SIGSTOP)
-    time.sleep(PAUSE)  # this is the fault itself: time that passes without it
+    time.sleep(PAUSE)  # this is the fault: time passes while the process hangs
     for process in still:
         process.kill(signal.SIGCONT)
     until("the run has ended", 60, lambda: world.run_state(DAG, run) in ("success", "failed"))

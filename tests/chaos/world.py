@@ -1,4 +1,4 @@
-"""A real `tradewind standalone` in a folder of its own, and its processes as the kernel shows them."""
+"""A real `tradewind standalone` in its own folder, and its processes as listed by the kernel."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ NAMES = {
 
 
 def now() -> int:
-    """Nanoseconds on the clock that the marks use."""
+    """The present in nanoseconds, on the clock that the marks use."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def until(what: str, seconds: float, look: Callable[[], Any]) -> Any:
-    """The first true answer of `look`; an AssertionError naming `what` when there is none in time."""
+    """Call `look` until its result is true, and return it. Raises AssertionError with `what` after the deadline."""
     deadline = time.monotonic() + seconds
     while True:
         found = look()
@@ -49,7 +49,7 @@ def until(what: str, seconds: float, look: Callable[[], Any]) -> Any:
 
 
 class Process(NamedTuple):
-    """A living process of the home folder under test."""
+    """A running process of the home folder under test."""
 
     pid: int
     began: int
@@ -60,7 +60,7 @@ class Process(NamedTuple):
         return began(self.pid) == self.began
 
     def kill(self, number: int = signal.SIGKILL) -> bool:
-        """False: it is gone."""
+        """Send a signal. False: the process has ended."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -77,7 +77,7 @@ class Process(NamedTuple):
 
 
 def began(pid: int) -> int | None:
-    """Start time in clock ticks; None when the process is gone or a zombie."""
+    """Start time in clock ticks; None if the process has ended or is a zombie."""
     try:
         data = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -87,11 +87,11 @@ def began(pid: int) -> int | None:
 
 
 class World:
-    """Starts, watches and ends one standalone.
+    """Starts, watches and stops one standalone.
 
     Args:
         home: an empty folder.
-        settings: environment variables beside the inherited ones.
+        settings: further environment variables.
     """
 
     def __init__(self, home: Path, settings: dict[str, str]) -> None:
@@ -107,10 +107,10 @@ class World:
         self._token = ""
         self.control = PlainClient(scheduler_socket(home), "chaos", timeout=5.0)
 
-    # --- life ---------------------------------------------------------------------------------------------------------
+    # --- start and stop ---------------------------------------------------------------------------------------------------------
 
     def start(self, extra: dict[str, str] | None = None) -> None:
-        """Start standalone; returns at once. Its output goes to a file and to `lines`."""
+        """Start standalone and return at once. Its output goes to a file."""
         self.address = ""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tradewind", "standalone", "--no-examples", "--plain", "--port", "0"],
@@ -141,7 +141,7 @@ class World:
         return True
 
     def ping(self) -> dict[str, Any] | None:
-        """What the scheduler says of itself; None when nobody answers."""
+        """The answer of the scheduler to a ping; None if there is no answer."""
         try:
             answer: dict[str, Any] = self.control.call("ping", timeout=2.0)
         except (TradewindError, OSError):
@@ -152,7 +152,7 @@ class World:
         until("scheduler, worker host and API are up", seconds, lambda: self.address and (self.ping() or {}).get("host"))
 
     def stop(self, seconds: float = 60.0) -> None:
-        """TERM; it has to end by itself."""
+        """Send TERM and wait for the end."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         try:
@@ -162,7 +162,10 @@ class World:
             raise AssertionError(f"standalone did not stop within {seconds:g} s of SIGTERM") from None
 
     def kill_everything(self) -> int:
-        """For the end of a test that failed, and for the kill of all at once: stopped first, so that nobody sees another die."""
+        """Kill all processes at once, for failed tests too.
+
+        They are stopped (SIGSTOP) first, so that none notices the death of another.
+        """
         found = self.census()
         for process in found:
             process.kill(signal.SIGSTOP)
@@ -173,20 +176,20 @@ class World:
             self.process.wait(10)
         return killed
 
-    # --- the kernel's view --------------------------------------------------------------------------------------------
+    # --- processes ---------------------------------------------------------------------------------------------------
 
     def census(self) -> list[Process]:
-        """Every living process that has this home folder in its environment."""
+        """All running processes with this home folder in their environment."""
         return list(_marked(f"TRADEWIND_HOME={self.home}".encode()))
 
     def find(self, kind: str) -> list[Process]:
-        """The living processes of one kind."""
+        """The running processes of one kind."""
         return [process for process in self.census() if process.name == NAMES[kind]]
 
-    # --- asking -------------------------------------------------------------------------------------------------------
+    # --- requests -------------------------------------------------------------------------------------------------------
 
     def trigger(self, dag: str, run: str, seconds: float = 60.0) -> None:
-        """Trigger a run; again until it is there, whatever dies meanwhile."""
+        """Trigger a run, repeatedly until it exists, although processes may die meanwhile."""
 
         def attempt() -> bool:
             try:
@@ -200,7 +203,7 @@ class World:
         until(f"run {run} of {dag} is triggered", seconds, attempt)
 
     def get(self, path: str) -> Any:
-        """One answer of the API, logged in as admin."""
+        """A GET request to the API as administrator."""
         if not self._token:
             self._token = self._request("POST", "/auth/token", {"username": "admin", "password": self.password})["access_token"]
         return self._request("GET", path)

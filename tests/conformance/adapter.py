@@ -1,4 +1,4 @@
-"""Answers the golden specifications with DAGs as an author would write them, run by the public test kit.
+"""Answers the golden specifications with DAGs that are written like those of an author, and run by the public test kit.
 
     python -m tests.conformance.adapter < specifications.jsonl > answers.jsonl
 
@@ -23,7 +23,7 @@ from tradewind.operators import python
 from tradewind.timetables import events, interval, trigger
 
 Json = Mapping[str, Any]
-START = datetime(2030, 1, 1, tzinfo=UTC)  # second 0: after every logical date, so that none has to be waited for
+START = datetime(2030, 1, 1, tzinfo=UTC)  # second 0: after every logical date, so no run has to wait
 LIMITS = ("catchup", "max_active_runs", "max_active_tasks")
 TIMETABLES: Json = {
     "cron_data_interval": interval.CronDataIntervalTimetable,
@@ -40,7 +40,7 @@ def moment(text: str | None) -> Any:
 
 
 def delta(value: Any) -> Any:
-    """`{"seconds": n}` or `{"relativedelta": {…}}`; anything else as it is."""
+    """`{"seconds": n}` or `{"relativedelta": {…}}`; all other values are returned unchanged."""
     if not isinstance(value, dict):
         return value
     return timedelta(**value) if "seconds" in value else relativedelta(**value["relativedelta"])
@@ -136,7 +136,7 @@ def render(spec: Json, template: Any) -> Json:
 
 
 def as_json(value: Any) -> Any:
-    """Lists and objects leaf by leaf; what JSON does not have is `{"str": its text}`."""
+    """Convert a value to JSON, recursively. A value that JSON does not have becomes `{"str": its text}`."""
     if isinstance(value, list):
         return [as_json(one) for one in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):

@@ -1,4 +1,4 @@
-"""The golden outcomes beside this file, and what it means to agree with one."""
+"""Reads the golden outcomes beside this file, and compares outcomes with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OWN = Path(__file__).parent / "own"
 
 
 def specifications(family: str, folder: Path = DATA) -> Iterator[dict[str, Any]]:
-    """Every specification of a family that has an expected outcome."""
+    """All specifications of a family with an expected outcome."""
     with gzip.open(folder / f"{family}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             spec = json.loads(line)
@@ -24,13 +24,13 @@ def specifications(family: str, folder: Path = DATA) -> Iterator[dict[str, Any]]
 
 
 def agrees(spec: Json, told: Json) -> bool:
-    """Is the told outcome Airflow's, or one that Airflow also reaches with another order inside one instant?"""
+    """True if the outcome is Airflow's, or one that Airflow also reaches with another order at the same time."""
     accepted = [spec["expect"]["outcome"], *spec["expect"].get("alternatives", ())]
     return _sorted(told["outcome"]) in [_sorted(outcome) for outcome in accepted]
 
 
 def _sorted(outcome: Json) -> dict[str, Any]:
-    """Order carries no meaning, except that of time (`steps`) and of the queue, which is by priority."""
+    """Sort lists, except `steps` (ordered by time) and queues (ordered by priority)."""
     plain: dict[str, Any] = json.loads(json.dumps(outcome))
     for part in ("tis", "runs"):
         if part in plain:

@@ -1,4 +1,4 @@
-"""What run machines make of a golden specification, told in virtual time (conformance format, sections 2 to 4).
+"""Runs golden specifications with run machines in virtual time (conformance format, sections 2 to 4).
 
 A heap holds the moments at which something happens: an attempt ends, a retry is due, a run is created. At each of them the
 reports come in, the machines settle, runs start, slots are given out, and what got one starts at once. Nothing waits for a
@@ -23,7 +23,7 @@ from tradewind.model.moments import SECOND, parse_moment
 from tradewind.model.states import OCCUPYING, Outcome, RunState, TaskState
 
 ORIGIN = parse_moment("2024-01-01")
-"""Second 0 of the story. Any moment after 1970 does: the kernel reads 0 as 'never'."""
+"""Second 0 of the story: any time after 1970, because the kernel reads 0 as 'never'."""
 
 OUTCOMES = {"success": Outcome.SUCCESS, "fail": Outcome.FAILED, "fail_hard": Outcome.FAILED_FINAL, "skip": Outcome.SKIPPED}
 
@@ -42,14 +42,14 @@ class Dag:
         self.topology = Topology(self.definition)
         self._specs: list[Json] = [self.workflow.tasks[task_id] for task_id in self.topology.ids]
         self.runs: list[Run] = []
-        """Created so far, by logical date."""
+        """Runs created so far, by logical date."""
 
     def spec(self, task: int) -> Json:
         return self._specs[task]
 
 
 class Attempt(NamedTuple):
-    """One attempt on its way."""
+    """One running attempt."""
 
     fence: int
     number: int
@@ -58,7 +58,7 @@ class Attempt(NamedTuple):
 
 
 class Run:
-    """One run of the story. It has a machine from its creation on, which is asked only once the run is started."""
+    """One run of the story. It has a machine from its creation on, which is used only after the run has started."""
 
     def __init__(self, dag: Dag, number: int, spec: Json) -> None:
         self.dag = dag
@@ -79,7 +79,7 @@ class Run:
         return self.dag.topology.ids[instances.task(slot)], instances.index(slot)
 
     def asked(self, slot: int, key: str, default: Any) -> Any:
-        """What the specification says of a task instance in this run: the index wins over the run."""
+        """The value of the specification for a task instance in this run. An entry for its index has priority."""
         instances = self.machine.instances
         spec, index = self.dag.spec(instances.task(slot)), str(instances.index(slot))
         by_index: Mapping[str, Any] = spec.get(f"{key}_by_index", {})
@@ -89,12 +89,12 @@ class Run:
         return by_run[self.run_id] if self.run_id in by_run else spec.get(key, default)
 
     def of_attempt(self, slot: int, key: str, default: Any, number: int) -> Any:
-        """Likewise, where a list is a value for each attempt and its last one repeats."""
+        """The same for one attempt: a list contains a value for each attempt, and the last value repeats."""
         value = self.asked(slot, key, default)
         return value[min(number, len(value)) - 1] if isinstance(value, list) else value
 
     def branch(self, slot: int) -> Branch | None:
-        """What a branch or short circuit decides when it succeeds."""
+        """The decision of a branch or short circuit when it succeeds."""
         kind = self.dag.spec(self.machine.instances.task(slot)).get("kind")
         if kind == "branch":
             follow = self.asked(slot, "follow", None) or []
@@ -105,7 +105,7 @@ class Run:
         return None
 
     def returned(self, slot: int, number: int) -> int | None:
-        """Length of the list that a successful attempt returns to those that are mapped over it.
+        """The length of the list that a successful attempt returns, if other tasks are mapped over it.
 
         Of an instance of a mapped task it counts only whether it returns anything.
         """
@@ -146,7 +146,7 @@ class Story:
     # --- the course of time ---------------------------------------------------------------------------------------
 
     def tell(self) -> None:
-        """From the first moment to the last."""
+        """Run the story from its start to its end."""
         second = self._next_moment(-1)
         while second is not None:
             self.now = second
@@ -193,14 +193,14 @@ class Story:
         for *_, run, slot in sorted(over, key=lambda entry: entry[:3]):
             attempt = run.live.get(slot)
             if attempt is None:
-                continue  # stopped by a report before it at the same moment
+                continue  # stopped by an earlier report at the same time
             outcome = OUTCOMES[run.of_attempt(slot, "script", "success", attempt.number)]
             branch = run.branch(slot) if outcome is Outcome.SUCCESS else None
             length = run.returned(slot, attempt.number) if outcome is Outcome.SUCCESS else None
             task = run.machine.instances.task(slot)
             plain = run.machine.instances.index(slot) < 0
             if outcome is Outcome.SUCCESS and length is None and plain and task in run.dag.topology.mapped_over:
-                outcome, branch = Outcome.FAILED, None  # others are mapped over it and it returned no list
+                outcome, branch = Outcome.FAILED, None  # other tasks are mapped over it, but it returned no list
             event = e.AttemptEnded(slot, attempt.fence, outcome, at(self.now), branch=branch, length=length)
             self._follow(run, run.machine.apply(event, settle=False))
 
@@ -218,7 +218,7 @@ class Story:
                         self._follow(run, run.machine.apply(e.TimerDue(slot, at(self.now)), settle=False))
 
     def _start_runs(self) -> bool:
-        """Oldest first, as many as each DAG allows. True when one started."""
+        """Start runs, the oldest first, as many as each DAG allows. True if a run started."""
         any_started = False
         for dag in self.dags.values():
             for run in dag.runs:
@@ -232,7 +232,7 @@ class Story:
         return any_started
 
     def _look_at_the_past(self) -> bool:
-        """Tell every running machine what its previous run says now. True when something was new."""
+        """Update the data of the previous run in every running machine. True if something changed."""
         news = False
         for run in self.runs:
             for slot in run.dag.topology.past_tasks if run.state is RunState.RUNNING else ():
@@ -374,7 +374,7 @@ FAMILIES = {"A": answer_a, "B": answer_b}
 
 
 def answer(spec: Json) -> dict[str, Any]:
-    """The answer to one specification, as the conformance format wants it."""
+    """The answer to one specification in the conformance format."""
     teller = FAMILIES.get(spec["family"])
     if teller is None:
         return {"id": spec["id"], "unsupported": f"family {spec['family']}"}

@@ -1,6 +1,6 @@
-"""Golden outcomes of Airflow 3.3.2, answered through the public test kit: all but three of the undisputed ones agree.
+"""Compares the golden outcomes of Airflow 3.3.2 with the results of the public test kit: all but three undisputed ones agree.
 
-Where we differ from Airflow is listed here and, with the reasons, in docs/reference/airflow-differences.md.
+The differences are listed here and, with their reasons, in docs/reference/airflow-differences.md.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ DIFFERENT = {
     "B-0189": "a run that waits for the one before it gives its place to it",
     "C-0301": "the first tick of a day after a change of the clock",
 }
-"""Undisputed specifications that we answer otherwise, as the page of differences calls them."""
+"""Undisputed specifications with a different result, and their names on the page of differences."""
 
 PAGE = ROOT / "docs" / "reference" / "airflow-differences.md"
 
 
 @functools.cache
 def answered(family: str) -> list[tuple[Json, Json]]:
-    """Every undisputed specification with its answer."""
+    """All undisputed specifications with their answers."""
     return [(spec, json.loads(json.dumps(adapter.answer(spec)))) for spec in specifications(family) if not spec.get("disputed")]
 
 
 def normal(part: Any) -> Any:
-    """Order carries no meaning but in lists of steps and of a queue; of an error only the fact counts."""
+    """Sort lists, except lists of steps and queues, because their order has a meaning. Replace every error by one word."""
     if isinstance(part, dict):
         if "error" in part:
             return "error"
@@ -48,7 +48,7 @@ def normal(part: Any) -> Any:
 
 
 def agrees(spec: Json, told: Json) -> bool:
-    """The outcome is Airflow's, or one that it also reaches with another order inside one instant."""
+    """True if the outcome is Airflow's, or one that Airflow also reaches with another order at the same time."""
     skipped = set(spec.get("disputed_keys", ()))
 
     def judged(outcome: Json) -> Any:
@@ -61,30 +61,30 @@ def agrees(spec: Json, told: Json) -> bool:
 
 
 @pytest.mark.parametrize("family", "ABCDE")
-def test_what_is_answered_is_airflows_answer(family: str) -> None:
-    """Every one, but for the listed differences: these are wrong in the list once they agree."""
+def test_outcomes_agree_with_airflow(family: str) -> None:
+    """All outcomes agree, except the listed differences. A listed difference that agrees must be removed from the list."""
     told = [(spec, answer) for spec, answer in answered(family) if "unsupported" not in answer]
     different = {spec["id"] for spec, answer in told if not agrees(spec, answer)}
     assert different == {name for name in DIFFERENT if name.startswith(family)}
     assert len(told) >= {"A": 314, "B": 45, "C": 149, "D": 33, "E": 28}[family]
 
 
-def test_attempts_and_arrows_are_airflows_too() -> None:
-    """Each attempt at its second, and the edges that groups and pairs stand for."""
+def test_attempts_and_edges_agree_with_airflow() -> None:
+    """Each attempt has the same second, and the edges of groups and pairs are the same."""
     for spec, told in answered("A"):
         if "unsupported" not in told and told["outcome"] == spec["expect"]["outcome"]:
             assert told["graph"] == spec["expect"]["graph"], spec["id"]
             assert told["trace"] == sorted(spec["expect"]["trace"]), spec["id"]
 
 
-def test_nothing_is_called_unsupported() -> None:
+def test_no_specification_is_unsupported() -> None:
     """Every specification is answered."""
     for family in "ABCDE":
         assert [spec["id"] for spec, told in answered(family) if "unsupported" in told] == []
 
 
-def test_where_airflow_is_doubtful_logical_dates_still_increase() -> None:
-    """Disputed timetables repeat a logical date, or raise; ours never do."""
+def test_logical_dates_of_disputed_timetables_increase() -> None:
+    """In Airflow, disputed timetables repeat a logical date or raise an error. Tradewind's never do."""
     disputed = [spec for spec in specifications("C") if spec.get("disputed")]
     assert disputed
     for spec in disputed:
@@ -93,14 +93,14 @@ def test_where_airflow_is_doubtful_logical_dates_still_increase() -> None:
         assert all(run[1] <= run[2] for run in runs), spec["id"]
 
 
-def test_every_difference_has_its_reason_in_the_manual() -> None:
-    """By the specification's name."""
+def test_every_difference_is_explained_in_the_manual() -> None:
+    """The page contains the name of the specification."""
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in DIFFERENT if f"`{name}`" not in text] == []
 
 
-def test_the_adapter_is_small_and_uses_the_public_api_alone() -> None:
-    """What it needs more belongs into the kit, where users have it, too."""
+def test_the_adapter_is_small_and_uses_only_the_public_api() -> None:
+    """Further functions belong into the test kit, where users have them too."""
     public = ("tradewind", "tradewind.testing", "tradewind.operators", "tradewind.timetables")
     for module in (adapter, workflows):
         path = Path(str(module.__file__))
@@ -115,7 +115,7 @@ def test_the_adapter_is_small_and_uses_the_public_api_alone() -> None:
 
 
 def test_a_rendered_value_is_answered_leaf_by_leaf() -> None:
-    """A list with a date in it is a list; only what JSON does not have is told by its text."""
+    """A list with a date stays a list. Only values that JSON does not have are replaced by their text."""
     date = datetime(2026, 1, 2, tzinfo=UTC)
     told = adapter.as_json([date, {"at": date, "n": 1.5, "none": None}, (1, 2), {3: date}])
     text = {"str": "2026-01-02 00:00:00+00:00"}

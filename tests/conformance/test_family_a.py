@@ -1,4 +1,4 @@
-"""One run of a random workflow ends as it ends in Airflow 3.3.2: every state, every try, every attempt at its moment."""
+"""One run of a random workflow has the same result as in Airflow 3.3.2: all states, tries, and times of attempts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DISAGREEMENTS = {
     "A-mapped_group-0020": "A branch in a mapped group changes nothing in Airflow 3.3.2, against its manual; here each of its "
     "instances skips what it did not choose at its own map index.",
 }
-"""Where another answer than Airflow's is meant."""
+"""Specifications with an intended difference from Airflow."""
 
 
 @pytest.mark.spec("S305")
 @pytest.mark.parametrize("spec", JUDGED, ids=lambda spec: spec["id"])
 def test_the_run_ends_as_in_airflow(spec: Json) -> None:
-    """States and tries, the attempts with their times, and the edges that groups stand for."""
+    """States and tries, the attempts with their times, and the edges of groups."""
     told = answer(spec)
     assert told["graph"] == spec["expect"]["graph"]
     if spec["id"] in DISAGREEMENTS:
@@ -32,7 +32,7 @@ def test_the_run_ends_as_in_airflow(spec: Json) -> None:
 
 @pytest.mark.parametrize("spec", list(specifications("A", OWN)), ids=lambda spec: spec["id"])
 def test_mapped_groups_and_setups_end_as_in_airflow(spec: Json) -> None:
-    """Random workflows of our own, carried out by the scheduler code of Airflow 3.3.2: what the recorded ones hardly cover.
+    """Our own random workflows, executed by the scheduler code of Airflow 3.3.2, for features that the recorded ones hardly cover.
 
     For branches in mapped groups, that code was corrected to do what Airflow's manual says (see airflow-differences.md).
     """
@@ -43,13 +43,13 @@ def test_mapped_groups_and_setups_end_as_in_airflow(spec: Json) -> None:
 
 
 def test_every_workflow_is_answered() -> None:
-    """Nothing may be called unsupported, so that a skip never hides anything."""
+    """No workflow is unsupported, so a skipped test cannot hide a difference."""
     for spec in JUDGED:
         assert "unsupported" not in answer(spec), spec["id"]
 
 
 def test_a_running_task_is_never_overwritten() -> None:
-    """Where Airflow's scheduler skips a task that is running (disputed), ours lets it end."""
+    """Airflow's scheduler skips a running task (disputed). Tradewind lets it end."""
     disputed = [spec for spec in specifications("A") if spec.get("disputed") == ["running_overwritten"]]
     told = [answer(spec) for spec in disputed]
     traces = [attempt for one in told if "trace" in one for attempt in one["trace"]]

@@ -1,4 +1,4 @@
-"""Several runs under limits: what is started, queued and left waiting at every moment is what Airflow 3.3.2 does."""
+"""Several runs under limits: at every time, the same tasks are started, queued and waiting as in Airflow 3.3.2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JUDGED = [spec for spec in specifications("B") if not spec.get("disputed")]
 
 @pytest.mark.parametrize("spec", JUDGED, ids=lambda spec: spec["id"])
 def test_slots_are_given_as_in_airflow(spec: Json) -> None:
-    """Priorities, starts and ends of runs, queue decisions in their order, final states."""
+    """Priorities, starts and ends of runs, queue decisions in their order, and final states agree."""
     told = answer(spec)
     if "unsupported" in told:
         pytest.skip(told["unsupported"])
@@ -21,6 +21,6 @@ def test_slots_are_given_as_in_airflow(spec: Json) -> None:
 
 
 def test_every_story_is_answered() -> None:
-    """Nothing may be called unsupported, so that a skip never hides anything."""
+    """No specification is unsupported, so a skipped test cannot hide a difference."""
     for spec in JUDGED:
         assert "unsupported" not in answer(spec), spec["id"]

@@ -1,4 +1,4 @@
-"""The workflow of a golden specification as a DAG, built the way an author would write it.
+"""The workflow of a golden specification as a DAG, built as an author would write it.
 
 Its tasks are operators whose code does what their script says, and sleeps in virtual time as long as it is to take.
 """
@@ -21,7 +21,7 @@ KINDS = {"branch": python.BranchPythonOperator, "short_circuit": python.ShortCir
 
 
 def act(spec: Json, *, ti: Any, dag_run: Any, **context: Any) -> Any:
-    """What a task of families A, B and E does in one attempt."""
+    """The behaviour of a task of families A, B and E in one attempt."""
 
     def asked(key: str, default: Any = None) -> Any:
         value = spec.get(f"{key}_by_run", {}).get(dag_run.run_id, spec.get(key, default))
@@ -51,14 +51,14 @@ def act(spec: Json, *, ti: Any, dag_run: Any, **context: Any) -> Any:
 
 
 def providers(dimensions: Iterable[Any]) -> Iterable[str]:
-    """Tasks whose values the lists of `expand` are made of."""
+    """The tasks that return the lists for `expand`."""
     for dimension in dimensions:
         ((kind, given),) = ({"xcom": dimension} if isinstance(dimension, str) else dimension).items()
         yield from () if kind == "literal" else [given] if kind == "xcom" else providers(given)
 
 
 class Scripted(tw.BaseOperator):
-    """A plain task. It has room for the elements of two lists, which it does not look at."""
+    """A plain task. It has two parameters for elements of lists, which it ignores."""
 
     def __init__(self, spec: Json, one: Any = None, other: Any = None, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -95,13 +95,13 @@ class Workflow:
             self.nodes[up] >> self.nodes[down]
 
     def mapped(self, name: str | None) -> str | None:
-        """The mapped group around a node, or which it is."""
+        """The mapped group around a node, or the node itself."""
         while name is not None and "expand" not in self.groups.get(name, ()):
             name = self.groups[name].get("parent") if name in self.groups else self.tasks[name].get("group")
         return name
 
     def node(self, name: str) -> Any:
-        """A task or group; with it come the mapped group around it, and what its lists are made of."""
+        """Create a task or group, together with the mapped group around it and the tasks that return its lists."""
         if name not in self.nodes and (around := self.mapped(name)) not in (None, *self.nodes):
             self.fill(str(around))
         if name not in self.nodes:
@@ -115,7 +115,7 @@ class Workflow:
         return self.nodes[name]
 
     def fill(self, name: str) -> None:
-        """A mapped group: its members, and the edges between them."""
+        """Create a mapped group with its members and their edges."""
         parent, lists = self.groups[name].get("parent"), self.lists(self.groups[name])
         inside = [node for node in (*self.groups, *self.tasks) if self.mapped(node) == name and node != name]
 
@@ -136,7 +136,7 @@ class Workflow:
         self.connect((provider, member) for provider in providers(self.groups[name]["expand"]) for member in early)
 
     def lists(self, spec: Json) -> dict[str, Any]:
-        """What `expand` is given."""
+        """The arguments of `expand`."""
         return dict(zip(("one", "other"), [self.list_of(dimension) for dimension in spec["expand"]], strict=False))
 
     def list_of(self, dimension: Any) -> Any:
