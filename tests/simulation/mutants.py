@@ -216,8 +216,8 @@ MUTANTS = [
                 AttemptHandler,
                 "answer",
                 (
-                    "self._owner.batch.after_commit(item.attempt[0], lambda: self._owner.executor.answer(item.host, message))",
-                    "self._owner.executor.answer(item.host, message)",
+                    "self._state.batch.after_commit(item.attempt[0], lambda: self._state.executor.answer(item.host, message))",
+                    "self._state.executor.answer(item.host, message)",
                 ),
             )
         ),

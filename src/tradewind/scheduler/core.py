@@ -89,20 +89,17 @@ class Scheduler:
         self.batch = state.batch
         self.assets = AssetIndex(store, epoch)
         self.timetables = CustomTimetables(store, config.folder)
-        self.hosts = HostRegistry(self)
+        self.hosts = HostRegistry(state, self._guarded)
         self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.bundle_of)
         self.deferrals = DeferralManager(state, self.hosts.run_triggers)
         self.queue = RunQueue(state, self.callbacks.wake)
         self.runs = RunRegistry(state, self.queue, self.deferrals, self.take)
         self.slots = RunSlots(self.past, self.runs.topology, self.active_runs_by_id)
         self.schedules = DagRegistry(state, self.queue, self.runs, self.slots, self.assets, self.timetables)
-        self._attempts = AttemptHandler(self)
+        self._attempts = AttemptHandler(state, self.hosts.why_lost)
         self._writer = GroupWriter(store, self.runs.quarantine_run)
         self.trouble: str | None = None
         """Why the last write failed; None: it did not."""
-        self.paused = False
-        """Nothing is decided until everything is loaded again."""
-        self.superseded = False
         self._taken: list[Item] = []
         """Items that the pending batch has taken from the inbox."""
         self._next_wave: dict[int, None] = {}
@@ -111,6 +108,23 @@ class Scheduler:
         """Runs that have a `SettleRun` in the inbox."""
         self._readmit = False
         self._failures = 0
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing is decided until everything is loaded again, because the store failed."""
+        return self.state.paused
+
+    @property
+    def superseded(self) -> bool:
+        """Whether another scheduler has taken over."""
+        return self.state.superseded
+
+    @superseded.setter
+    def superseded(self, value: bool) -> None:
+        self.state.superseded = value
+
+    def _guarded(self, run: int, work: Callable[[], object]) -> None:
+        self.runs.guarded(run, work)
 
     # --- from the store ---------------------------------------------------------------------------------------------
 
@@ -276,7 +290,9 @@ class Scheduler:
             if decisions is not None:
                 self.take(active_run, decisions, now)
         elif isinstance(item.event, e.AttemptVanished):
-            self._attempts.vanished(active_run, item.event._replace(at=now), now)
+            decisions = self._attempts.vanished(active_run, item.event._replace(at=now), now)
+            if decisions is not None:
+                self.take(active_run, decisions, now)
         elif isinstance(item.event, e.PastChanged) and not self.past.is_current(item.run, item.event):
             self.take(active_run, [], now)  # outdated: but the run may now wait idly for a previous run, and block a run slot
         elif isinstance(item.event, e.RunTimedOut) and (due := self.runs.times_out_at(active_run, now)) > now:
@@ -296,16 +312,22 @@ class Scheduler:
 
     def _apply_worker(self, item: FromWorker, now: int) -> None:
         active_run = self.active_runs_by_id.get(item.attempt[0])
-        if active_run is None and self.runs.is_out_of_scope(item.attempt[0]):
+        if active_run is None and self.state.is_out_of_scope(item.attempt[0]):
             return  # the worker host keeps the message, and repeats it to the scheduler that handles the DAG
         if active_run is None:
             self._attempts.answer(item, Refused(item.body.op, "its run is not running", item.body.nonce))
             return
         active_run.machine.budget = max(1, self.batch.rows_left() // ROWS_PER_MOVE)
         if isinstance(item.body, Start):
-            self._attempts.start(active_run, item, item.body, now)
-        else:
-            self._attempts.report(active_run, item, item.body, now)
+            decisions = self._attempts.start(active_run, item, item.body, now)
+            if decisions is not None:
+                self.take(active_run, decisions, now)
+            return
+        effects = self._attempts.report(active_run, item, item.body, now)
+        if effects is not None:
+            if not effects.is_settled:
+                self.settle_later(active_run.row.id)
+            self.take(active_run, effects.decisions, now, effects.calls_back)
 
     def take(self, active_run: ActiveRun, decisions: list[e.Decision], now: int, calls_back: int = NO_TASK) -> None:
         """Apply the decisions of a run to the rest of the scheduler.
@@ -531,12 +553,12 @@ class Scheduler:
     def stop_superseded(self, error: Stale) -> None:
         """Stop deciding: another scheduler has taken over."""
         log.error("this scheduler was superseded and stops", error=str(error))
-        self.superseded = True
+        self.state.superseded = True
 
     def record_failure(self, why: str) -> None:
         """Stop deciding until `recover`: the store failed, so that memory may be wrong."""
         self.trouble = why
-        self.paused = True
+        self.state.paused = True
 
     def recover(self) -> bool:
         """Load everything from the store again, and return whether that worked. `trouble` stays set until the next commit."""
@@ -549,7 +571,7 @@ class Scheduler:
             log.exception("the state cannot be loaded from the store; it is tried again")
             self.trouble = f"a bug in Tradewind, see the scheduler's log: {type(error).__name__}: {error}"
             return False
-        self.paused = False
+        self.state.paused = False
         self._readmit = True
         self.hosts.recovered(self.clock.wall())
         return True

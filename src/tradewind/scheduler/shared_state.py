@@ -108,6 +108,10 @@ class SharedState:
         self.quarantine = Quarantine()
         """Runs and steps that failed. A quarantined run counts as running, and its attempts keep what they hold."""
         self.batch = PendingBatch(config.batch_max_rows)
+        self.paused = False
+        """Nothing is decided until everything is loaded again: memory may be wrong."""
+        self.superseded = False
+        """Another scheduler has taken over: nothing is decided any more."""
 
     def clear(self) -> None:
         """Drop everything that is read again from the store. The inbox stays."""
@@ -119,6 +123,13 @@ class SharedState:
         self.quarantine.clear()
         self.waits.clear()
         self.batch.clear()
+
+    def is_out_of_scope(self, run: int) -> bool:
+        """Return whether the run belongs to a DAG that another scheduler handles (see `SchedulerConfig.scope`)."""
+        if not self.config.scope.bundles and self.config.scope.dag_id is None:
+            return False
+        row = self.store.run(run)
+        return row is not None and row.dag_id not in self.dags
 
     def push_event(self, run: int, event: e.Event) -> None:
         """Add an event of a run to the inbox."""

@@ -5,7 +5,8 @@ Each is decided by the run's machine under the attempt's fence; the answer goes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,13 +20,11 @@ from tradewind.scheduler.attempts.final_log_lines import last_line, standing_lin
 from tradewind.scheduler.callbacks import requests
 from tradewind.scheduler.inbox import FromWorker
 from tradewind.scheduler.runs.active_run import ActiveRun, Holder
+from tradewind.scheduler.shared_state import SharedState
 from tradewind.scheduler.waits.messages import describe
 from tradewind.scheduler.waits.wait_index import due_at
 from tradewind.wire.messages import Accepted, LastLine, Refused, Report, Start, ToRunner
 from tradewind.wire.worker_names import worker_of
-
-if TYPE_CHECKING:
-    from tradewind.scheduler.core import Scheduler
 
 ANOTHER_PROCESS = "another process was started for this attempt"
 MISSING_WAITS = tuple(seconds * SECOND for seconds in (1, 2, 4, 8, 15))
@@ -33,13 +32,29 @@ MISSING_WAITS = tuple(seconds * SECOND for seconds in (1, 2, 4, 8, 15))
 _DEFERRED_TO_NOTHING = "the task deferred itself without saying what it waits for"
 
 
+class ReportEffects(NamedTuple):
+    """What follows from a report."""
+
+    decisions: list[e.Decision]
+    calls_back: int = NO_TASK
+    """The slot of the task, if its process calls its callbacks itself."""
+    is_settled: bool = True
+    """False: the run has to be settled after the items that are in the inbox."""
+
+
 class AttemptHandler:
-    """See the module."""
+    """See the module.
 
-    def __init__(self, owner: Scheduler) -> None:
-        self._owner = owner
+    Args:
+        why_lost: why the process of an attempt vanished, for people.
+    """
 
-    def start(self, active_run: ActiveRun, item: FromWorker, start: Start, now: int) -> None:
+    def __init__(self, state: SharedState, why_lost: Callable[[Holder | None, e.AttemptVanished], str]) -> None:
+        self._state = state
+        self._why_lost = why_lost
+
+    def start(self, active_run: ActiveRun, item: FromWorker, start: Start, now: int) -> list[e.Decision] | None:
+        """Accept or refuse the start of an attempt, and return the decisions that follow; None for a repeated request."""
         _, slot, fence = item.attempt
         known = active_run.holders.get(slot)
         machine = active_run.machine
@@ -47,14 +62,13 @@ class AttemptHandler:
             same = known.nonce == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
             answer = Accepted(start.op, start.nonce) if same else Refused(start.op, ANOTHER_PROCESS, start.nonce)
             self.answer(item, answer)
-            return
+            return None
         first_of_try = machine.started_at[slot] == 0
         decisions = machine.apply(e.AttemptStarted(slot, fence, now))
         refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
         if refusal is not None:
             self.answer(item, Refused(start.op, refusal.cause, start.nonce))
-            self._owner.take(active_run, decisions, now)
-            return
+            return decisions
         active_run.holders[slot] = Holder(fence, start.nonce, item.host)
         active_run.last_hosts[slot] = item.host
         if first_of_try and machine.tries[slot] > 1:
@@ -64,7 +78,7 @@ class AttemptHandler:
                 slot,
                 fence,
                 machine.tries[slot],
-                self._owner.executor.name,
+                self._state.executor.name,
                 item.host,
                 start.hostname,
                 start.pid,
@@ -74,14 +88,15 @@ class AttemptHandler:
             )
         )
         self.answer(item, Accepted(start.op, start.nonce))
-        self._owner.take(active_run, decisions, now)
+        return decisions
 
-    def report(self, active_run: ActiveRun, item: FromWorker, report: Report, now: int) -> None:
+    def report(self, active_run: ActiveRun, item: FromWorker, report: Report, now: int) -> ReportEffects | None:
+        """Apply the report of an attempt's end, and return what follows; None for a report of another process."""
         _, slot, fence = item.attempt
         machine = active_run.machine
         if not self._counts(active_run, slot, fence, report):
             self.answer(item, Refused(report.op, ANOTHER_PROCESS, report.nonce))
-            return
+            return None
         ended = self._ended(active_run, slot, report, now)
         counts = machine.task_state(slot) is TaskState.RUNNING and slot not in machine.gone
         if report.outcome is Outcome.DEFERRED and report.deferral is None:
@@ -89,7 +104,7 @@ class AttemptHandler:
         report = self._of_edited_file(active_run, slot, report, now)
         until = report.reschedule_at if report.deferral is None else due_at(report.deferral)
         tries, queued = machine.tries[slot], machine.queued_at[slot]
-        alone = not self._owner.inbox  # what else has happened is applied before anything is decided from it
+        alone = not self._state.inbox  # what else has happened is applied before anything is decided from it
         decisions = machine.apply(
             e.AttemptEnded(
                 slot,
@@ -105,13 +120,10 @@ class AttemptHandler:
             ),
             settle=alone,
         )
-        if not alone:
-            self._owner.settle_later(active_run.row.id)
         refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
         if refusal is not None:
             self.answer(item, Refused(report.op, refusal.cause, report.nonce, standing_line(active_run, slot, fence)))
-            self._owner.take(active_run, decisions, now)
-            return
+            return ReportEffects(decisions, is_settled=alone)
         active_run.holders.pop(slot, None)
         active_run.count_reschedule(slot, report.outcome, tries)
         active_run.ends.append(
@@ -119,7 +131,7 @@ class AttemptHandler:
                 slot,
                 fence,
                 tries,
-                self._owner.executor.name,
+                self._state.executor.name,
                 queued,
                 ended,
                 report.outcome.value,
@@ -138,14 +150,14 @@ class AttemptHandler:
         for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
             active_run.xcoms.append(XComWrite(*where, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
         if report.assets and counts and report.outcome is Outcome.SUCCESS:
-            self._owner.batch.rows += 2 * len(report.assets)
+            self._state.batch.rows += 2 * len(report.assets)
             active_run.add_asset_events(slot, report.assets, now)
         self.answer(item, Accepted(report.op, report.nonce, last_line(active_run, slot, fence, tries, decisions)))
         own = report.calls_back and counts
         if own and not report.called_back and active_run.topology.tasks[machine.instances.task(slot)].callbacks:
             move = next((d for d in decisions if isinstance(d, e.Move) and d.slot == slot), None)
             active_run.posts += requests.of_own_process(active_run, move) if move is not None else ()
-        self._owner.take(active_run, decisions, now, calls_back=slot if own else NO_TASK)
+        return ReportEffects(decisions, slot if own else NO_TASK, alone)
 
     @staticmethod
     def _ended(active_run: ActiveRun, slot: int, report: Report, now: int) -> int:
@@ -176,19 +188,23 @@ class AttemptHandler:
         if report.outcome is not Outcome.MISSING:
             active_run.missing.pop(slot, None)
             return report
-        entry, before = self._owner.dags.get(active_run.row.dag_id), active_run.missing.get(slot, 0)
+        entry, before = self._state.dags.get(active_run.row.dag_id), active_run.missing.get(slot, 0)
         if entry is None or not entry.plan.is_active or before >= len(MISSING_WAITS):
             return msgspec.structs.replace(report, outcome=Outcome.FAILED)
         active_run.missing[slot] = before + 1
         reason = f"{report.reason or 'its file is not there'} It is tried again when the file was read"
         return msgspec.structs.replace(report, reschedule_at=now + MISSING_WAITS[before], reason=reason)
 
-    def vanished(self, active_run: ActiveRun, event: e.AttemptVanished, now: int) -> None:
-        """Its attempt has ended, or the next life of the scheduler would accept it again under its nonce."""
+    def vanished(self, active_run: ActiveRun, event: e.AttemptVanished, now: int) -> list[e.Decision] | None:
+        """End an attempt whose process does not exist any more, and return the decisions that follow.
+
+        None where the message is about another process. The end is written: otherwise the next scheduler would accept the
+        process again under its nonce.
+        """
         slot, machine = event.slot, active_run.machine
         if not active_run.speaks_for(slot, event.fence, event.nonce, event.host):
-            return
-        event = event._replace(reason=self._owner.hosts.why_lost(active_run.holders.get(slot), event))
+            return None
+        event = event._replace(reason=self._why_lost(active_run.holders.get(slot), event))
         tries, queued = machine.tries[slot], machine.queued_at[slot]
         outcome = "stopped" if machine.task_state(slot) is TaskState.RESTARTING else Outcome.LOST.value
         decisions = machine.apply(event)
@@ -200,32 +216,33 @@ class AttemptHandler:
             active_run.count_reschedule(slot, Outcome.LOST, tries)
             active_run.ends.append(
                 AttemptEnd(
-                    slot, event.fence, tries, self._owner.executor.name, queued, now, outcome, event.reason or None, None, None
+                    slot, event.fence, tries, self._state.executor.name, queued, now, outcome, event.reason or None, None, None
                 )
             )
-        self._owner.take(active_run, decisions, now)
+        return decisions
 
     def _end_log(self, run: int, line: LastLine | None, worker: str) -> None:
-        """After the commit."""
+        """Have a last line written to the attempt's log after the commit."""
         if line is not None:
-            self._owner.batch.after_commit(run, lambda: self._owner.executor.end_log(line, worker))
+            self._state.batch.after_commit(run, lambda: self._state.executor.end_log(line, worker))
 
     def stop(self, active_run: ActiveRun, stop: e.Stop) -> None:
+        """Write the end of an attempt that has to be stopped, and cancel its process after the commit."""
         key = (active_run.row.id, stop.slot, stop.fence)
 
         def cancel() -> None:
             cause = f"{stop.cause}; the task is marked as {word(active_run.machine.task_state(stop.slot))}"
-            self._owner.executor.cancel(key, cause, self._owner.config.kill_grace)
+            self._state.executor.cancel(key, cause, self._state.config.kill_grace)
 
-        self._owner.batch.after_commit(key[0], cancel)
+        self._state.batch.after_commit(key[0], cancel)
         active_run.ends.append(
             AttemptEnd(
                 stop.slot,
                 stop.fence,
                 active_run.machine.tries[stop.slot],
-                self._owner.executor.name,
+                self._state.executor.name,
                 active_run.machine.queued_at[stop.slot],
-                self._owner.clock.wall(),
+                self._state.clock.wall(),
                 "stopped",
                 stop.cause,
                 None,
@@ -234,9 +251,9 @@ class AttemptHandler:
         )
 
     def answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
-        """After the commit."""
+        """Send an answer to a worker host after the commit."""
         message = ToRunner(item.attempt, answer)
-        self._owner.batch.after_commit(item.attempt[0], lambda: self._owner.executor.answer(item.host, message))
+        self._state.batch.after_commit(item.attempt[0], lambda: self._state.executor.answer(item.host, message))
 
 
 def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:

@@ -7,9 +7,8 @@ process. An attempt that is queued belongs to whichever worker the executor chos
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM
@@ -18,13 +17,11 @@ from tradewind.model.states import TaskState
 from tradewind.observe.log import Log
 from tradewind.scheduler.inbox import RunEvent
 from tradewind.scheduler.runs.active_run import ActiveRun, Holder
+from tradewind.scheduler.shared_state import SharedState
 from tradewind.scheduler.waits.wait_index import OpenWait, order
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import AttemptKey, TriggerOrder, Workload
 from tradewind.wire.worker_names import worker_of
-
-if TYPE_CHECKING:
-    from tradewind.scheduler.core import Scheduler
 
 log = Log("scheduler")
 
@@ -33,10 +30,15 @@ ENDS_KEPT = 20
 
 
 class HostRegistry:
-    """See the module."""
+    """See the module.
 
-    def __init__(self, owner: Scheduler) -> None:
-        self._owner = owner
+    Args:
+        guarded: does work for a run; if the work fails, the run is quarantined.
+    """
+
+    def __init__(self, state: SharedState, guarded: Callable[[int, Callable[[], object]], None]) -> None:
+        self._state = state
+        self._guarded = guarded
         self._registrations: dict[str, tuple[frozenset[AttemptKey], frozenset[AttemptKey]]] = {}
         """Worker → attempts and triggers that it said it holds while nothing could be written."""
         self._processes: dict[str, str] = {}
@@ -49,17 +51,17 @@ class HostRegistry:
     def recovered(self, now: int) -> None:
         """The store can be used again: apply the registrations that came meanwhile, and submit what was committed after all."""
         registrations, self._registrations = self._registrations, {}
-        self._owner.executor.retain({key[:2] for key, _, _ in self.attempts()})
+        self._state.executor.retain({key[:2] for key, _, _ in self.attempts()})
         for worker, (live, triggers) in registrations.items():
             self._register(worker, live, triggers)
-        if self._owner.executor.ready and not registrations:
+        if self._state.executor.ready and not registrations:
             self.resubmit_old(now)  # what was committed after all, before anybody was told
-            self.run_triggers(one.key for one in self._owner.waits.triggers())
+            self.run_triggers(one.key for one in self._state.waits.triggers())
 
     @property
     def live_attempts(self) -> int:
         """How many attempts are queued or running, those of quarantined runs included. Counted as they come and go."""
-        return self._owner.admission.used(PARALLELISM)
+        return self._state.admission.used(PARALLELISM)
 
     def attempts(self) -> list[tuple[AttemptKey, TaskState, int]]:
         """Every live attempt: its key, the state of its task instance, and when it was dispatched.
@@ -67,7 +69,7 @@ class HostRegistry:
         Looks at every task instance of the running runs: for the registration of a worker host, and for the safety nets.
         """
         found = []
-        for run, active_run in self._owner.active_runs_by_id.items():
+        for run, active_run in self._state.active_runs_by_id.items():
             machine = active_run.machine
             for slot in active_run.occupying():
                 found.append(((run, slot, machine.fence[slot]), machine.task_state(slot), machine.queued_at[slot]))
@@ -86,15 +88,15 @@ class HostRegistry:
         """
         worker = worker_of(host)
         self._absent_since.pop(worker, None)
-        if self._owner.superseded:
+        if self._state.superseded:
             return  # memory is not what is committed, and never will be again
-        if self._owner.paused:
+        if self._state.paused:
             self._registrations[worker] = live, triggers
             return
         self._register(worker, live, triggers)
 
     def _register(self, worker: str, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey]) -> None:
-        executor, grace = self._owner.executor, self._owner.config.kill_grace
+        executor, grace = self._state.executor, self._state.config.kill_grace
         again: list[Workload] = []
         missing: dict[AttemptKey, str] = {}
         current: set[AttemptKey] = set()
@@ -109,14 +111,14 @@ class HostRegistry:
                 elif state is TaskState.RESTARTING:
                     executor.cancel(key, "it was cleared", grace, worker)
         for key in live - current:
-            if key[0] not in self._owner.quarantine and not self._owner.runs.is_out_of_scope(key[0]):
+            if key[0] not in self._state.quarantine and not self._state.is_out_of_scope(key[0]):
                 executor.cancel(key, "it is not current any more", grace, worker)
         executor.reconcile(worker, missing)
         self.submit(again)
-        wanted = {one.key for one in self._owner.waits.triggers()}
+        wanted = {one.key for one in self._state.waits.triggers()}
         self.run_triggers(sorted(wanted - triggers))
-        unwanted = sorted(key for key in triggers - wanted if key[0] not in self._owner.quarantine)
-        executor.drop_triggers([key for key in unwanted if not self._owner.runs.is_out_of_scope(key[0])], worker)
+        unwanted = sorted(key for key in triggers - wanted if key[0] not in self._state.quarantine)
+        executor.drop_triggers([key for key in unwanted if not self._state.is_out_of_scope(key[0])], worker)
 
     def note_process(self, host: str, earlier: str, earlier_end: str) -> None:
         """A worker host registered, and said how the process before it ended."""
@@ -129,18 +131,18 @@ class HostRegistry:
 
     def disconnected(self, worker: str) -> None:
         """The connection of a worker is closed. What waited for a start there is given to other workers, if there are any."""
-        self._absent_since.setdefault(worker, self._owner.clock.monotonic())
+        self._absent_since.setdefault(worker, self._state.clock.monotonic())
         self._registrations.pop(worker, None)
         self._hand_over()
 
     def _hand_over(self) -> None:
         """Submit every queued attempt that no connected worker has, and every such trigger."""
-        executor = self._owner.executor
-        if self._owner.superseded or self._owner.paused or not executor.ready:
+        executor = self._state.executor
+        if self._state.superseded or self._state.paused or not executor.ready:
             return
         queued = [key for key, state, _ in self.attempts() if state is TaskState.QUEUED and executor.worker_of(key) is None]
         self.submit([work for key in queued for work in self._workload_of(key)])
-        self.run_triggers(one.key for one in self._owner.waits.triggers())
+        self.run_triggers(one.key for one in self._state.waits.triggers())
 
     def drained(self) -> None:
         """A worker has given back what it has not started."""
@@ -163,7 +165,7 @@ class HostRegistry:
         process of it lives. While no worker is connected nothing is given up: nothing could run again anyway, and reports
         that wait on the worker's disk still count.
         """
-        executor, now = self._owner.executor, self._owner.clock.monotonic()
+        executor, now = self._state.executor, self._state.clock.monotonic()
         connected = set(executor.workers)
         for worker in connected:
             self._absent_since.pop(worker, None)
@@ -183,7 +185,7 @@ class HostRegistry:
             for key in keys:
                 holder = self._holder(key)
                 nonce, host = (holder.nonce, holder.host) if holder is not None else ("", "")
-                self._owner.push(RunEvent(key[0], e.AttemptVanished(key[1], key[2], 0, reason, nonce, host)))
+                self._state.inbox.append(RunEvent(key[0], e.AttemptVanished(key[1], key[2], 0, reason, nonce, host)))
             count += len(keys)
         return count
 
@@ -198,39 +200,39 @@ class HostRegistry:
     def submit(self, works: list[Workload]) -> None:
         """Submit workloads. One that cannot be sent (a value that no message holds) quarantines its run, and the others go."""
         try:
-            self._owner.executor.submit(works)
+            self._state.executor.submit(works)
         except Exception:
             log.exception("workloads cannot be submitted together; they go one by one", count=len(works))
             for work in works:  # a host that has one already ignores it
-                self._owner.runs.guarded(work.run, partial(self._owner.executor.submit, [work]))
+                self._guarded(work.run, partial(self._state.executor.submit, [work]))
 
     def reconcile(self) -> None:
         """Safety net: does each connected worker still have what we believe to run there?"""
         attempts = self.attempts()
-        self._owner.executor.retain({key[:2] for key, _, _ in attempts})
-        by_worker: dict[str, dict[AttemptKey, str]] = {worker: {} for worker in self._owner.executor.workers}
+        self._state.executor.retain({key[:2] for key, _, _ in attempts})
+        by_worker: dict[str, dict[AttemptKey, str]] = {worker: {} for worker in self._state.executor.workers}
         for key, state, _ in attempts:
             if state is not TaskState.QUEUED:
                 by_worker.setdefault(self._worker_of(key), {})[key] = self._nonce(key)
         for worker, keys in by_worker.items():
-            self._owner.executor.reconcile(worker, keys, complete=True)
+            self._state.executor.reconcile(worker, keys, complete=True)
 
     def cancel_unlisted(self, worker: str, attempts: Iterable[AttemptKey]) -> None:
         """A worker runs attempts that it was not asked for: those that are not current are cancelled. A cancel was lost."""
-        if self._owner.paused or self._owner.superseded:
+        if self._state.paused or self._state.superseded:
             return  # memory is not what is committed; the safety net asks again
         for key in attempts:
             run, slot, fence = key
-            active_run = self._owner.active_runs_by_id.get(run)
+            active_run = self._state.active_runs_by_id.get(run)
             if active_run is not None and active_run.machine.fence[slot] == fence:
                 continue  # it has started meanwhile, or its end is being decided
-            if run not in self._owner.quarantine and not self._owner.runs.is_out_of_scope(run):
-                self._owner.executor.cancel(key, "it is not current any more", self._owner.config.kill_grace, worker)
+            if run not in self._state.quarantine and not self._state.is_out_of_scope(run):
+                self._state.executor.cancel(key, "it is not current any more", self._state.config.kill_grace, worker)
 
     def _holder(self, key: AttemptKey) -> Holder | None:
         """The process that carries out this attempt; None: no start was accepted."""
         run, slot, fence = key
-        holder = self._owner.active_runs_by_id[run].holders.get(slot)
+        holder = self._state.active_runs_by_id[run].holders.get(slot)
         return holder if holder is not None and holder.fence == fence else None
 
     def _worker_of(self, key: AttemptKey) -> str:
@@ -246,24 +248,24 @@ class HostRegistry:
 
     def bundle_of(self, dag_id: str) -> tuple[str, int]:
         """The bundle of a DAG, and what parsing its file cost, in microseconds."""
-        entry = self._owner.dags.get(dag_id)
-        plan = entry.plan if entry is not None else self._owner.store.dag(dag_id)
+        entry = self._state.dags.get(dag_id)
+        plan = entry.plan if entry is not None else self._state.store.dag(dag_id)
         return (plan.bundle, plan.parse_duration) if plan else ("", 0)
 
     def _workload_of(self, key: AttemptKey) -> list[Workload]:
         """The workload of an attempt; nothing for a run whose workload cannot be built: that run is quarantined."""
         found: list[Workload] = []
-        self._owner.runs.guarded(key[0], lambda: found.append(self.workload(key[0], key[1])))
+        self._guarded(key[0], lambda: found.append(self.workload(key[0], key[1])))
         return found
 
     def workload(self, run: int, slot: int) -> Workload:
-        active_run = self._owner.active_runs_by_id[run]
+        active_run = self._state.active_runs_by_id[run]
         bundle, cost = self.bundle_of(active_run.row.dag_id)
-        return active_run.workload(slot, bundle, self._owner.config.default_execution_timeout, cost, self._file(active_run))
+        return active_run.workload(slot, bundle, self._state.config.default_execution_timeout, cost, self._file(active_run))
 
     def _file(self, active_run: ActiveRun) -> str:
         """The DAG's file as it is called now; of a versioned bundle, as the run's version has it."""
-        entry = self._owner.dags.get(active_run.row.dag_id)
+        entry = self._state.dags.get(active_run.row.dag_id)
         if entry is None or active_run.row.bundle_version is not None:
             return active_run.topology.definition.fileloc
         return entry.plan.file
@@ -271,14 +273,17 @@ class HostRegistry:
     def run_triggers(self, keys: Iterable[AttemptKey]) -> None:
         orders: list[TriggerOrder] = []
         for key in keys:
-            active_run, waiting = self._owner.active_runs_by_id.get(key[0]), self._owner.waits.open.get(key[:2])
+            active_run, waiting = self._state.active_runs_by_id.get(key[0]), self._state.waits.open.get(key[:2])
             if active_run is not None and waiting is not None and waiting.key == key:
-                self._owner.runs.guarded(key[0], lambda b=active_run, w=waiting: orders.append(self._trigger_order(b, w)))  # type: ignore[misc]
-        self._owner.executor.run_triggers(orders)
+                self._guarded(key[0], partial(self._add_trigger_order, orders, active_run, waiting))
+        self._state.executor.run_triggers(orders)
+
+    def _add_trigger_order(self, orders: list[TriggerOrder], active_run: ActiveRun, waiting: OpenWait) -> None:
+        orders.append(self._trigger_order(active_run, waiting))
 
     def _trigger_order(self, active_run: ActiveRun, waiting: OpenWait) -> TriggerOrder:
         _, slot, fence = waiting.key
-        entry = self._owner.dags.get(active_run.row.dag_id)
+        entry = self._state.dags.get(active_run.row.dag_id)
         bundle = entry.plan.bundle if entry is not None else ""
         log = log_path(
             active_run.row.dag_id, active_run.row.run_id, *active_run.where(slot), active_run.machine.tries[slot], fence

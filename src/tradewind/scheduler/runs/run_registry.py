@@ -308,14 +308,6 @@ class RunRegistry:
 
     # --- removing -----------------------------------------------------------------------------------------------------
 
-    def is_out_of_scope(self, run: int) -> bool:
-        """Return whether the run belongs to a DAG that another scheduler handles (see `SchedulerConfig.scope`)."""
-        state = self._state
-        if not state.config.scope.bundles and state.config.scope.dag_id is None:
-            return False
-        row = state.store.run(run)
-        return row is not None and row.dag_id not in state.dags
-
     def forget(self, run: int, *, keep_slots: bool = False) -> None:
         """Remove a run from memory, because it ended or is rebuilt, and release what it holds.
 
