@@ -1,10 +1,10 @@
-"""The API, put together.
+"""The API application.
 
-    request ─▶ Shell (headers, body bound) ─▶ guard (who, may they, known parameters) ─▶ route, in a worker thread
-                                                                   reads: the thread's own read-only connection
-                                                                   changes: a command to the scheduler, then a read
+    request ─▶ HeadersAndBodyLimit ─▶ guard (authentication, permission, known parameters) ─▶ route, in a worker thread
+                                                                 read: with the read-only connection of the thread
+                                                                 change: a command to the scheduler, then a read
 
-The API holds no state of its own and writes nothing: it can die and come back at any moment.
+The API has no state and writes nothing to the database: it can be restarted at any moment.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 import tradewind
-from tradewind.api.answers import invalid, json_answer, status_of
 from tradewind.api.auth.guard import guard
 from tradewind.api.config import ApiConfig
-from tradewind.api.middleware import Shell
+from tradewind.api.middleware import HeadersAndBodyLimit
 from tradewind.api.openapi import document
 from tradewind.api.pages import STYLE, docs_page, front_page
+from tradewind.api.responses import invalid, json_response, status_of
 from tradewind.api.routes import (
     assets,
     backfills,
@@ -65,9 +65,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     dag_runs.router,
     run_edits.router,
     logs.router,
-    links.router,  # before the task instances, whose map index would take its place in the path
+    links.router,  # before task_instances, where this part of the path is a map index
     task_edits.router,
-    why.router,  # likewise
+    why.router,  # before task_instances, too
     task_instances.router,
     history.router,
     jobs.router,
@@ -82,7 +82,7 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 _READER_CACHE_KIB = 1024
-"""SQLite's cache of one reader: the pages lie in the system's cache anyway."""
+"""Cache of one SQLite reader. It is small, because the system caches the pages anyway."""
 
 _log = Log("api")
 
@@ -93,11 +93,11 @@ def create_app(
     controls: ControlFactory | None = None,
     clock: Clock | None = None,
 ) -> FastAPI:
-    """The application.
+    """Create the application.
 
     Args:
-        readers: opens one read-only store; called once in each worker thread.
-        controls: makes one line to the scheduler; likewise.
+        readers: opens a read-only store; called once in each worker thread.
+        controls: creates a connection to the scheduler; called once in each worker thread.
     """
     services = Services(
         config, readers or (lambda: _open_reader(config)), controls or (lambda: _open_control(config)), clock or SystemClock()
@@ -125,16 +125,16 @@ def create_app(
         for route in router.routes:
             if isinstance(route, APIRoute):
                 services.query_names[route.endpoint] = services.query_names.get(route.endpoint, frozenset()) | _query(route)
-    app.add_exception_handler(TradewindError, _answer_error)
-    app.add_exception_handler(Exception, _answer_fault)
-    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.add_exception_handler(TradewindError, _error_response)
+    app.add_exception_handler(Exception, _fault_response)
+    app.add_exception_handler(RequestValidationError, _invalid_response)
     _add_pages(app)
-    app.add_middleware(Shell, body_max_bytes=config.body_max_bytes)
+    app.add_middleware(HeadersAndBodyLimit, body_max_bytes=config.body_max_bytes)
     return app
 
 
 def _add_pages(app: FastAPI) -> None:
-    """What is no part of the API: open pages without data, and hints for addresses of other generations."""
+    """Add routes outside of the API: public pages without data, and hints for the paths of older Airflow releases."""
 
     async def front(request: Request) -> Response:
         return HTMLResponse(front_page(app.version))
@@ -143,16 +143,16 @@ def _add_pages(app: FastAPI) -> None:
         return HTMLResponse(docs_page(document(app)))
 
     async def openapi(request: Request) -> Response:
-        return json_answer(document(app))
+        return json_response(document(app))
 
     async def style(request: Request) -> Response:
         return Response(STYLE, media_type="text/css", headers={"Cache-Control": "max-age=3600"})
 
     async def older(request: Request) -> Response:
-        return json_answer({"detail": f"{request.url.path} was Airflow 2's address; this is /api/v2 (see /docs)."}, 404)
+        return json_response({"detail": f"{request.url.path} is a path of Airflow 2; the API is at /api/v2 (see /docs)."}, 404)
 
     async def health_moved(request: Request) -> Response:
-        return json_answer({"detail": "Health is at /api/v2/monitor/health."}, 404)
+        return json_response({"detail": "Health is at /api/v2/monitor/health."}, 404)
 
     for path, page in (("/", front), ("/docs", docs), ("/openapi.json", openapi), ("/style.css", style)):
         app.add_route(path, page, ["GET"], include_in_schema=False)
@@ -161,26 +161,26 @@ def _add_pages(app: FastAPI) -> None:
     app.add_route("/health", health_moved, ["GET"], include_in_schema=False)
 
 
-async def _answer_error(request: Request, error: Exception) -> Response:
+async def _error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, TradewindError)
     status = status_of(error)
     if isinstance(error, WrongArgument):
-        return await _answer_invalid(request, invalid(("body",), str(error)))
-    if isinstance(error, StatementError):  # of this process's own reader
-        return await _answer_fault(request, error)
+        return await _invalid_response(request, invalid(("body",), str(error)))
+    if isinstance(error, StatementError):  # from the reader of this process
+        return await _fault_response(request, error)
     if status >= 500:
         _log.warning("a request could not be answered", path=request.url.path, status=status, reason=str(error))
-    return json_answer({"detail": str(error)}, status, {"Retry-After": "2"} if status == 503 else None)
+    return json_response({"detail": str(error)}, status, {"Retry-After": "2"} if status == 503 else None)
 
 
-async def _answer_invalid(request: Request, error: Exception) -> Response:
-    """422 in its declared form. What was sent is not sent back: it may be a password, or a value that JSON cannot hold."""
+async def _invalid_response(request: Request, error: Exception) -> Response:
+    """422 in its declared form. The refused value is left out: it may be a password, or not representable in JSON."""
     assert isinstance(error, RequestValidationError)
     detail = [{"loc": one["loc"], "msg": one["msg"], "type": one["type"]} for one in error.errors()]
-    return json_answer({"detail": detail}, 422)
+    return json_response({"detail": detail}, 422)
 
 
-async def _answer_fault(request: Request, error: Exception) -> Response:
+async def _fault_response(request: Request, error: Exception) -> Response:
     """A fault of ours in this process: it is told with an id, and logged with its place under that id."""
     fault = secrets.token_hex(4)
     try:
@@ -188,11 +188,11 @@ async def _answer_fault(request: Request, error: Exception) -> Response:
     except Exception:
         _log.exception("a request failed by a bug in Tradewind", path=request.url.path, fault=fault)
     text = f"This is a bug in Tradewind ({type(error).__name__}). The log of the API has its place under the id {fault}."
-    return json_answer({"detail": text}, 500)
+    return json_response({"detail": text}, 500)
 
 
 def _query(route: APIRoute) -> frozenset[str]:
-    """Names of the query parameters of a route and of what it depends on."""
+    """Names of the query parameters of a route and of its dependencies."""
     found: set[str] = set()
     dependants = [route.dependant]
     while dependants:
@@ -203,7 +203,7 @@ def _query(route: APIRoute) -> frozenset[str]:
 
 
 def guarded_routes() -> Iterable[APIRoute]:
-    """Every route of the API."""
+    """All routes of the API."""
     return (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
 
 

@@ -1,8 +1,8 @@
-"""Reading logs piece by piece: bounded memory whatever their size, and no way out of the log folder.
+"""Reads task logs in parts: with bounded memory for logs of any size, and only files of the log folder.
 
-A try's log is one file or several (one for each attempt); they are read as one. A place in it is (fence, byte). Files are
-NDJSON, one record a line; a line that is no record is shown as its text. Tasks run with our own uid and can write into the
-folder, so every folder on the way is opened without following links, and only regular files are read.
+The log of a try is one file for each attempt; the files are read as one. A position in it is (fence, byte). Files are NDJSON, one
+record a line; a line that is no record is shown as its text. Tasks run with our own uid and can write into the folder. So every
+folder of a path is opened without following links, and only regular files are read.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tradewind.wire.messages import SUCCESS_LINE
 
 PAGE_BYTES = 256 * 1024
 LINE_BYTES = 1024 * 1024
-"""A longer line is shown in pieces."""
+"""A longer line is split."""
 
 _BLOCK = 64 * 1024
 
 SETTLED_US = 2_000_000
-"""An attempt's last lines may reach the file shortly after its end was accepted: so long it may still grow."""
+"""The last lines of an attempt may be written shortly after its end was accepted: so long the file can still grow."""
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-class Place(NamedTuple):
-    """Where to go on."""
+class Position(NamedTuple):
+    """Where the next response begins."""
 
     fence: int
     offset: int
@@ -42,39 +42,41 @@ class Place(NamedTuple):
         return f"{self.fence}.{self.offset}"
 
 
-def read_token(token: str) -> Place:
-    """Raises ValueError: not a token of ours."""
+def parse_token(token: str) -> Position:
+    """The position of a continuation token. Raises ValueError: the token is not ours."""
     fence, _, offset = token.partition(".")
     if not (fence.isascii() and fence.isdigit() and offset.isascii() and offset.isdigit()) or len(token) > 40:
-        raise ValueError(f"{token!r} is not a continuation token; give one that an answer of this address held")
-    return Place(int(fence), int(offset))
+        raise ValueError(f"{token!r} is not a continuation token; send one from an earlier response of this route")
+    return Position(int(fence), int(offset))
 
 
-class Piece(NamedTuple):
-    """Bytes [start, end) of one attempt's file, ending with a whole line."""
+class FilePart(NamedTuple):
+    """Bytes [start, end) of the file of one attempt. It ends with a whole line."""
 
     path: str
     start: int
     end: int
 
 
-class Plan(NamedTuple):
-    """What to read now. `onward` None: that is all there will ever be."""
+class ReadPlan(NamedTuple):
+    """What to read now. `next_position` None: the log is complete."""
 
-    pieces: list[Piece]
-    onward: Place | None
+    pieces: list[FilePart]
+    next_position: Position | None
 
 
-def plan(logs: LogStorage, files: Sequence[LogFile], place: Place | None, now: int, at_most: int | None = PAGE_BYTES) -> Plan:
-    """Decide what the next answer holds.
+def plan(
+    logs: LogStorage, files: Sequence[LogFile], place: Position | None, now: int, at_most: int | None = PAGE_BYTES
+) -> ReadPlan:
+    """Decide what the next response contains.
 
     Args:
-        files: of the try, oldest first.
-        place: where the last answer ended; None: the beginning.
-        now: wall clock, µs: a file whose attempt ended a while ago will not grow.
-        at_most: bytes, rounded to whole lines; None: all there is.
+        files: the log files of the try, oldest first.
+        place: where the last response ended; None: the beginning.
+        now: wall clock, microseconds. The file of an attempt that ended a while ago does not grow any more.
+        at_most: maximum of bytes, rounded to whole lines; None: everything.
     """
-    pieces: list[Piece] = []
+    pieces: list[FilePart] = []
     room = at_most
     longest = min(at_most or LINE_BYTES, LINE_BYTES)
     for index, file in enumerate(files):
@@ -82,24 +84,24 @@ def plan(logs: LogStorage, files: Sequence[LogFile], place: Place | None, now: i
             continue
         start = place.offset if place is not None and file.fence == place.fence else 0
         done = index < len(files) - 1 or (file.ended_at is not None and now - file.ended_at > SETTLED_US)
-        path = _place_of(logs, file)
+        path = _log_path(logs, file)
         end, size = _whole_lines(logs, path, start, room, longest, done)
         if end > start:
-            pieces.append(Piece(path, start, end))
+            pieces.append(FilePart(path, start, end))
         if end < size or not done:
-            return Plan(pieces, Place(file.fence, end))
+            return ReadPlan(pieces, Position(file.fence, end))
         if room is not None:
             room -= end - start
             if room <= 0 and index < len(files) - 1:
-                return Plan(pieces, Place(files[index + 1].fence, 0))
-    return Plan(pieces, None)
+                return ReadPlan(pieces, Position(files[index + 1].fence, 0))
+    return ReadPlan(pieces, None)
 
 
-def why_empty(logs: LogStorage, files: Sequence[LogFile], now: int) -> str | None:
-    """Why nothing can be read of a try, in a sentence; None where that is as it should be.
+def missing_log_notice(logs: LogStorage, files: Sequence[LogFile], now: int) -> str | None:
+    """A sentence that says why a try has no log; None where a missing log is normal.
 
-    Every attempt writes at least how it ended, except a success that wrote nothing else. So any other that has ended and has
-    no file lost it, or could not write it.
+    Every attempt writes at least a line about its end, except a success that wrote nothing else. So if any other attempt has ended
+    and has no file, the file was deleted or could not be written.
     """
     if not files or any(_exists(logs, path) for file in files for path in (file.path, file.earlier) if path):
         return None
@@ -113,12 +115,12 @@ def why_empty(logs: LogStorage, files: Sequence[LogFile], now: int) -> str | Non
         return f"{SUCCESS_LINE} There is no log file: the attempt wrote nothing, or its log was deleted."
     return (
         f"There is no log file of this attempt ({logs.shown(last.path)}). It was deleted (see logging.retention_days and "
-        "logging.max_total_mb), or its worker could not write it; then the worker's own log says why."
+        "logging.max_total_mb), or its worker host could not write it; then the log of the worker host says why."
     )
 
 
-def _place_of(logs: LogStorage, file: LogFile) -> str:
-    """Where the log lies: earlier releases used another layout."""
+def _log_path(logs: LogStorage, file: LogFile) -> str:
+    """The path of the log. Earlier releases used another layout."""
     return file.earlier if file.earlier and _exists(logs, file.earlier) else file.path
 
 
@@ -130,8 +132,8 @@ def _exists(logs: LogStorage, path: str) -> bool:
     return True
 
 
-def lines(logs: LogStorage, pieces: Sequence[Piece]) -> Iterator[bytes]:
-    """The lines of the pieces, without their ends; at most `LINE_BYTES` in memory."""
+def lines(logs: LogStorage, pieces: Sequence[FilePart]) -> Iterator[bytes]:
+    """The lines of the parts, without line ends. At most `LINE_BYTES` are in memory."""
     for piece in pieces:
         with logs.open(piece.path) as file:
             file.seek(piece.start)
@@ -145,7 +147,7 @@ def lines(logs: LogStorage, pieces: Sequence[Piece]) -> Iterator[bytes]:
 
 
 def record(line: bytes) -> dict[str, Any]:
-    """A line as a record with at least `event`."""
+    """A line as a record that has at least the field `event`."""
     try:
         found = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -157,19 +159,19 @@ def record(line: bytes) -> dict[str, Any]:
     return found
 
 
-def said(sentence: str) -> dict[str, Any]:
-    """A record of ours, in the place of a log."""
+def notice_record(sentence: str) -> dict[str, Any]:
+    """A record with our own sentence, in place of a log."""
     level = "info" if sentence.startswith(SUCCESS_LINE) else "warning"
     return {"level": level, "event": sentence, "logger": "tradewind"}
 
 
-def encoded(sentence: str) -> bytes:
-    """The same as a line of NDJSON."""
-    return _encode(said(sentence)) + b"\n"
+def notice_line(sentence: str) -> bytes:
+    """`notice_record` as a line of NDJSON."""
+    return _encode(notice_record(sentence)) + b"\n"
 
 
-def ndjson(logs: LogStorage, pieces: Sequence[Piece]) -> Iterator[bytes]:
-    """The records as NDJSON, some at a time."""
+def ndjson(logs: LogStorage, pieces: Sequence[FilePart]) -> Iterator[bytes]:
+    """The records as NDJSON, in blocks."""
     block = bytearray()
     for line in lines(logs, pieces):
         if line:
@@ -183,9 +185,9 @@ def ndjson(logs: LogStorage, pieces: Sequence[Piece]) -> Iterator[bytes]:
 
 
 def _whole_lines(logs: LogStorage, path: str, start: int, room: int | None, longest: int, done: bool) -> tuple[int, int]:
-    """Where the last whole line ends that fits in `room` bytes from `start` on, and the size of the file.
+    """(end of the last whole line that fits into `room` bytes from `start` on, size of the file).
 
-    A line of more than `longest` bytes is cut there; a last line without an end counts when the file is `done`.
+    A line of more than `longest` bytes is split there. A last line without a line end counts if the file is `done`.
     """
     try:
         file = logs.open(path)

@@ -1,4 +1,4 @@
-"""What sounds like a secret is not shown."""
+"""Masking of secrets in responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tradewind.model.secret_names import MASK, is_secret, masked
 
 
 def masked_text(text: str, name: str = "") -> str:
-    """A text that may be JSON, with everything under a secret's name masked."""
+    """The text, masked where `name` is the name of a secret; in JSON the values under such names are masked."""
     if name and is_secret(name):
         return MASK
     try:

@@ -1,4 +1,4 @@
-"""Around every request: headers that keep browsers safe, and a bound on bodies. Plain ASGI: no task, no queue in between."""
+"""Middleware of all requests: security headers for browsers, and a maximum size of bodies. Plain ASGI: no extra task or queue."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ _HEADERS = [
 _NO_STORE = (b"cache-control", b"no-store")
 
 
-class Shell:
-    """Args: body_max_bytes: a longer body is refused with 413 before it is read to its end."""
+class HeadersAndBodyLimit:
+    """Adds security headers to every response and refuses large bodies.
+
+    Args:
+        body_max_bytes: a longer body is refused with 413 before it is read completely.
+    """
 
     def __init__(self, app: ASGIApp, body_max_bytes: int) -> None:
         self._app = app
@@ -53,7 +57,7 @@ class Shell:
             return message
 
         async def bounded_send(message: Message) -> None:
-            """Whatever the application makes of the interruption, the answer is 413."""
+            """Send 413 in place of the response with which the application reacts to the interrupted body."""
             nonlocal started, refused
             if seen > self._body_max_bytes and not started:
                 refused = True

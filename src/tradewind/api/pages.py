@@ -1,4 +1,4 @@
-"""Pages for people until there is a web interface: a front page, and the list of what the API offers. No scripts."""
+"""HTML pages without scripts: a front page, and a list of all routes. They stand in until there is a web interface."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def front_page(version: str) -> str:
     return _page(
         "Tradewind",
         f"""<h1>Tradewind</h1>
-<p>This is the API of a workflow orchestrator for people who know Apache Airflow. It speaks Airflow's <code>/api/v2</code>.</p>
+<p>This is the API of a workflow orchestrator for people who know Apache Airflow. It serves Airflow's <code>/api/v2</code>.</p>
 <ul>
-<li><a href="docs">What it offers</a> (<a href="openapi.json">as OpenAPI</a>)</li>
-<li><a href="api/v2/monitor/health">Is everything healthy?</a></li>
+<li><a href="docs">All routes</a> (<a href="openapi.json">as OpenAPI</a>)</li>
+<li><a href="api/v2/monitor/health">Health</a></li>
 </ul>
-<p>Log in with <code>POST /auth/token</code>; on the command line, <code>tradewind --help</code> does all that is done here.</p>
+<p>Log in with <code>POST /auth/token</code>; the command line (<code>tradewind --help</code>) can do the same.</p>
 <p><small>Version {escape(version)}</small></p>""",
     )
 
 
 def docs_page(document: dict[str, Any]) -> str:
-    """The OpenAPI document for reading."""
+    """The OpenAPI document as an HTML page."""
     groups: dict[str, list[str]] = {}
     for path, operations in sorted(document["paths"].items()):
         for method, operation in operations.items():
@@ -40,8 +40,8 @@ def docs_page(document: dict[str, Any]) -> str:
         f"<section><h2>{escape(tag)}</h2><dl>{''.join(entries)}</dl></section>" for tag, entries in sorted(groups.items())
     )
     return _page(
-        "Tradewind: what the API offers",
-        f"""<h1>What the API offers</h1>
+        "Tradewind: routes of the API",
+        f"""<h1>Routes of the API</h1>
 <p>Send <code>Authorization: Bearer &lt;token&gt;</code> with a token from <code>POST /auth/token</code>. Errors are
 <code>{{"detail": "…"}}</code>. The same as <a href="openapi.json">OpenAPI</a>.</p>{sections}""",
     )

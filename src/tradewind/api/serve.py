@@ -1,6 +1,6 @@
-"""The API's process: `python -m tradewind.api.serve '<ApiConfig as JSON>'`, or `main(config)` from the command line.
+"""The API process: `python -m tradewind.api.serve '<ApiConfig as JSON>'`, or `main(config)` from the command line.
 
-Idle, it does nothing but say every few seconds that its loop turns: uvicorn's ten looks a second are replaced by waiting for the
+When idle, it only reports progress every few seconds. Uvicorn looks ten times a second whether it has to end; here it waits for the
 signal.
 """
 
@@ -26,10 +26,11 @@ from tradewind.model.errors import ConfigError
 from tradewind.observe.log import Log, configure
 
 Ready = Callable[[str], None]
-Turns = tuple[Callable[[], None], float]
+Heartbeat = tuple[Callable[[], None], float]
+"""(function that reports progress, seconds between two calls)"""
 
 _GRACE_SECONDS = 2
-"""Requests under way get so long after SIGTERM."""
+"""Running requests may take so long after SIGTERM."""
 
 _M_MMAP_THRESHOLD = -3
 """Source: malloc.h of glibc."""
@@ -38,45 +39,45 @@ _log = Log("api")
 
 
 class _Server(uvicorn.Server):
-    """Waits for its end without waking up."""
+    """A server that waits for its end without polling."""
 
-    def __init__(self, config: uvicorn.Config, turns: Turns | None) -> None:
+    def __init__(self, config: uvicorn.Config, heartbeat: Heartbeat | None) -> None:
         super().__init__(config)
-        self._turns = turns
+        self._heartbeat = heartbeat
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end = asyncio.Event()
 
     async def main_loop(self) -> None:
         self._loop = asyncio.get_running_loop()
         while not self.should_exit:
-            if self._turns is None:
+            if self._heartbeat is None:
                 await self._end.wait()
                 return
-            say, interval = self._turns
-            say()
+            report, interval = self._heartbeat
+            report()
             try:
                 await asyncio.wait_for(self._end.wait(), interval)
             except TimeoutError:
                 pass
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A first signal ends politely (and the process with status 0), a second one at once."""
+        """The first signal lets running requests finish, and the exit status is 0; the second signal ends at once."""
         self.force_exit = self.should_exit
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._end.set)
 
 
-def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = None, turns: Turns | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status.
+def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = None, heartbeat: Heartbeat | None = None) -> int:
+    """Serve until SIGTERM or SIGINT. Returns the exit status.
 
     Args:
-        ready: called with the address ("http://127.0.0.1:8080") once requests are taken.
-        ready_fd: the address is written there, with a newline, and it is closed.
-        turns: (what, seconds): call this from the event loop whenever so many seconds have gone by.
+        ready: called with the address ("http://127.0.0.1:8080") once the server accepts requests.
+        ready_fd: a file descriptor to which the address and a newline are written; then it is closed.
+        heartbeat: is called from the event loop.
 
     Raises:
-        ConfigError: the address cannot be had.
+        ConfigError: the server cannot listen on the address.
     """
     listener = _listen(config.host, config.port)
     host, port = listener.getsockname()[:2]
@@ -97,24 +98,25 @@ def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = N
             timeout_keep_alive=30,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         ),
-        turns,
+        heartbeat,
     )
-    _give_memory_back()
-    # the listener's queue takes requests from here on; they are answered as soon as the loop runs
-    _tell(address, ready, ready_fd)
+    _return_freed_memory()
+    # from here on the listener queues requests; they are handled as soon as the loop runs
+    _announce(address, ready, ready_fd)
     gc.collect()
     gc.freeze()
     server.run(sockets=[listener])
     return 0
 
 
-def _give_memory_back() -> None:
-    """Blocks from 256 KiB on are returned to the system when they are freed.
+def _return_freed_memory() -> None:
+    """Have freed blocks of 256 KiB and more returned to the system.
 
-    By default glibc learns from the first 19 MiB of a password's hash to keep such blocks: 20 MB for good after one login.
+    By default glibc raises this threshold when the 19 MiB of a password hash are freed: the process would then keep 20 MB after one
+    login.
     """
     if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it, musl need not
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has no mallopt
         if mallopt is not None:
             mallopt(_M_MMAP_THRESHOLD, 256 * 1024)
 
@@ -129,13 +131,13 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigError(
-            f"The API cannot listen on {host} port {port}: {error.strerror}. Choose another with --port (0: any free one)"
+            f"The API cannot listen on {host} port {port}: {error.strerror}. Choose another port with --port (0: any free port)"
         ) from error
     return listener
 
 
-def _tell(address: str, ready: Ready | None, ready_fd: int | None) -> None:
-    _log.info("the API takes requests", address=address)
+def _announce(address: str, ready: Ready | None, ready_fd: int | None) -> None:
+    _log.info("the API accepts requests", address=address)
     if ready is not None:
         ready(address)
     if ready_fd is not None:

@@ -1,4 +1,4 @@
-"""What the routes work with: readers of the database and lines to the scheduler, one of each per worker thread."""
+"""Shared objects of the routes: for each worker thread one reader of the database and one connection to the scheduler."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Control(Protocol):
 
 
 class SchedulerPing(NamedTuple):
-    """What the API knows of the scheduler."""
+    """Whether the scheduler answers, and its state."""
 
     answers: bool
     state: PingResult | None = None
-    """None: it does not answer, or with an error."""
+    """None: it does not answer, or answers with an error."""
     trouble: str | None = None
 
 
@@ -47,7 +47,7 @@ ControlFactory = Callable[[], Control]
 
 
 class Services:
-    """One per application. `reader()` and `control()` answer with the calling thread's own."""
+    """One for each application. `reader()` and `control()` return the objects of the calling thread."""
 
     def __init__(self, config: ApiConfig, readers: ReaderFactory, controls: ControlFactory, clock: Clock) -> None:
         self.config = config
@@ -56,42 +56,42 @@ class Services:
         self.tokens = Tokens(config.jwt_key, config.token_seconds, clock)
         self.throttle = Throttle(clock)
         self.logins = LoginLog(clock, lambda: self.control().call)
-        self.telling_later = False
-        """A timer runs at whose end `logins` are told to the scheduler."""
+        self.flush_is_scheduled = False
+        """A timer runs that will flush `logins`."""
         self.tasks: set[asyncio.Task[None]] = set()
-        """Of the event loop, which forgets those that nobody holds."""
+        """Running tasks of the event loop, which itself keeps no reference to them."""
         self.query_names: dict[object, frozenset[str]] = {}
-        """Query parameters each route's function knows; filled by `create_app`."""
+        """Function of a route → its query parameters. Filled by `create_app`."""
         self._readers = readers
         self._controls = controls
-        self._mine = threading.local()
+        self._per_thread = threading.local()
         self._lock = threading.Lock()
         self._opened: weakref.WeakSet[Reader | Control] = weakref.WeakSet()
-        """Those of living threads: the server's threads end when they have rested a while, and others begin."""
+        """Readers and connections of living threads. The server ends idle threads and starts new ones."""
         self._vault: Vault | None = None
         self._ping: tuple[int, SchedulerPing] | None = None
 
     def reader(self) -> Reader:
-        """This thread's connection to the database. Raises StoreError when it cannot be opened (yet)."""
-        reader: Reader | None = getattr(self._mine, "reader", None)
-        if reader is not None and not reader.is_current:  # a backup was put back, say
+        """The reader of this thread. Raises StoreError: the database cannot be opened, or does not exist yet."""
+        reader: Reader | None = getattr(self._per_thread, "reader", None)
+        if reader is not None and not reader.is_current:  # for example, a backup was restored
             with self._lock:
                 self._opened.remove(reader)
             reader.close()
-            reader = self._mine.reader = None
+            reader = self._per_thread.reader = None
         if reader is None:
             reader = self._readers()
             reader.dags_folder = self.config.dags_folder
-            self._mine.reader = reader
+            self._per_thread.reader = reader
             with self._lock:
                 self._opened.add(reader)
         return reader
 
     def control(self) -> Control:
-        """This thread's line to the scheduler."""
-        control: Control | None = getattr(self._mine, "control", None)
+        """The connection of this thread to the scheduler."""
+        control: Control | None = getattr(self._per_thread, "control", None)
         if control is None:
-            control = self._mine.control = self._controls()
+            control = self._per_thread.control = self._controls()
             with self._lock:
                 self._opened.add(control)
         return control
@@ -116,11 +116,11 @@ class Services:
         return found
 
     def is_revoked(self, jti: str) -> bool:
-        """Was this login token ended by a logout? Raises StoreError when that cannot be read."""
+        """Was this token revoked by a logout? Raises StoreError: the database cannot be read."""
         return self.logins.is_logged_out(jti) or self.reader().token_revoked(jti)
 
     def vault(self) -> Vault | None:
-        """What decrypts variables; None when this process was given no key. Raises ConfigError when the key is unusable."""
+        """Decrypts variables. None: this process has no key. Raises ConfigError: the key is not valid."""
         if self._vault is None and (self.config.fernet_key is not None or self.config.fernet_key_file):
             self._vault = open_vault(self.config.fernet_key, self.config.fernet_key_file)
         return self._vault

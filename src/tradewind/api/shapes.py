@@ -1,4 +1,4 @@
-"""Shapes of answers that are not rows of the store: collections, health, version, login."""
+"""Responses that are not views of the store: lists, health, version, login."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tradewind.store.views import (
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What went wrong, in a sentence (or, for a malformed body, a list of its faults)."""
+    """An error in a sentence; for an invalid request a list of errors."""
 
     detail: str | list[dict[str, Any]]
 
@@ -86,14 +86,14 @@ class Tries(msgspec.Struct, frozen=True):
 
 
 class ExtraLinks(msgspec.Struct, frozen=True):
-    """Links of a task instance: address by name."""
+    """Extra links of a task instance: URL by name."""
 
     extra_links: dict[str, str | None]
     total_entries: int
 
 
 class ImpossibleWaitView(msgspec.Struct, frozen=True):
-    """Why a wait can never end, and what would help."""
+    """Why a wait can never end, and what ends it."""
 
     rule: str
     sentence: str
@@ -123,7 +123,7 @@ class OpenWaits(msgspec.Struct, frozen=True):
 
 
 class BackfillView(msgspec.Struct, frozen=True):
-    """A backfill. `runs` and `handled` are ours: how many it plans, and how many have had their turn."""
+    """A backfill. Not in Airflow: `runs` (planned runs) and `handled` (runs that were created, run again or skipped)."""
 
     id: int
     dag_id: str
@@ -149,7 +149,7 @@ class Backfills(msgspec.Struct, frozen=True):
 
 
 class PlannedRun(msgspec.Struct, frozen=True):
-    """What would become of one run of a backfill. `outcome` and `run_id` are ours."""
+    """The outcome of one run of a backfill. Not in Airflow: `outcome` and `run_id`."""
 
     logical_date: str
     outcome: str
@@ -159,14 +159,14 @@ class PlannedRun(msgspec.Struct, frozen=True):
 
 
 class BackfillPlan(msgspec.Struct, frozen=True):
-    """The runs that a backfill would have."""
+    """The runs of a planned backfill."""
 
     backfills: list[PlannedRun]
     total_entries: int
 
 
 class ImportErrors(msgspec.Struct, frozen=True):
-    """A page of files that could not be read."""
+    """A page of import errors."""
 
     import_errors: list[ImportErrorView]
     total_entries: int
@@ -194,7 +194,7 @@ class AssetEvents(msgspec.Struct, frozen=True):
 
 
 class QueuedEvents(msgspec.Struct, frozen=True):
-    """Assets that were updated for DAGs which have not consumed that."""
+    """Asset events that DAGs have not consumed."""
 
     queued_events: list[QueuedEventView]
     total_entries: int
@@ -222,33 +222,33 @@ class Jobs(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """The steps of a task instance, the first one first."""
+    """The state changes of a task instance, the oldest first."""
 
     steps: list[StepView]
     total_entries: int
 
 
 class UnfinishedCallbacks(msgspec.Struct, frozen=True):
-    """Callbacks and mails that were not acknowledged yet."""
+    """Unfinished callbacks and mails."""
 
     callbacks: list[CallbackView]
 
 
 class DeadlineMisses(msgspec.Struct, frozen=True):
-    """Deadlines that were missed."""
+    """Missed deadlines."""
 
     deadline_misses: list[MissView]
 
 
 class DagStats(msgspec.Struct, frozen=True):
-    """Runs by state, for each DAG."""
+    """Counts of runs by state, for each DAG."""
 
     dags: list[DagStatsView]
     total_entries: int
 
 
 class VariableView(msgspec.Struct, frozen=True):
-    """A variable; the value of one whose key sounds like a secret is masked."""
+    """A variable. Its value is masked if its key is the name of a secret."""
 
     key: str
     value: str | None
@@ -265,7 +265,7 @@ class Variables(msgspec.Struct, frozen=True):
 
 
 class ConnectionView(msgspec.Struct, frozen=True):
-    """A connection; its password and the secrets in its extra are never shown."""
+    """A connection, without its password and the secrets of its extra."""
 
     connection_id: str
     conn_type: str
@@ -287,7 +287,7 @@ class Connections(msgspec.Struct, frozen=True):
 
 
 class LogPage(msgspec.Struct, frozen=True):
-    """Part of a log. With a token there is, or may be, more: ask again with it."""
+    """Part of a log. A token means that there is, or may be, more: send it to continue."""
 
     content: list[dict[str, Any]]
     continuation_token: str | None
@@ -318,15 +318,15 @@ class WorkerHostHealth(msgspec.Struct, frozen=True):
 
 
 class Readiness(msgspec.Struct, frozen=True):
-    """Can this deployment take and run work now?"""
+    """Whether work can be accepted and run now."""
 
     ready: bool
     reasons: list[str]
-    """A sentence for each part that is in the way."""
+    """A sentence for each unhealthy component."""
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Whether each part is healthy. A part that does not run here has the status null."""
+    """The health of each component. The status null means that it does not run here."""
 
     metadatabase: PartHealth
     scheduler: SchedulerHealth
@@ -337,20 +337,20 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class Dependency(msgspec.Struct, frozen=True):
-    """Something that keeps a task instance from running, under Airflow's name."""
+    """An unmet dependency of a task instance, with Airflow's name."""
 
     name: str
     reason: str
 
 
 class Dependencies(msgspec.Struct, frozen=True):
-    """Everything that keeps a task instance from running."""
+    """The unmet dependencies of a task instance."""
 
     dependencies: list[Dependency]
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """A task instance, or a run (`task_id` null), that takes what another one waits for."""
+    """A task instance, or a run (`task_id` null), that holds a slot of a full limit."""
 
     dag_id: str | None
     run_id: str | None
@@ -358,31 +358,31 @@ class Holder(msgspec.Struct, frozen=True):
     map_index: int
     state: str | None
     since: Moment | None
-    """It has held it since then."""
+    """Since when it holds the slot."""
     started_at: Moment | None
 
 
 class BlockerView(msgspec.Struct, frozen=True):
-    """One thing in the way."""
+    """One reason why it does not run."""
 
     rule: str
-    """A word for programs."""
+    """The name of the rule, for programs."""
     sentence: str
     ends_with: str | None
-    """The event that can end it."""
+    """The event that ends this reason."""
     not_before: Moment | None
-    """It cannot end before that."""
+    """It does not end before this time."""
     command: str | None
-    """The command that removes it, where there is one."""
+    """The command that removes this reason, if there is one."""
     by_hand: bool
-    """It does not end by itself."""
+    """Somebody has to act: it does not end by itself."""
     holders: list[Holder]
-    """The five that have held a full limit the longest."""
+    """The five that have held slots of the full limit the longest."""
     holder_count: int
 
 
 class First(msgspec.Struct, frozen=True):
-    """The first in a queue: a task instance, or a run."""
+    """The first task instance, or run, in a queue."""
 
     dag_id: str
     run_id: str
@@ -392,14 +392,14 @@ class First(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """How many come before it for what it lacks."""
+    """The position in the queue of a limit."""
 
     ahead: int
     first: First | None
 
 
 class Workers(msgspec.Struct, frozen=True):
-    """Is somebody there who takes work, and how much is under way? `parallelism` null: without limit."""
+    """Whether a worker host is connected, and how many attempts run. `parallelism` null: unlimited."""
 
     executor: str
     attached: bool
@@ -408,7 +408,7 @@ class Workers(msgspec.Struct, frozen=True):
 
 
 class NextEvent(msgspec.Struct, frozen=True):
-    """What can change it next; `at` where that is a moment."""
+    """The next event that can change it. `at` null: its time is unknown."""
 
     event: str
     at: Moment | None
@@ -416,7 +416,7 @@ class NextEvent(msgspec.Struct, frozen=True):
 
 
 class NextRunView(msgspec.Struct, frozen=True):
-    """The next scheduled run of a DAG; the moments are null where nobody knows it, or where there is none."""
+    """The next scheduled run of a DAG. The times are null if they are unknown, or if there is no next run."""
 
     run_after: Moment | None
     logical_date: Moment | None
@@ -427,14 +427,14 @@ class NextRunView(msgspec.Struct, frozen=True):
 
 
 class OpenTasks(msgspec.Struct, frozen=True):
-    """Task instances of a run in one state: how many, and the first few."""
+    """Task instances of a run in one state: their number, and the first names."""
 
     count: int
     first: list[str]
 
 
 class Why(msgspec.Struct, frozen=True):
-    """Everything that is in the way of a task instance, a run or the next run. No blockers: the next step starts it."""
+    """All reasons why a task instance, a run or the next run does not run. No blockers: it starts at the scheduler's next step."""
 
     dag_id: str
     run_id: str | None
@@ -447,21 +447,21 @@ class Why(msgspec.Struct, frozen=True):
     workers: Workers | None
     next_event: NextEvent | None
     earliest_start: Moment | None
-    """Not before this; null where it depends on a person, is under way or has ended."""
+    """It does not start before this time. Null: it depends on a person, is running or has ended."""
     next_run: NextRunView | None
-    """Where the run has ended or there is none."""
+    """Set if the run has ended or does not exist."""
     callbacks: list[str]
-    """Sentences about callbacks and mails that failed; they hold nothing up."""
+    """Sentences about failed callbacks and mails. They block nothing."""
     open: dict[str, OpenTasks] | None = None
-    """Of a running run: by state, what has not ended."""
+    """For a running run: its unfinished task instances by state."""
 
 
 class ComingView(msgspec.Struct, frozen=True):
-    """Something that starts."""
+    """Something that will start."""
 
     at: Moment
     local: str
-    """The same moment in the zone that was asked for."""
+    """The same time in the requested time zone."""
     kind: str
     """run, queued, retry or reschedule."""
     dag_id: str
@@ -472,7 +472,7 @@ class ComingView(msgspec.Struct, frozen=True):
     data_interval_start: Moment | None
     data_interval_end: Moment | None
     held_by: str | None
-    """What keeps it although its moment has come."""
+    """Why it does not start although it is due."""
 
 
 class Upcoming(msgspec.Struct, frozen=True):
@@ -484,19 +484,19 @@ class Upcoming(msgspec.Struct, frozen=True):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """Which release answers."""
+    """The release of this server."""
 
     version: str
     git_version: str | None
 
 
 class Login(msgspec.Struct, frozen=True):
-    """A token to be sent as `Authorization: Bearer <token>`."""
+    """A token. Send it as `Authorization: Bearer <token>`."""
 
     access_token: str
 
 
-ANSWERS: tuple[type[msgspec.Struct], ...] = (
+RESPONSE_SHAPES: tuple[type[msgspec.Struct], ...] = (
     Problem,
     Dags,
     DagDetailsView,
@@ -533,4 +533,4 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Login,
     Readiness,
 )
-"""Everything the OpenAPI document describes, with what they are made of."""
+"""The responses of the OpenAPI document."""

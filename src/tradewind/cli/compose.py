@@ -455,7 +455,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
     line = ServiceLine(paths.scheduler_socket, "api", "ApiServerJob")
     line.start()
     try:
-        main(config, ready, turns=(stamp.stamp, stamp_interval(settings.core.stall_limit_us) / SECOND))
+        main(config, ready, heartbeat=(stamp.stamp, stamp_interval(settings.core.stall_limit_us) / SECOND))
     finally:
         line.stop()
         stamp.end()

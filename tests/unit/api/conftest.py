@@ -98,7 +98,7 @@ class World:
 
     def token(self, name: str = "admin") -> str:
         services = self.app.state.services
-        return str(services.tokens.give(name, services.users.find(name).stamp))
+        return str(services.tokens.issue(name, services.users.find(name).stamp))
 
     def bare(self, method: str, path: str, **more: Any) -> httpx.Response:
         """A request without a login."""

@@ -166,7 +166,7 @@ def test_a_login_gives_a_token_that_works_until_it_ends(world: World) -> None:
 @pytest.mark.parametrize(("name", "password"), [("admin", "wrong"), ("nobody", PASSWORD), ("admin", PASSWORD + "\0")])
 def test_a_wrong_login_does_not_say_what_was_wrong(world: World, name: str, password: str) -> None:
     answer = login(world, name, password)
-    assert (answer.status_code, answer.json()) == (401, {"detail": "The name or the password is wrong."})
+    assert (answer.status_code, answer.json()) == (401, {"detail": "The user name or the password is wrong."})
 
 
 def claims(world: World, **changed: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.api.conftest import PASSWORD, World
 from tradewind.api.app import create_app
-from tradewind.api.auth.login_log import LOGOUTS_MAX, ROWS_PER_MINUTE, SEVERAL, Counted, LoginLog, Tally, Who
+from tradewind.api.auth.login_log import LOGOUTS_MAX, ROWS_PER_MINUTE, SEVERAL, LoginCount, LoginCounter, LoginKey, LoginLog
 from tradewind.model.errors import Unreachable
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.platform.clock import ManualClock
@@ -95,19 +95,19 @@ def test_an_address_of_any_length_is_kept_within_bounds(world: World) -> None:
 
 
 def test_a_flood_of_names_becomes_one_row() -> None:
-    tally = Tally(3)
+    counter = LoginCounter(3)
     for number in range(1000):
-        tally.add(Who(f"n{number}", ADDRESS), Counted(1, number, number))
-    first = tally.take(0)
+        counter.add(LoginKey(f"n{number}", ADDRESS), LoginCount(1, number, number))
+    first = counter.take(0)
     assert first == {
-        **{Who(f"n{number}", ADDRESS): Counted(1, number, number) for number in range(3)},
-        SEVERAL: Counted(997, 3, 999),
+        **{LoginKey(f"n{number}", ADDRESS): LoginCount(1, number, number) for number in range(3)},
+        SEVERAL: LoginCount(997, 3, 999),
     }
-    tally.add(Who("other", ADDRESS), Counted(1, 5, 5))
-    assert tally.take(MINUTE - 1) == {}
-    assert tally.next_due(MINUTE - 1) == 1
-    assert list(tally.take(MINUTE)) == [Who("other", ADDRESS)]
-    assert tally.next_due(MINUTE) is None
+    counter.add(LoginKey("other", ADDRESS), LoginCount(1, 5, 5))
+    assert counter.take(MINUTE - 1) == {}
+    assert counter.next_due(MINUTE - 1) == 1
+    assert list(counter.take(MINUTE)) == [LoginKey("other", ADDRESS)]
+    assert counter.next_due(MINUTE) is None
 
 
 def test_a_scheduler_that_is_away_is_not_asked_again_and_again_and_nothing_grows() -> None:
@@ -123,7 +123,7 @@ def test_a_scheduler_that_is_away_is_not_asked_again_and_again_and_nothing_grows
         log.note("login failed", f"n{number}", ADDRESS)
         assert log.flush() == 10 * SECOND
     assert [type(command) for command in asked] == [NoteLogins]
-    assert len(log._tallies["login failed"]._waiting) == ROWS_PER_MINUTE["login failed"] + 1
+    assert len(log._counters["login failed"]._waiting) == ROWS_PER_MINUTE["login failed"] + 1
     for number in range(LOGOUTS_MAX):
         log.log_out(str(number), 1, "admin", ADDRESS)
     with pytest.raises(Unreachable, match="too many logouts"):

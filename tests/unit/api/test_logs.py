@@ -199,7 +199,7 @@ def test_an_endless_line_is_cut_and_a_big_log_takes_little_memory(tmp_path: Path
     assert size > 35_000_000
     assert peak < 12_000_000
     first = reading.plan(LocalLogs(str(tmp_path)), files, None, MINUTE)
-    assert first.onward == (1, reading.PAGE_BYTES)
+    assert first.next_position == (1, reading.PAGE_BYTES)
 
 
 @pytest.mark.parametrize("token", ["x", "1", "1.", ".1", "-1.0", "1.0.0", "²³.0", "1" * 50 + ".0", "../x"])
@@ -292,6 +292,6 @@ def test_a_success_that_wrote_nothing_shows_its_last_line_all_the_same(world: Wo
     attempts.end("success", TaskState.SUCCESS)
     assert ask(world)[0] == [], "its last lines may still come"
     world.clock.advance(MINUTE)
-    (said,), token = ask(world)
-    assert said.startswith("Marking task as SUCCESS. There is no log file")
+    (sentence,), token = ask(world)
+    assert sentence.startswith("Marking task as SUCCESS. There is no log file")
     assert token is None

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from tests.unit.api.conftest import World
-from tradewind.api.openapi import schemas_of_answers
+from tradewind.api.openapi import response_schemas
 from tradewind.api.routes.backfills import NewBackfill
 from tradewind.api.routes.connections import NewConnection
 from tradewind.api.routes.dag_runs import Trigger
@@ -45,7 +45,7 @@ def nullable(schema: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("name", sorted(FIELDS["answers"]))
 def test_an_answer_has_all_fields_and_nulls_only_where_clients_take_them(name: str) -> None:
-    schema, theirs = schemas_of_answers()[name], FIELDS["answers"][name]
+    schema, theirs = response_schemas()[name], FIELDS["answers"][name]
     ours = schema["properties"]
     assert set(theirs["required"]) <= set(ours)
     assert set(theirs["required"]) <= set(schema.get("required", [])) | {"team_name"}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands import incoming, request
 from tests.unit.scheduler.bench import NOW, Bench, task
-from tradewind.api.answers import status_of
+from tradewind.api.responses import status_of
 from tradewind.model import errors
 from tradewind.model.definition import DagDefinition, ExternalMark, ParamDefinition, encode_definition, version_hash
 from tradewind.model.errors import Conflict, NotFound, StatementError, WrongArgument

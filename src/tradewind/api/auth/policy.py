@@ -1,4 +1,4 @@
-"""Which role may do what. Every route names its policy; a route that names none is closed to everybody."""
+"""The permissions of each role. Every route names its policy; a route without a policy is closed to everybody."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
 class Policy(NamedTuple):
-    """`action` on `resource`; both empty: open to everybody."""
+    """The permission for `action` on `resource`. Both empty: open to everybody."""
 
     action: str
     resource: str
@@ -37,7 +37,7 @@ _MAY: dict[str, frozenset[Policy]] = {
     ),
     "admin": frozenset({Policy("read", "event_log"), Policy("read", "job")}),
 }
-"""What each role adds to those before it in `ROLES`. Source: the roles of Airflow's simple auth manager."""
+"""The permissions that each role has in addition to those of the roles before it. Source: Airflow's simple auth manager."""
 
 POLICIES: frozenset[Policy] = frozenset().union(*_MAY.values())
 """All there are; a route cannot name another one."""
@@ -57,13 +57,13 @@ def open_to_all() -> Callable[[_Endpoint], _Endpoint]:
 
 
 def policy_of(endpoint: object) -> Policy | None:
-    """The policy a route's function was marked with."""
+    """The policy of a route's function."""
     found = getattr(endpoint, "__tradewind_policy__", None)
     return found if isinstance(found, Policy) else None
 
 
 def may(role: str, policy: Policy) -> bool:
-    """May somebody with this role do that?"""
+    """Does the role have the permission?"""
     if role not in ROLES:
         return False
     return any(policy in _MAY[one] for one in ROLES[: ROLES.index(role) + 1])

@@ -1,8 +1,8 @@
-"""Guessing passwords must be slow, without locking out whoever knows theirs.
+"""The throttle of login attempts: it slows down the guessing of passwords without locking out users.
 
-Failures are counted for an address and a name together, so that nobody can lock out others: not those behind the same address, and
-not the owner of the name elsewhere. Beyond a few, each further attempt has to wait twice as long as the one before. An attempt is
-charged before it is tried, so that many at once gain nothing; a success starts the count anew.
+Failures are counted for each pair of address and user name. So nobody can lock out others: neither other users of the same address,
+nor the user of that name at another address. After some failures, each attempt has to wait twice as long as the one before. An
+attempt counts as a failure before the password is checked, so that parallel attempts have no advantage. A success resets the count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FREE = 5
 _LONGEST_WAIT = 5 * MINUTE
 _FORGOTTEN_AFTER = 30 * MINUTE
 _KEPT = 4096
-"""Counters held at most; one with the fewest failures goes first, so that a flood of names frees none that waits."""
+"""Maximum of counters. The one with the fewest failures is removed first, so that many other names cannot reset a long wait."""
 
 Key = tuple[str, str]
 
@@ -30,7 +30,7 @@ class _Count:
 
 
 class Throttle:
-    """Counts in memory; a restart forgets."""
+    """Counts in memory; a restart resets all counts."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class Throttle:
         self._counts: dict[Key, _Count] = {}
 
     def admit(self, address: str, name: str) -> int:
-        """Charge one attempt. 0: try it; else the whole seconds to wait, and nothing is charged."""
+        """Count one attempt. Returns 0 if the password may be checked, else the seconds to wait; then it is not counted."""
         now = self._clock.monotonic()
         with self._lock:
             count = self._count(_key(address, name), now)
@@ -50,7 +50,7 @@ class Throttle:
         return 0
 
     def succeeded(self, address: str, name: str) -> None:
-        """The attempt was right: the count starts anew."""
+        """Reset the count after a successful login."""
         with self._lock:
             self._counts.pop(_key(address, name), None)
 

@@ -1,7 +1,7 @@
 """Login tokens: JWTs signed with a key that only this machine has.
 
-HS256 with 256 random bits in a 0600 file: whoever verifies is whoever signs. A token says who (sub), for whom (aud, iss),
-until when (exp), which password it was given for (stamp), and has a name of its own (jti).
+HS256 with 256 random bits in a file with mode 0600: the same process signs and verifies. A token holds the user (sub), issuer and
+audience (iss, aud), the time of expiry (exp), a fingerprint of the password (stamp), and its own id (jti).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ ISSUER, AUDIENCE = "tradewind", "tradewind-api"
 _ALGORITHM = "HS256"
 _KEY_BYTES = 32
 _LONGEST = 4096
-"""Characters of a token; ours have some 400."""
+"""Maximum of characters of a token; ours have about 400."""
 
 
 class BadToken(Exception):
-    """Not a token of ours, or not one any more. The reason is for the log, not for whoever sent it."""
+    """The token is not ours, or has expired. The reason is for the log, not for the client."""
 
 
 class Tokens:
-    """Gives and checks tokens.
+    """Issues and checks tokens.
 
     Args:
-        key_file: made with a new key where it is missing; a new key ends all logins.
-        seconds: life of a token.
+        key_file: created with a new key where it is missing. A new key invalidates all tokens.
+        seconds: how long a token is valid.
     """
 
     def __init__(self, key_file: str, seconds: int, clock: Clock) -> None:
@@ -42,13 +42,13 @@ class Tokens:
         self._clock = clock
         self._key: OctKey | None = None
 
-    def give(self, name: str, stamp: str) -> str:
+    def issue(self, name: str, stamp: str) -> str:
         """A token for this user.
 
         Raises:
-            ConfigError: the key file cannot be read, or others can.
+            ConfigError: the key file cannot be read, or other users can read it.
         """
-        from joserfc import jwt  # lazy door: 9 MB that only a login needs
+        from joserfc import jwt  # lazy import: 9 MB that only a login needs
 
         now = self._clock.wall() // 1_000_000
         claims = {
@@ -64,13 +64,13 @@ class Tokens:
         return jwt.encode({"alg": _ALGORITHM}, claims, self._signing_key(), algorithms=[_ALGORITHM])
 
     def check(self, token: str) -> dict[str, Any]:
-        """The claims of a token that is good now.
+        """The claims of a valid token.
 
         Raises:
-            BadToken: it is not.
-            ConfigError: as `give`.
+            BadToken: it is not valid.
+            ConfigError: as `issue`.
         """
-        from joserfc import jwt  # lazy door: as above
+        from joserfc import jwt  # lazy import: as above
         from joserfc.errors import JoseError
 
         if len(token) > _LONGEST:
@@ -96,7 +96,7 @@ class Tokens:
 
     def _signing_key(self) -> OctKey:
         if self._key is None:
-            from joserfc.jwk import OctKey  # lazy door: as above
+            from joserfc.jwk import OctKey  # lazy import: as above
 
             self._key = OctKey.import_key(_read_key(self._key_file))
         return self._key
@@ -108,7 +108,7 @@ def _read_key(path: str) -> bytes:
             create_private_file(path, secrets.token_bytes(_KEY_BYTES).hex().encode() + b"\n")
         reason = exposure(path)
         if reason is not None:
-            raise ConfigError(f"The key that signs logins, {path}, is not private: {reason}. Remove it: a new one is made.")
+            raise ConfigError(f"The key that signs logins, {path}, is not private: {reason}. Delete it: a new key is created.")
         with open(path, "rb") as file:
             key = bytes.fromhex(file.read().decode("ascii").strip())
     except OSError as error:
@@ -116,5 +116,5 @@ def _read_key(path: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) < _KEY_BYTES:
-        raise ConfigError(f"{path} does not hold {_KEY_BYTES} bytes as hexadecimal digits. Remove it: a new key is made.")
+        raise ConfigError(f"{path} does not hold {_KEY_BYTES} bytes as hexadecimal digits. Delete it: a new key is created.")
     return key

@@ -1,8 +1,8 @@
-"""The people who may log in, in one private file.
+"""The users who may log in, in one private file.
 
-`$TRADEWIND_HOME/passwords` is JSON: `{"admin": {"role": "admin", "password": "$argon2id$…"}}`. The first start makes it with
-one generated password, which is shown once and kept only as its hash. A change of the file counts from the next request on. A
-random text `logins` in an entry ends, whenever it changes, all tokens that were given before.
+`$TRADEWIND_HOME/passwords` is JSON: `{"admin": {"role": "admin", "password": "$argon2id$…"}}`. The first start creates it with
+one generated password, which is shown once and stored only as a hash. A change of the file takes effect at the next request. An
+entry may have a random text `logins`: when it changes, all earlier tokens of the user become invalid.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 ROLES = ("viewer", "user", "op", "admin")
-"""Each may what those before it may, and more; see `auth.policy`."""
+"""Each role has the permissions of the roles before it, and more; see `auth.policy`."""
 
 _PASSWORD_BYTES = 15
 """Random bytes of a generated password: 20 characters, 120 bits."""
 
 _MEMORY_KIB, _PASSES = 19 * 1024, 2
-"""Argon2id as OWASP recommends for little memory: one login must not double what the process weighs."""
+"""Argon2id with the parameters that OWASP recommends for little memory: a login must not double the memory of the process."""
 
 
 class User(NamedTuple):
     name: str
     role: str
     stamp: str
-    """Changes with the password and with `users logout`: tokens carry it, so that both end old logins."""
+    """A fingerprint that changes with the password and with `users logout`. Tokens hold it, so both invalidate old tokens."""
 
 
 class Users:
-    """Reads the file of users; keeps it in memory until it changes."""
+    """Reads the user file and keeps it in memory until the file changes."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._read_as: tuple[int, int, int] | None = None
+        self._file_version: tuple[int, int, int] | None = None
         self._hashes: dict[str, str] = {}
         self._users: dict[str, User] = {}
         self._hashing = threading.Lock()
         self._decoy: str | None = None
 
     def find(self, name: str) -> User | None:
-        """Raises ConfigError: the file is missing, open to others or unreadable."""
+        """The user of this name. Raises ConfigError: the file is missing, not private or cannot be read."""
         self._refresh()
         return self._users.get(name)
 
     def login(self, name: str, password: str) -> User | None:
-        """The user, when the password is right. Takes as long for names that do not exist.
+        """The user, if the password is right. It takes as long for a name that does not exist.
 
         Raises:
             ConfigError: as `find`.
         """
         user = self.find(name)
-        with self._hashing:  # one at a time: hashing is meant to take memory
+        with self._hashing:  # one at a time: Argon2 takes much memory on purpose
             if self._decoy is None:
                 self._decoy = _hasher().hash(secrets.token_hex(8))
             right = _verify(self._hashes[name] if user is not None else self._decoy, password)
@@ -71,25 +71,25 @@ class Users:
             found = os.stat(self._path)
             reason = exposure(self._path)
         except OSError as error:
-            raise ConfigError(f"Nobody can log in: the file of users {self._path} cannot be read ({error.strerror}).") from None
+            raise ConfigError(f"Nobody can log in: the user file {self._path} cannot be read ({error.strerror}).") from None
         if reason is not None:
-            raise ConfigError(f"Nobody can log in: the file of users {self._path} is not private ({reason}). Run: chmod 600")
+            raise ConfigError(f"Nobody can log in: the user file {self._path} is not private ({reason}). Run: chmod 600")
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if seen == self._read_as:
+        if seen == self._file_version:
             return
         with open(self._path, encoding="utf-8") as file:
             hashes, users = _parse(file.read(), self._path)
-        self._hashes, self._users, self._read_as = hashes, users, seen
+        self._hashes, self._users, self._file_version = hashes, users, seen
 
 
 def ensure_admin(path: str) -> str | None:
-    """Make the file of users with one admin, unless it exists.
+    """Create the user file with one admin, unless it exists.
 
     Returns:
-        The generated password, to be shown once; None when the file was there.
+        The generated password, to be shown once. None: the file existed.
 
     Raises:
-        OSError: the file cannot be made.
+        OSError: the file cannot be created.
     """
     if os.path.lexists(path):
         return None
@@ -99,18 +99,18 @@ def ensure_admin(path: str) -> str | None:
 
 
 def hash_password(password: str) -> str:
-    """What the file of users keeps of a password."""
+    """The hash of a password, as the user file stores it."""
     return _hasher().hash(password)
 
 
 def _hasher() -> PasswordHasher:
-    from argon2 import PasswordHasher  # lazy door: only a login needs it
+    from argon2 import PasswordHasher  # lazy import: only a login needs it
 
     return PasswordHasher(time_cost=_PASSES, memory_cost=_MEMORY_KIB, parallelism=1)
 
 
 def _verify(stored: str, password: str) -> bool:
-    from argon2.exceptions import Argon2Error, InvalidHashError  # lazy door: as above
+    from argon2.exceptions import Argon2Error, InvalidHashError  # lazy import: as above
 
     try:
         return _hasher().verify(stored, password)

@@ -1,4 +1,4 @@
-"""Assets: what there is, what was updated, what waits for whom; events from outside, and materialising."""
+"""Assets, their events, queued events of DAGs, and materialization."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import (
+from tradewind.api.auth.policy import allow
+from tradewind.api.responses import (
     Api,
     Caller,
     Limit,
@@ -18,12 +19,11 @@ from tradewind.api.answers import (
     When,
     described,
     error_responses,
-    json_answer,
+    json_response,
     moments,
     page_size,
     total_of,
 )
-from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
 from tradewind.api.shapes import AssetAliases, AssetEvents, Assets, QueuedEvents
 from tradewind.model.errors import NotFound
@@ -45,7 +45,7 @@ def list_assets(
     only_active: bool = True,
     order_by: Order = None,
 ) -> Response:
-    """Assets that DAGs name."""
+    """List assets that DAGs name."""
     found = api.reader().list_assets(
         name_pattern=name_pattern,
         uri_pattern=uri_pattern,
@@ -55,7 +55,7 @@ def list_assets(
         offset=offset,
         order_by=order_by or ("id",),
     )
-    return json_answer(Assets(found.rows, total_of(found, offset)))
+    return json_response(Assets(found.rows, total_of(found, offset)))
 
 
 @router.get("/assets/aliases", responses=described(AssetAliases, also=(400,)))
@@ -63,18 +63,18 @@ def list_assets(
 def list_aliases(
     api: Api, limit: Limit = 50, offset: Offset = 0, name_pattern: str | None = None, order_by: Order = None
 ) -> Response:
-    """Names under which tasks produce assets."""
+    """List asset aliases."""
     found = api.reader().list_asset_aliases(
         name_pattern=name_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("id",)
     )
-    return json_answer(AssetAliases(found.rows, total_of(found, offset)))
+    return json_response(AssetAliases(found.rows, total_of(found, offset)))
 
 
 @router.get("/assets/aliases/{asset_alias_id}", responses=described(AssetAliasView, also=(404,)))
 @allow("read", "asset")
 def get_alias(api: Api, asset_alias_id: Number) -> Response:
     """One alias."""
-    return json_answer(api.reader().asset_alias(asset_alias_id))
+    return json_response(api.reader().asset_alias(asset_alias_id))
 
 
 @router.get("/assets/events", responses=described(AssetEvents, also=(400,)))
@@ -95,7 +95,7 @@ def list_events(
     timestamp_lt: When = None,
     order_by: Order = None,
 ) -> Response:
-    """What was updated. `timestamp` orders by the sequence of the events."""
+    """List asset events. `timestamp` orders by the sequence of the events."""
     spans = moments(
         {
             "timestamp_gte": timestamp_gte,
@@ -116,11 +116,11 @@ def list_events(
         offset=offset,
         order_by=order_by or ("timestamp",),
     )
-    return json_answer(AssetEvents(found.rows, total_of(found, offset)))
+    return json_response(AssetEvents(found.rows, total_of(found, offset)))
 
 
 class NewAssetEventBody(BaseModel):
-    """An event from outside."""
+    """An asset event that no task has emitted."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -132,21 +132,21 @@ class NewAssetEventBody(BaseModel):
 @router.post("/assets/events", responses=described(AssetEventView, also=(400, 404, 503)))
 @allow("edit", "asset")
 def create_event(api: Api, caller: Caller, body: NewAssetEventBody) -> Response:
-    """Say that an asset was updated. DAGs that wait for it run when their condition holds."""
+    """Record that an asset was updated. DAGs that are scheduled on it run when their condition is met."""
     extra = {**body.extra, "from_rest_api": True}
     made = api.control().call(c.CreateAssetEvent(body.asset_id, extra=extra), actor=caller.name)
-    return json_answer(api.reader().asset_event(made.id))
+    return json_response(api.reader().asset_event(made.id))
 
 
 @router.get("/assets/{asset_id}", responses=described(AssetView, also=(404,)))
 @allow("read", "asset")
 def get_asset(api: Api, asset_id: Number) -> Response:
     """One asset."""
-    return json_answer(api.reader().asset_details(asset_id))
+    return json_response(api.reader().asset_details(asset_id))
 
 
 class Materialize(BaseModel):
-    """What the run of the producing DAG is given."""
+    """Conf and note of the run that produces the asset."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -157,15 +157,15 @@ class Materialize(BaseModel):
 @router.post("/assets/{asset_id}/materialize", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("edit", "asset")
 def materialize(api: Api, caller: Caller, asset_id: Number, body: Materialize | None = None) -> Response:
-    """Run the DAG that produces the asset. 409 when several do."""
+    """Run the DAG that produces the asset. 409: several DAGs produce it."""
     api.reader().asset_details(asset_id)
     given = body or Materialize()
     command = c.MaterializeAsset(asset_id, conf=given.conf, note=given.note, triggered_by="rest_api")
     made = api.control().call(command, actor=caller.name)
-    return json_answer(api.reader().run_details(made.dag_id, made.run_id))
+    return json_response(api.reader().run_details(made.dag_id, made.run_id))
 
 
-# --- what waits -----------------------------------------------------------------------------------------------------------
+# --- queued events -----------------------------------------------------------------------------------------------------------
 
 
 def _before(text: str | None) -> int | None:
@@ -174,8 +174,8 @@ def _before(text: str | None) -> int | None:
 
 def _queued(found: list[QueuedEventView], what: str) -> Response:
     if not found:
-        raise NotFound(f"No event waits for {what}.")
-    return json_answer(QueuedEvents(found, len(found)))
+        raise NotFound(f"No event is queued for {what}.")
+    return json_response(QueuedEvents(found, len(found)))
 
 
 def _drop(api: Services, actor: str, dag_id: str | None, asset: int | None, before: str | None) -> Response:
@@ -186,53 +186,53 @@ def _drop(api: Services, actor: str, dag_id: str | None, asset: int | None, befo
 @router.get("/assets/{asset_id}/queuedEvents", responses=described(QueuedEvents, also=(404,)))
 @allow("read", "asset")
 def queued_of_asset(api: Api, asset_id: Number, before: When = None) -> Response:
-    """DAGs that have not consumed updates of the asset."""
+    """List the DAGs that have not consumed events of the asset."""
     return _queued(api.reader().queued_events(asset=asset_id, before=_before(before)), f"asset {asset_id}")
 
 
 @router.delete("/assets/{asset_id}/queuedEvents", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "asset")
 def drop_of_asset(api: Api, caller: Caller, asset_id: Number, before: When = None) -> Response:
-    """Dismiss updates of the asset that wait."""
+    """Delete the queued events of an asset."""
     return _drop(api, caller.name, None, asset_id, before)
 
 
 @router.get("/dags/{dag_id}/assets/queuedEvents", responses=described(QueuedEvents, also=(404,)))
 @allow("read", "asset")
 def queued_of_dag(api: Api, dag_id: str, before: When = None) -> Response:
-    """Assets that were updated for a DAG which has not consumed that."""
+    """List the assets with events that the DAG has not consumed."""
     return _queued(api.reader().queued_events(dag_id=dag_id, before=_before(before)), f"DAG {dag_id}")
 
 
 @router.delete("/dags/{dag_id}/assets/queuedEvents", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "asset")
 def drop_of_dag(api: Api, caller: Caller, dag_id: str, before: When = None) -> Response:
-    """Dismiss everything that waits for a DAG."""
+    """Delete the queued events of a DAG."""
     return _drop(api, caller.name, dag_id, None, before)
 
 
 @router.get("/dags/{dag_id}/assets/{asset_id}/queuedEvents", responses=described(QueuedEventView, also=(404,)))
 @allow("read", "asset")
 def queued_of_both(api: Api, dag_id: str, asset_id: Number, before: When = None) -> Response:
-    """Whether updates of the asset wait for the DAG."""
+    """The queued events of an asset for a DAG."""
     found = api.reader().queued_events(dag_id=dag_id, asset=asset_id, before=_before(before))
     if not found:
-        raise HTTPException(404, f"No event of asset {asset_id} waits for DAG {dag_id}.")
-    return json_answer(found[0])
+        raise HTTPException(404, f"No event of asset {asset_id} is queued for DAG {dag_id}.")
+    return json_response(found[0])
 
 
 @router.delete("/dags/{dag_id}/assets/{asset_id}/queuedEvents", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "asset")
 def drop_of_both(api: Api, caller: Caller, dag_id: str, asset_id: Number, before: When = None) -> Response:
-    """Dismiss updates of the asset that wait for the DAG."""
+    """Delete the queued events of an asset for a DAG."""
     return _drop(api, caller.name, dag_id, asset_id, before)
 
 
 @router.get("/dags/{dag_id}/dagRuns/{dag_run_id}/upstreamAssetEvents", responses=described(AssetEvents, also=(404,)))
 @allow("read", "asset")
 def upstream_events(api: Api, dag_id: str, dag_run_id: str) -> Response:
-    """What a run consumed."""
+    """List the asset events that a run consumed."""
     reader = api.reader()
     run = reader.need_run(dag_id, dag_run_id)
     found = reader.list_asset_events(consumed_by=run.id, limit=None)
-    return json_answer(AssetEvents(found.rows, total_of(found, 0)))
+    return json_response(AssetEvents(found.rows, total_of(found, 0)))

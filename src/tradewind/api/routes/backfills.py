@@ -1,4 +1,4 @@
-"""Backfills: runs for a span of the past, made by the scheduler a few at a time."""
+"""Backfills: runs for a range of past dates, which the scheduler creates a few at a time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Caller, Limit, Moment, Number, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Caller, Limit, Moment, Number, Offset, Order, described, json_response, page_size
 from tradewind.api.services import Services
 from tradewind.api.shapes import BackfillPlan, Backfills, BackfillView, PlannedRun
 from tradewind.model.errors import NotFound
@@ -28,7 +28,7 @@ _ORDERS = ("id", "created_at", "from_date", "to_date")
 @router.get("", responses=described(Backfills, also=(400, 404)))
 @allow("read", "run")
 def list_backfills(api: Api, dag_id: str = "~", limit: Limit = 50, offset: Offset = 0, order_by: Order = None) -> Response:
-    """Backfills of a DAG (`~`: of all), ended ones too."""
+    """List the backfills of a DAG (`~`: of all DAGs), with completed ones."""
     reader = api.reader()
     if dag_id != "~":
         reader.need_dag(dag_id)
@@ -39,18 +39,18 @@ def list_backfills(api: Api, dag_id: str = "~", limit: Limit = 50, offset: Offse
             raise BadQuery(f"Backfills cannot be ordered by {name!r}; possible are: {', '.join(_ORDERS)}.")
         rows.sort(key=lambda row: getattr(row, name), reverse=field.startswith("-"))
     page = rows[offset : offset + page_size(api, limit)]
-    return json_answer(Backfills([_view(reader, row) for row in page], len(rows)))
+    return json_response(Backfills([_view(reader, row) for row in page], len(rows)))
 
 
 @router.get("/{backfill_id}", responses=described(BackfillView, also=(404,)))
 @allow("read", "run")
 def get_backfill(api: Api, backfill_id: Number) -> Response:
     """One backfill."""
-    return json_answer(_need(api.reader(), backfill_id))
+    return json_response(_need(api.reader(), backfill_id))
 
 
 class NewBackfill(BaseModel):
-    """What to run. `run_on_latest_version` is taken and changes nothing: all runs have it."""
+    """A backfill to create. `run_on_latest_version` has no effect: runs always use the latest version."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,18 +67,18 @@ class NewBackfill(BaseModel):
 @router.post("", responses=described(BackfillView, also=(400, 404, 409, 503)))
 @allow("create", "run")
 def create_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
-    """Begin a backfill. 409: the DAG has one under way, or it cannot be done so."""
+    """Create a backfill. 409: the DAG has an active backfill, or the backfill is not possible."""
     made = _create(api, caller, body, dry_run=False).backfill
     assert made is not None
-    return json_answer(_need(api.reader(), made.id))
+    return json_response(_need(api.reader(), made.id))
 
 
 @router.post("/dry_run", responses=described(BackfillPlan, also=(400, 404, 409, 503)))
 @allow("create", "run")
 def plan_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
-    """The runs that it would have: new, run again, or skipped and why."""
+    """List the runs that the backfill would have: new, run again, or skipped with the reason."""
     plan = _create(api, caller, body, dry_run=True).plan
-    return json_answer(BackfillPlan([PlannedRun(**msgspec.structs.asdict(run)) for run in plan], len(plan)))
+    return json_response(BackfillPlan([PlannedRun(**msgspec.structs.asdict(run)) for run in plan], len(plan)))
 
 
 def _create(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool) -> c.CreateBackfillResult:
@@ -100,30 +100,30 @@ def _create(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool
 @router.post("/{backfill_id}/pause", include_in_schema=False)
 @allow("edit", "run")
 def pause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
-    """It makes no more runs until it is unpaused."""
+    """Pause a backfill: no more runs are created."""
     _need(api.reader(), backfill_id)
     api.control().call(c.PauseBackfill(backfill_id, is_paused=True), actor=caller.name)
-    return json_answer(_need(api.reader(), backfill_id))
+    return json_response(_need(api.reader(), backfill_id))
 
 
 @router.put("/{backfill_id}/unpause", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/unpause", include_in_schema=False)
 @allow("edit", "run")
 def unpause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
-    """It goes on."""
+    """Unpause a backfill."""
     _need(api.reader(), backfill_id)
     api.control().call(c.PauseBackfill(backfill_id, is_paused=False), actor=caller.name)
-    return json_answer(_need(api.reader(), backfill_id))
+    return json_response(_need(api.reader(), backfill_id))
 
 
 @router.put("/{backfill_id}/cancel", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/cancel", include_in_schema=False)
 @allow("edit", "run")
 def cancel_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
-    """It makes no more runs; those that are made go on to their end."""
+    """Cancel a backfill: no more runs are created; runs that exist continue."""
     _need(api.reader(), backfill_id)
     api.control().call(c.CancelBackfill(backfill_id), actor=caller.name)
-    return json_answer(_need(api.reader(), backfill_id))
+    return json_response(_need(api.reader(), backfill_id))
 
 
 def _need(reader: Reader, number: int) -> BackfillView:

@@ -1,11 +1,11 @@
-"""Callbacks and mails that were not acknowledged yet, and deadlines that were missed. Ours: Airflow has no addresses for them."""
+"""Unfinished callbacks and mails, and missed deadlines. Airflow has no such routes."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Response
 
-from tradewind.api.answers import Api, Caller, Limit, Number, described, error_responses, json_answer, page_size
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Caller, Limit, Number, described, error_responses, json_response, page_size
 from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
 from tradewind.model.rows import DEADLINE
 from tradewind.store.callback_view import CallbackView, miss_shown, shown
@@ -17,25 +17,25 @@ router = APIRouter(prefix="/api/v2", tags=["Callback"])
 @router.get("/callbacks", responses=described(UnfinishedCallbacks, also=(400,)))
 @allow("read", "run")
 def list_callbacks(api: Api, parked: bool | None = None, limit: Limit = 50) -> Response:
-    """Callbacks and mails that wait, the oldest first. `parked`: only those that failed too often, or only the others."""
+    """List unfinished callbacks and mails, the oldest first. `parked` true: those that failed too often; false: the others."""
     found = api.reader().outbox_items(parked=parked, at_most=page_size(api, limit))
-    return json_answer(UnfinishedCallbacks([shown(item) for item in found]))
+    return json_response(UnfinishedCallbacks([shown(item) for item in found]))
 
 
 @router.get("/callbacks/{callback_id}", responses=described(CallbackView, also=(404,)))
 @allow("read", "run")
 def get_callback(api: Api, callback_id: Number) -> Response:
-    """One of them."""
+    """One callback or mail."""
     item = api.reader().outbox_item(callback_id)
     if item is None or item.kind == DEADLINE:
-        raise HTTPException(404, f"there is no callback {callback_id}: it was called or given up")
-    return json_answer(shown(item))
+        raise HTTPException(404, f"there is no callback {callback_id}: it was called or deleted")
+    return json_response(shown(item))
 
 
 @router.post("/callbacks/{callback_id}/retry", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "run")
 def retry_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
-    """Try it again now."""
+    """Retry a callback now."""
     api.control().call(RetryCallbacks([callback_id]), actor=caller.name)
     return Response(status_code=204)
 
@@ -43,7 +43,7 @@ def retry_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
 @router.delete("/callbacks/{callback_id}", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "run")
 def drop_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
-    """Give it up: it is never called."""
+    """Delete a callback, so that it is never called."""
     api.control().call(DropCallbacks([callback_id]), actor=caller.name)
     return Response(status_code=204)
 
@@ -51,6 +51,6 @@ def drop_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
 @router.get("/deadlineMisses", responses=described(DeadlineMisses, also=(400,)))
 @allow("read", "run")
 def list_deadline_misses(api: Api, dag_id: str | None = None, limit: Limit = 50) -> Response:
-    """Deadlines (`sla`, `deadline`) that were missed, the latest first."""
+    """List missed deadlines (`sla`, `deadline`), the latest first."""
     found = api.reader().deadline_misses(dag_id, at_most=page_size(api, limit))
-    return json_answer(DeadlineMisses([miss_shown(miss) for miss in found]))
+    return json_response(DeadlineMisses([miss_shown(miss) for miss in found]))

@@ -7,9 +7,9 @@ import json
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tradewind.api.answers import Api, Caller, Limit, Offset, described, error_responses, json_answer, page_of_names
 from tradewind.api.auth.policy import allow
 from tradewind.api.masking import masked_text
+from tradewind.api.responses import Api, Caller, Limit, Offset, described, error_responses, json_response, page_of_names
 from tradewind.api.shapes import Connections, ConnectionView
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import ConnectionRow
@@ -22,16 +22,16 @@ router = APIRouter(prefix="/api/v2/connections", tags=["Connection"])
 @router.get("", responses=described(Connections))
 @allow("read", "connection")
 def list_connections(api: Api, limit: Limit = 50, offset: Offset = 0, connection_id_pattern: str | None = None) -> Response:
-    """Connections by id, without their secrets."""
+    """List connections by id, without their secrets."""
     rows, total = page_of_names(api, api.reader().connections(), lambda row: row.conn_id, connection_id_pattern, limit, offset)
-    return json_answer(Connections([_view(api, row) for row in rows], total))
+    return json_response(Connections([_view(api, row) for row in rows], total))
 
 
 @router.get("/{connection_id}", responses=described(ConnectionView, also=(404,)))
 @allow("read", "connection")
 def get_connection(api: Api, connection_id: str) -> Response:
     """One connection, without its secrets."""
-    return json_answer(_view(api, _need(api, connection_id)))
+    return json_response(_view(api, _need(api, connection_id)))
 
 
 class NewConnection(BaseModel):
@@ -57,14 +57,14 @@ class NewConnection(BaseModel):
             if isinstance(json.loads(extra), dict):
                 return extra
         except ValueError:
-            pass  # said below
+            pass  # the error below
         raise ValueError('extra must be a JSON object as text, like {"region": "eu-west-1"}')
 
 
 @router.post("", status_code=201, responses=described(ConnectionView, 201, also=(409, 503)))
 @allow("edit", "connection")
 def post_connection(api: Api, caller: Caller, body: NewConnection) -> Response:
-    """Create a connection. 409 when it exists."""
+    """Create a connection. 409: it exists."""
     if api.reader().connection(body.connection_id) is not None:
         raise Conflict(f"The connection {body.connection_id!r} exists already.")
     command = SetConnection(
@@ -79,13 +79,13 @@ def post_connection(api: Api, caller: Caller, body: NewConnection) -> Response:
         body.extra,
     )
     api.control().call(command, actor=caller.name)
-    return json_answer(_view(api, _need(api, body.connection_id)), 201)
+    return json_response(_view(api, _need(api, body.connection_id)), 201)
 
 
 @router.delete("/{connection_id}", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "connection")
 def delete_connection(api: Api, caller: Caller, connection_id: str) -> Response:
-    """Remove a connection."""
+    """Delete a connection."""
     _need(api, connection_id)
     api.control().call(DeleteConnection(connection_id), actor=caller.name)
     return Response(status_code=204)

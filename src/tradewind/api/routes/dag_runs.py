@@ -1,4 +1,4 @@
-"""Runs: what ran, what runs, and starting one."""
+"""DAG runs: list, read, trigger."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tradewind.api.answers import Api, Caller, Limit, Moment, Names, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Caller, Limit, Moment, Names, Offset, Order, described, json_response, page_size
 from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import Runs
 from tradewind.model.moments import to_micros
@@ -33,7 +33,7 @@ def list_runs(
     dag_id_pattern: str | None = None,
     order_by: Order = None,
 ) -> Response:
-    """Runs of a DAG, or of all DAGs with `~`."""
+    """List the runs of a DAG, or of all DAGs with `~`."""
     found = api.reader().list_runs(
         dag_id,
         states=state or (),
@@ -46,18 +46,18 @@ def list_runs(
         offset=offset,
         order_by=order_by or ("id",),
     )
-    return json_answer(Runs(found.rows, found.total))
+    return json_response(Runs(found.rows, found.total))
 
 
 @router.get("/{dag_run_id}", responses=described(RunView, also=(404,)))
 @allow("read", "run")
 def get_run(api: Api, dag_id: str, dag_run_id: str) -> Response:
     """One run."""
-    return json_answer(api.reader().run_details(dag_id, dag_run_id))
+    return json_response(api.reader().run_details(dag_id, dag_run_id))
 
 
 class Trigger(BaseModel):
-    """`logical_date` must be said, and may be null: a run that stands for no date."""
+    """A run to create. `logical_date` is required; null creates a run without a logical date."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -74,7 +74,7 @@ class Trigger(BaseModel):
     @classmethod
     def _old_name(cls, data: Any) -> Any:
         if isinstance(data, dict) and "execution_date" in data:
-            raise ValueError("execution_date is Airflow 2's name: write logical_date")
+            raise ValueError("execution_date is the name of Airflow 2: use logical_date")
         return data
 
     @model_validator(mode="after")
@@ -82,14 +82,14 @@ class Trigger(BaseModel):
         if (self.data_interval_start is None) != (self.data_interval_end is None):
             raise ValueError("give both data_interval_start and data_interval_end, or neither")
         if self.data_interval_start and self.data_interval_end and self.data_interval_end < self.data_interval_start:
-            raise ValueError("data_interval_end lies before data_interval_start")
+            raise ValueError("data_interval_end is before data_interval_start")
         return self
 
 
 @router.post("", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("create", "run")
 def trigger(api: Api, caller: Caller, dag_id: str, body: Trigger) -> Response:
-    """Start a run. 409 when one of this id or logical date exists."""
+    """Trigger a run. 409: a run with this id or logical date exists."""
     reader = api.reader()
     reader.need_dag(dag_id)
     command = c.Trigger(
@@ -104,4 +104,4 @@ def trigger(api: Api, caller: Caller, dag_id: str, body: Trigger) -> Response:
         triggered_by="rest_api",
     )
     made = api.control().call(command, actor=caller.name)
-    return json_answer(reader.run_details(dag_id, made.run_id))
+    return json_response(reader.run_details(dag_id, made.run_id))

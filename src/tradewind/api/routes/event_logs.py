@@ -1,11 +1,23 @@
-"""Who did what."""
+"""The audit log."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Limit, Number, Offset, Order, When, described, json_answer, moments, page_size, total_of
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import (
+    Api,
+    Limit,
+    Number,
+    Offset,
+    Order,
+    When,
+    described,
+    json_response,
+    moments,
+    page_size,
+    total_of,
+)
 from tradewind.api.shapes import Events
 from tradewind.store.views import EventView
 
@@ -27,7 +39,7 @@ def list_event_logs(
     after: When = None,
     order_by: Order = None,
 ) -> Response:
-    """The audit log."""
+    """List the entries of the audit log."""
     spans = moments({"when_lt": before, "when_gt": after})
     found = api.reader().event_logs(
         dag_id=dag_id,
@@ -40,11 +52,11 @@ def list_event_logs(
         offset=offset,
         order_by=order_by or ("id",),
     )
-    return json_answer(Events(found.rows, total_of(found, offset)))
+    return json_response(Events(found.rows, total_of(found, offset)))
 
 
 @router.get("/{event_log_id}", responses=described(EventView, also=(404,)))
 @allow("read", "event_log")
 def get_event_log(api: Api, event_log_id: Number) -> Response:
-    """One entry."""
-    return json_answer(api.reader().event_log(event_log_id))
+    """One entry of the audit log."""
+    return json_response(api.reader().event_log(event_log_id))

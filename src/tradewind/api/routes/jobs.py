@@ -1,11 +1,11 @@
-"""The lives of our services."""
+"""Jobs: the present and past processes of services."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Limit, Offset, Order, When, described, json_answer, moments, page_size, total_of
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Limit, Offset, Order, When, described, json_response, moments, page_size, total_of
 from tradewind.api.shapes import Jobs
 
 router = APIRouter(prefix="/api/v2/jobs", tags=["Job"])
@@ -28,7 +28,7 @@ def list_jobs(
     end_date_lte: When = None,
     order_by: Order = None,
 ) -> Response:
-    """Jobs, those that have ended too."""
+    """List jobs, with ended ones."""
     spans = {"start_date_gte": start_date_gte, "start_date_lte": start_date_lte}
     spans |= {"end_date_gte": end_date_gte, "end_date_lte": end_date_lte}
     found = api.reader().list_jobs(
@@ -43,4 +43,4 @@ def list_jobs(
         offset=offset,
         order_by=order_by or ("id",),
     )
-    return json_answer(Jobs(found.rows, total_of(found, offset)))
+    return json_response(Jobs(found.rows, total_of(found, offset)))

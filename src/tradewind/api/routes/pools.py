@@ -1,11 +1,12 @@
-"""Pools: slots that tasks share."""
+"""Pools."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import (
+from tradewind.api.auth.policy import allow
+from tradewind.api.responses import (
     Api,
     Caller,
     Limit,
@@ -14,11 +15,10 @@ from tradewind.api.answers import (
     Order,
     described,
     error_responses,
-    json_answer,
+    json_response,
     page_size,
     total_of,
 )
-from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Pools
 from tradewind.model.errors import Conflict
 from tradewind.store.views import PoolView
@@ -32,18 +32,18 @@ router = APIRouter(prefix="/api/v2/pools", tags=["Pool"])
 def list_pools(
     api: Api, limit: Limit = 50, offset: Offset = 0, pool_name_pattern: str | None = None, order_by: Order = None
 ) -> Response:
-    """All pools, with how their slots are taken now."""
+    """List pools, with the use of their slots."""
     found = api.reader().list_pools(
         name_pattern=pool_name_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("name",)
     )
-    return json_answer(Pools(found.rows, total_of(found, offset)))
+    return json_response(Pools(found.rows, total_of(found, offset)))
 
 
 @router.get("/{pool_name}", responses=described(PoolView, also=(404,)))
 @allow("read", "pool")
 def get_pool(api: Api, pool_name: str) -> Response:
     """One pool."""
-    return json_answer(api.reader().pool_details(pool_name))
+    return json_response(api.reader().pool_details(pool_name))
 
 
 class NewPool(BaseModel):
@@ -69,34 +69,34 @@ class PoolPatch(BaseModel):
 @router.post("", status_code=201, responses=described(PoolView, 201, also=(409, 503)))
 @allow("edit", "pool")
 def post_pool(api: Api, caller: Caller, body: NewPool) -> Response:
-    """Create a pool. 409 when it exists."""
+    """Create a pool. 409: it exists."""
     reader = api.reader()
     if any(pool.name == body.name for pool in reader.pools()):
         raise Conflict(f"The pool {body.name!r} exists already.")
     _set(api, caller, body.name, body.slots, body.description, body.include_deferred)
-    return json_answer(reader.pool_details(body.name), 201)
+    return json_response(reader.pool_details(body.name), 201)
 
 
 @router.patch("/{pool_name}", responses=described(PoolView, also=(400, 404, 503)))
 @allow("edit", "pool")
 def patch_pool(api: Api, caller: Caller, pool_name: str, body: PoolPatch, update_mask: Names = None) -> Response:
-    """Change what is given; with `update_mask` only the fields it names."""
+    """Change the given fields; with `update_mask` only the fields that it names."""
     reader = api.reader()
     now = reader.pool_details(pool_name)
     if body.pool not in (None, pool_name):
-        raise HTTPException(400, "A pool cannot be renamed: DAG files name it.")
+        raise HTTPException(400, "A pool cannot be renamed: DAG files use its name.")
     given = body.model_fields_set if update_mask is None else set(update_mask)
     slots = body.slots if "slots" in given and body.slots is not None else now.slots
     description = body.description if "description" in given else now.description
     deferred = body.include_deferred if "include_deferred" in given and body.include_deferred is not None else None
     _set(api, caller, pool_name, slots, description, now.include_deferred if deferred is None else deferred)
-    return json_answer(reader.pool_details(pool_name))
+    return json_response(reader.pool_details(pool_name))
 
 
 @router.delete("/{pool_name}", status_code=204, responses=error_responses(404, 409, 503))
 @allow("edit", "pool")
 def delete_pool(api: Api, caller: Caller, pool_name: str) -> Response:
-    """Remove a pool."""
+    """Delete a pool."""
     api.reader().pool_details(pool_name)
     api.control().call(DeletePool(pool_name), actor=caller.name)
     return Response(status_code=204)

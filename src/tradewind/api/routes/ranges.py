@@ -1,4 +1,4 @@
-"""The filters `<field>_gte`, `_gt`, `_lte`, `_lt` that Airflow's lists take."""
+"""The range filters of Airflow's lists: `<field>_gte`, `_gt`, `_lte`, `_lt`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from tradewind.api.answers import When, moments
+from tradewind.api.responses import When, moments
 
 
 async def _ranges(
@@ -31,4 +31,4 @@ async def _ranges(
 
 
 Ranges = Annotated[dict[str, int], Depends(_ranges)]
-"""Of runs and task instances: name of the filter → microseconds."""
+"""Range filters of runs and task instances: name → microseconds."""

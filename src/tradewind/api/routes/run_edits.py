@@ -1,12 +1,12 @@
-"""Setting the state of a run, writing a note on it, and clearing it."""
+"""Changes of DAG runs: state, note, clear."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tradewind.api.answers import Api, Caller, Names, described, json_answer
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Caller, Names, described, json_response
 from tradewind.api.routes.task_edits import edited, shown
 from tradewind.store.views import RunView
 from tradewind.wire import commands as c
@@ -17,7 +17,7 @@ _STATES = ("queued", "success", "failed")
 
 
 class RunPatch(BaseModel):
-    """A state by hand, a note, or both."""
+    """A new state, a note, or both."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ class RunPatch(BaseModel):
 @router.patch("", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("edit", "run")
 def patch_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: RunPatch, update_mask: Names = None) -> Response:
-    """Make a run a success, failed, or queued again; write a note on it. With `update_mask` only the fields it names."""
+    """Set the state of a run to success, failed or queued, and its note. With `update_mask` only the fields that it names."""
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
     given = body.model_fields_set if update_mask is None else set(update_mask)
@@ -43,11 +43,11 @@ def patch_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: RunP
         api.control().call(c.SetRunState(dag_id, dag_run_id, body.state, reason=body.note), actor=caller.name)
     if "note" in given:
         api.control().call(c.NoteRun(dag_id, dag_run_id, body.note), actor=caller.name)
-    return json_answer(reader.run_details(dag_id, dag_run_id))
+    return json_response(reader.run_details(dag_id, dag_run_id))
 
 
 class ClearRun(BaseModel):
-    """How to clear a run. `run_on_latest_version` changes nothing: a run follows the newest version of its DAG."""
+    """How to clear a run. `run_on_latest_version` has no effect: a run always uses the latest version of its DAG."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,10 +61,10 @@ class ClearRun(BaseModel):
 @router.post("/clear", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("edit", "run")
 def clear_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: ClearRun) -> Response:
-    """Have a run run again: the run as it stands then; with `dry_run` (the default) the task instances that it would touch."""
+    """Clear a run, so that it runs again. With `dry_run` (the default): list the task instances that would be cleared."""
     if body.only_new:
         raise HTTPException(
-            400, "only_new=true is not supported: clear any task of the run, and tasks that are new in its DAG are added."
+            400, "only_new=true is not supported: clear any task of the run, and the new tasks of its DAG are added."
         )
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
@@ -74,4 +74,4 @@ def clear_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: Clea
         return shown(api, touched)
     if body.note is not None:
         api.control().call(c.NoteRun(dag_id, dag_run_id, body.note), actor=caller.name)
-    return json_answer(reader.run_details(dag_id, dag_run_id))
+    return json_response(reader.run_details(dag_id, dag_run_id))

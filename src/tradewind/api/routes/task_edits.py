@@ -1,13 +1,13 @@
-"""Clearing task instances, marking them by hand, and notes on them."""
+"""Changes of task instances: clear, mark, note."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tradewind.api.answers import Api, Caller, Moment, Names, Number, described, json_answer
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Caller, Moment, Names, Number, described, json_response
 from tradewind.api.services import Services
 from tradewind.api.shapes import TaskInstances
 from tradewind.model.moments import to_micros
@@ -22,7 +22,7 @@ _MARKS = ("success", "failed", "skipped")
 
 
 class Clear(BaseModel):
-    """What to clear: the task instances of one run (`dag_run_id`), or of the runs of a span of logical dates."""
+    """What to clear: task instances of one run (`dag_run_id`), or of the runs between two logical dates."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,16 +49,16 @@ class Clear(BaseModel):
         if self.dag_run_id is not None and (self.start_date is not None or self.end_date is not None):
             raise ValueError("give either dag_run_id, or start_date and end_date")
         if self.start_date is not None and self.end_date is not None and self.end_date < self.start_date:
-            raise ValueError("end_date lies before start_date")
+            raise ValueError("end_date is before start_date")
         return self
 
 
 @router.post("/clearTaskInstances", responses=described(TaskInstances, also=(400, 404, 409, 503)))
 @allow("edit", "task_instance")
 def clear_task_instances(api: Api, caller: Caller, dag_id: str, body: Clear) -> Response:
-    """Forget results so that tasks run again; with `dry_run` (the default) only say which.
+    """Clear task instances, so that they run again; with `dry_run` (the default) only list them.
 
-    The answer holds at most one page of task instances; `total_entries` counts all.
+    The response has at most one page of task instances; `total_entries` counts all.
     """
     reader = api.reader()
     reader.need_dag(dag_id)
@@ -88,7 +88,7 @@ def clear_task_instances(api: Api, caller: Caller, dag_id: str, body: Clear) -> 
 
 
 class TaskPatch(BaseModel):
-    """A state by hand, a note, or both."""
+    """A new state, a note, or both."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -112,7 +112,7 @@ class TaskPatch(BaseModel):
 def mark_dry_run(
     api: Api, caller: Caller, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
 ) -> Response:
-    """What marking would touch: what is marked, and what failed below it and is judged again."""
+    """List the task instances that marking would change: the marked ones, and failed downstream ones that are evaluated again."""
     return _would_mark(api, caller, (dag_id, dag_run_id, task_id, None), body, update_mask)
 
 
@@ -128,7 +128,7 @@ def mark_mapped_dry_run(
     body: TaskPatch,
     update_mask: Names = None,
 ) -> Response:
-    """Likewise, of one instance of a mapped task."""
+    """The same for one instance of a mapped task."""
     return _would_mark(api, caller, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
 
 
@@ -137,7 +137,7 @@ def mark_mapped_dry_run(
 def mark(
     api: Api, caller: Caller, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
 ) -> Response:
-    """Mark a task of a run (all instances of a mapped one), or write a note on it. 409: it has that state already."""
+    """Set the state of a task in a run (of all instances of a mapped task), or its note. 409: it has that state already."""
     return _mark(api, caller, (dag_id, dag_run_id, task_id, None), body, update_mask)
 
 
@@ -153,7 +153,7 @@ def mark_mapped(
     body: TaskPatch,
     update_mask: Names = None,
 ) -> Response:
-    """Likewise, one instance of a mapped task; -1 is the one of a task that is not mapped."""
+    """The same for one instance of a mapped task; -1 is the instance of a task that is not mapped."""
     return _mark(api, caller, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
 
 
@@ -228,4 +228,4 @@ def shown(api: Services, touched: list[TaskKey]) -> Response:
     """At most one page of the task instances, in their present state; `total_entries` counts all."""
     reader = api.reader()
     views: list[TaskInstanceView] = [reader.task_instance(*one) for one in touched[: api.config.page_limit_max]]
-    return json_answer(TaskInstances(views, len(touched)))
+    return json_response(TaskInstances(views, len(touched)))

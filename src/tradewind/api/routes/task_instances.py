@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Indexes, Limit, Names, Number, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Indexes, Limit, Names, Number, Offset, Order, described, json_response, page_size
 from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import TaskInstances, Tries
 from tradewind.kernel.topology import Topology
@@ -32,7 +32,7 @@ def list_task_instances(
     offset: Offset = 0,
     order_by: Order = None,
 ) -> Response:
-    """Task instances of a run. `~` for the run: of all its DAG's runs; `~` for both: of all."""
+    """List the task instances of a run. `~` as the run: of all runs of the DAG; `~` for both: of all DAGs."""
     found = api.reader().list_task_instances(
         dag_id,
         dag_run_id,
@@ -44,14 +44,14 @@ def list_task_instances(
         offset=offset,
         order_by=order_by or (),
     )
-    return json_answer(TaskInstances(found.rows, found.total))
+    return json_response(TaskInstances(found.rows, found.total))
 
 
 @router.get(_INSTANCES + "/{task_id}", responses=described(TaskInstanceView, also=(404,)))
 @allow("read", "task_instance")
 def get_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str) -> Response:
     """One task instance that is not mapped."""
-    return json_answer(api.reader().task_instance(dag_id, dag_run_id, task_id))
+    return json_response(api.reader().task_instance(dag_id, dag_run_id, task_id))
 
 
 @router.get(_INSTANCES + "/{task_id}/listMapped", responses=described(TaskInstances, also=(400, 404)))
@@ -68,7 +68,7 @@ def list_mapped(
     offset: Offset = 0,
     order_by: Order = None,
 ) -> Response:
-    """The task instances of a mapped task, by map index."""
+    """List the task instances of a mapped task, by map index."""
     reader = api.reader()
     found = reader.list_task_instances(
         dag_id,
@@ -84,11 +84,11 @@ def list_mapped(
     rows = [one for one in found.rows if one.map_index >= 0]
     if not rows:
         _need_mapped(reader, dag_id, dag_run_id, task_id)
-    return json_answer(TaskInstances(rows, found.total if rows else 0))
+    return json_response(TaskInstances(rows, found.total if rows else 0))
 
 
 def _need_mapped(reader: Reader, dag_id: str, dag_run_id: str, task_id: str) -> None:
-    """None in the list: because it was empty, or because nothing is mapped there."""
+    """The list is empty. Raises NotFound: the task does not exist or is not mapped."""
     run = reader.need_run(dag_id, dag_run_id)
     topology = Topology(reader.definition(run.version))
     if task_id not in topology.index:
@@ -100,9 +100,9 @@ def _need_mapped(reader: Reader, dag_id: str, dag_run_id: str, task_id: str) -> 
 @router.get(_INSTANCES + "/{task_id}/tries", responses=described(Tries, also=(404,)))
 @allow("read", "task_instance")
 def list_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number = -1) -> Response:
-    """All tries of a task instance, the current one last."""
+    """List the tries of a task instance, the current one last."""
     found = api.reader().task_tries(dag_id, dag_run_id, task_id, map_index)
-    return json_answer(Tries(found, len(found)))
+    return json_response(Tries(found, len(found)))
 
 
 @router.get(_INSTANCES + "/{task_id}/tries/{task_try_number}", responses=described(TriedView, also=(404,)))
@@ -112,7 +112,7 @@ def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_numbe
     tries = api.reader().task_tries(dag_id, dag_run_id, task_id, map_index)
     for one in tries:
         if one.try_number == task_try_number:
-            return json_answer(one)
+            return json_response(one)
     known = ", ".join(str(one.try_number) for one in tries) or "none yet"
     raise NotFound(f"{task_id} in {dag_run_id} had no try {task_try_number}; its tries: {known}")
 
@@ -120,7 +120,7 @@ def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_numbe
 @router.get(_INSTANCES + "/{task_id}/{map_index}/tries", responses=described(Tries, also=(404,)))
 @allow("read", "task_instance")
 def list_mapped_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number) -> Response:
-    """All tries of one instance of a mapped task."""
+    """List the tries of one instance of a mapped task."""
     return list_tries(api, dag_id, dag_run_id, task_id, map_index)
 
 
@@ -136,5 +136,5 @@ def get_mapped_try(
 @router.get(_INSTANCES + "/{task_id}/{map_index}", responses=described(TaskInstanceView, also=(404,)))
 @allow("read", "task_instance")
 def get_mapped_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number) -> Response:
-    """One task instance of a mapped task; -1 is the one of a task that is not mapped."""
-    return json_answer(api.reader().task_instance(dag_id, dag_run_id, task_id, map_index))
+    """One instance of a mapped task; -1 is the instance of a task that is not mapped."""
+    return json_response(api.reader().task_instance(dag_id, dag_run_id, task_id, map_index))

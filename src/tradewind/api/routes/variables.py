@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Caller, Limit, Names, Offset, described, error_responses, json_answer, page_of_names
 from tradewind.api.auth.policy import allow
 from tradewind.api.masking import masked_text
+from tradewind.api.responses import Api, Caller, Limit, Names, Offset, described, error_responses, json_response, page_of_names
 from tradewind.api.shapes import Variables, VariableView
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import VariableRow
@@ -22,16 +22,16 @@ router = APIRouter(prefix="/api/v2/variables", tags=["Variable"])
 @router.get("", responses=described(Variables))
 @allow("read", "variable")
 def list_variables(api: Api, limit: Limit = 50, offset: Offset = 0, variable_key_pattern: str | None = None) -> Response:
-    """Variables by key; values whose key sounds like a secret are masked."""
+    """List variables by key. Values are masked where the key is the name of a secret."""
     rows, total = page_of_names(api, api.reader().variables(), lambda row: row.key, variable_key_pattern, limit, offset)
-    return json_answer(Variables([_view(api, row) for row in rows], total))
+    return json_response(Variables([_view(api, row) for row in rows], total))
 
 
 @router.get("/{variable_key:path}", responses=described(VariableView, also=(404,)))
 @allow("read", "variable")
 def get_variable(api: Api, variable_key: str) -> Response:
     """One variable."""
-    return json_answer(_view(api, _need(api, variable_key)))
+    return json_response(_view(api, _need(api, variable_key)))
 
 
 class NewVariable(BaseModel):
@@ -46,11 +46,11 @@ class NewVariable(BaseModel):
 @router.post("", status_code=201, responses=described(VariableView, 201, also=(409, 503)))
 @allow("edit", "variable")
 def post_variable(api: Api, caller: Caller, body: NewVariable) -> Response:
-    """Create a variable. 409 when it exists."""
+    """Create a variable. 409: it exists."""
     if api.reader().variable(body.key) is not None:
         raise Conflict(f"The variable {body.key!r} exists already.")
     api.control().call(SetVariable(body.key, _text(body.value), body.description), actor=caller.name)
-    return json_answer(_view(api, _need(api, body.key)), 201)
+    return json_response(_view(api, _need(api, body.key)), 201)
 
 
 @router.patch("/{variable_key:path}", responses=described(VariableView, also=(400, 404, 503)))
@@ -64,13 +64,13 @@ def patch_variable(api: Api, caller: Caller, variable_key: str, body: NewVariabl
     value = _text(body.value) if "value" in fields else None
     description = body.description if "description" in fields else row.description
     api.control().call(SetVariable(variable_key, value, description), actor=caller.name)
-    return json_answer(_view(api, _need(api, variable_key)))
+    return json_response(_view(api, _need(api, variable_key)))
 
 
 @router.delete("/{variable_key:path}", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "variable")
 def delete_variable(api: Api, caller: Caller, variable_key: str) -> Response:
-    """Remove a variable."""
+    """Delete a variable."""
     _need(api, variable_key)
     api.control().call(DeleteVariable(variable_key), actor=caller.name)
     return Response(status_code=204)

@@ -1,6 +1,6 @@
-"""Why something is not running, and what starts next: asked of the live scheduler.
+"""Explanations of the scheduler: why a task or a run is not running, and what starts next.
 
-`…/dependencies` is Airflow's; the others are ours and say more.
+`…/dependencies` is a route of Airflow; the others are ours and explain more.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Response
 
-from tradewind.api.answers import Api, Limit, Names, Number, Offset, When, described, json_answer, moments, page_size
 from tradewind.api.auth.policy import allow
+from tradewind.api.responses import Api, Limit, Names, Number, Offset, When, described, json_response, moments, page_size
 from tradewind.api.shapes import Dependencies, Dependency, OpenWaits, Upcoming, Why
 from tradewind.kernel.airflow_dependencies import dependency_name
 from tradewind.wire import commands as c
@@ -24,14 +24,14 @@ _INSTANCE = "/dags/{dag_id}/dagRuns/{dag_run_id}/taskInstances/{task_id}"
 @router.get(_INSTANCE + "/dependencies", responses=described(Dependencies, also=(404, 503)))
 @allow("read", "task_instance")
 def get_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str) -> Response:
-    """What keeps a task instance from running, under Airflow's names; empty while it runs and when it has ended."""
+    """List the unmet dependencies of a task instance, with Airflow's names; empty if it runs or has ended."""
     return _dependencies(api, dag_id, dag_run_id, task_id, None)
 
 
 @router.get(_INSTANCE + "/{map_index}/dependencies", responses=described(Dependencies, also=(404, 503)))
 @allow("read", "task_instance")
 def get_mapped_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number) -> Response:
-    """The same of one instance of a mapped task."""
+    """The same for one instance of a mapped task."""
     return _dependencies(api, dag_id, dag_run_id, task_id, map_index)
 
 
@@ -41,27 +41,27 @@ def _dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_inde
     rows = (
         [] if over else [Dependency(dependency_name(one["rule"], found["state"]), one["sentence"]) for one in found["blockers"]]
     )
-    return json_answer(Dependencies(rows))
+    return json_response(Dependencies(rows))
 
 
 @router.get(_INSTANCE + "/why", responses=described(Why, also=(404, 503)))
 @allow("read", "task_instance")
 def why_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number | None = None) -> Response:
-    """Everything that is in the way of a task instance; of a mapped task its first one that has not ended, unless told."""
+    """Explain why a task instance is not running. Default for a mapped task: its first unfinished instance."""
     return _why(api.control().call(c.Why(dag_id, task_id, dag_run_id, map_index)))
 
 
 @router.get("/dags/{dag_id}/dagRuns/{dag_run_id}/why", responses=described(Why, also=(404, 503)))
 @allow("read", "run")
 def why_run(api: Api, dag_id: str, dag_run_id: str) -> Response:
-    """What keeps a run from starting or from ending."""
+    """Explain why a run does not start or end."""
     return _why(api.control().call(c.WhyDag(dag_id, dag_run_id)))
 
 
 @router.get("/dags/{dag_id}/why", responses=described(Why, also=(404, 503)))
 @allow("read", "dag")
 def why_next_run(api: Api, dag_id: str, logical_date: When = None) -> Response:
-    """Why the next run of a DAG has not started, or why there is none of a logical date."""
+    """Explain why the next run of a DAG has not started, or why there is no run for a logical date."""
     date = moments({"logical_date": logical_date}).get("logical_date")
     return _why(api.control().call(c.WhyDag(dag_id, logical_date=date)))
 
@@ -69,24 +69,24 @@ def why_next_run(api: Api, dag_id: str, logical_date: When = None) -> Response:
 @router.get("/waits", responses=described(OpenWaits, also=(404, 503)))
 @allow("read", "run")
 def open_waits(api: Api, dag_id: str = "~", impossible: bool = False, limit: Limit = 50, offset: Offset = 0) -> Response:
-    """Deferred task instances of a DAG (`~`: of all), the longest wait first; with `impossible`, those whose wait can never end."""
+    """List deferred task instances of a DAG (`~`: of all DAGs), the longest wait first; with `impossible` waits that never end."""
     which = None if dag_id == "~" else dag_id
     found = api.control().call(c.OpenWaits(which, impossible, page_size(api, limit), offset))
-    return json_answer(msgspec.convert(found, OpenWaits))
+    return json_response(msgspec.convert(found, OpenWaits))
 
 
 @router.get("/upcoming", responses=described(Upcoming, also=(400, 503)))
 @allow("read", "dag")
 def list_upcoming(
     api: Api,
-    limit: Annotated[int, Query(ge=0, le=2**63 - 1, description="How many; at most the configured maximum.")] = 20,
+    limit: Annotated[int, Query(ge=0, le=2**63 - 1, description="How many, up to the configured maximum.")] = 20,
     dag_ids: Names = None,
-    timezone: Annotated[str | None, Query(description="Name of the zone of `local`; UTC unless told.")] = None,
+    timezone: Annotated[str | None, Query(description="Time zone of `local`; UTC by default.")] = None,
 ) -> Response:
-    """What starts next over all DAGs, the soonest first. Paused DAGs are left out."""
+    """List what starts next in all DAGs, the soonest first. Paused DAGs are left out."""
     found = api.control().call(c.Upcoming(page_size(api, limit), dag_ids or [], timezone))
-    return json_answer(msgspec.convert(found, Upcoming))
+    return json_response(msgspec.convert(found, Upcoming))
 
 
 def _why(found: dict[str, Any]) -> Response:
-    return json_answer(msgspec.convert(found, Why))
+    return json_response(msgspec.convert(found, Why))

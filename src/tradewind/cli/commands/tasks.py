@@ -185,10 +185,10 @@ def _print_logs(
     """Print the log so far; with `follow` continue until the task has ended."""
     from datetime import UTC, datetime
 
-    from tradewind.api.log_reading import Place, encoded, lines, plan, why_empty
+    from tradewind.api.log_reading import Position, lines, missing_log_notice, notice_line, plan
     from tradewind.model.moments import to_micros
 
-    place: Place | None = None
+    place: Position | None = None
     current = 0
     empty: str | None = None
     while True:
@@ -198,18 +198,18 @@ def _print_logs(
             current, place = wanted, None
         if current:
             files = store.log_files(*which, current)
-            before, empty = empty, why_empty(logs, files, to_micros(datetime.now(UTC))) if place is None else None
+            before, empty = empty, missing_log_notice(logs, files, to_micros(datetime.now(UTC))) if place is None else None
             if empty is not None and empty != before:
-                _print_record(encoded(empty).rstrip(b"\n"), output)
+                _print_record(notice_line(empty).rstrip(b"\n"), output)
             while True:
                 found = plan(logs, files, place, to_micros(datetime.now(UTC)))
                 for line in lines(logs, found.pieces):
                     _print_record(line, output)
-                if found.onward is None or found.onward == place or not found.pieces:
+                if found.next_position is None or found.next_position == place or not found.pieces:
                     break
-                place = found.onward
+                place = found.next_position
             sys.stdout.flush()
-            if found.onward is None and (try_number is not None or view.end_date is not None):
+            if found.next_position is None and (try_number is not None or view.end_date is not None):
                 return
         if not follow:
             return

@@ -1,4 +1,4 @@
-"""How answers look: JSON of the store's shapes, errors as {"detail": …}, Airflow's conventions for lists."""
+"""Parts that all routes share: JSON responses, errors as {"detail": …}, types of parameters, and Airflow's rules for pages."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (errors.ConfigError, 500),
     (errors.InternalError, 500),
 )
-"""Status of each family of errors; the first that fits."""
+"""HTTP status by class of error; the first entry that fits counts."""
 
 
-def json_answer(shape: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """`shape` as JSON: msgspec structs, mappings, lists."""
+def json_response(shape: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON response. `shape`: a msgspec struct, a mapping or a list."""
     return Response(_encode(shape), status, headers, "application/json")
 
 
 def described(shape: type[msgspec.Struct], status: int = 200, also: tuple[int, ...] = ()) -> dict[int | str, dict[str, Any]]:
-    """The `responses=` of a route that answers with `shape`, and with the errors of `error_responses`."""
+    """The `responses=` of a route that returns `shape`, or one of the errors of `error_responses`."""
     reference = {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}
     found: dict[int | str, dict[str, Any]] = {
         status: {
@@ -57,7 +57,7 @@ def described(shape: type[msgspec.Struct], status: int = 200, also: tuple[int, .
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The `responses=` of a route that answers without a body: its errors, which always include 401 and 403."""
+    """The `responses=` of a route that returns no body: its errors, which always include 401 and 403."""
     error = {"schema": {"$ref": "#/components/schemas/Problem"}}
     return {
         status: {"description": _REASONS[status], "content": {"application/json": error}} for status in (401, 403, *statuses)
@@ -66,11 +66,11 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 _REASONS = {
     400: "The request cannot be understood.",
-    401: "Nobody is logged in.",
-    403: "The role does not allow it.",
-    404: "There is no such thing; the detail names the nearest.",
+    401: "The request has no valid token.",
+    403: "The role has no permission.",
+    404: "It does not exist; the detail names the nearest.",
     409: "It exists already, or its state forbids this.",
-    429: "Too many attempts; wait.",
+    429: "Too many attempts: wait.",
     503: "The scheduler or the database cannot be reached now.",
 }
 
@@ -86,26 +86,28 @@ async def identity_of(request: Request) -> Identity:
 
 
 def _in_range(moment: datetime) -> datetime:
-    to_micros(moment)  # raises ValueError for what is no moment in UTC
+    to_micros(moment)  # raises ValueError for a date that does not exist in UTC
     return moment
 
 
 Api = Annotated[Services, Depends(services_of)]
 Caller = Annotated[Identity, Depends(identity_of)]
 Number = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-"""An integer that the database and our messages can hold. Every integer of a request has these bounds or narrower ones."""
-Limit = Annotated[int, Query(ge=0, le=2**63 - 1, description="Rows of the page; at most the configured maximum.")]
+"""An integer that the database and our messages can hold. All integers of requests have these bounds or narrower ones."""
+Limit = Annotated[int, Query(ge=0, le=2**63 - 1, description="Rows of the page, up to the configured maximum.")]
 Offset = Annotated[int, Query(ge=0, le=2**62)]
-Order = Annotated[list[str] | None, Query(description="Fields to order by; - in front: descending.")]
+Order = Annotated[list[str] | None, Query(description="Fields to order by; with - in front in descending order.")]
 Names = Annotated[list[str] | None, Query()]
 Indexes = Annotated[list[Number] | None, Query()]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_range)]
 """A date and time in a body."""
-When = Annotated[str | None, Query(description="ISO 8601; without a zone: UTC.", json_schema_extra={"format": "date-time"})]
+When = Annotated[
+    str | None, Query(description="ISO 8601. Without a time zone: UTC.", json_schema_extra={"format": "date-time"})
+]
 
 
 def page_size(api: Services, limit: int) -> int:
-    """Airflow's rule: more than the maximum is the maximum; 0 is the default."""
+    """The number of rows of a page. Airflow's rule: more than the maximum means the maximum; 0 means the default, 50."""
     return min(limit or 50, api.config.page_limit_max)
 
 
@@ -119,17 +121,17 @@ def page_of_names(
 
 
 def total_of(listing: Listing[Any], offset: int) -> int:
-    """The total of a list, where Airflow's clients need a number; at least what is known when counting takes too long."""
+    """The total of a list, for routes where Airflow's clients need a number. A lower bound where counting takes too long."""
     return offset + len(listing.rows) if listing.total is None else listing.total
 
 
 def moments(given: dict[str, str | None]) -> dict[str, int]:
-    """The range filters that were given, in microseconds. Raises 422 for what is not a moment."""
+    """The range filters of a request in microseconds. Raises 422 for a text that is no date."""
     found = {}
     for name, text in given.items():
         if text is not None:
             try:
-                # a + in a query arrives as a blank
+                # a + in a query is decoded as a blank
                 found[name] = parse_moment(text.replace(" ", "+") if "T" in text else text)
             except ValueError as error:
                 raise invalid(("query", name), f"{name}: {error}") from None
@@ -137,7 +139,7 @@ def moments(given: dict[str, str | None]) -> dict[str, int]:
 
 
 def invalid(place: tuple[str | int, ...], why: str) -> RequestValidationError:
-    """The answer 422 for a value that we refuse ourselves, in the form of all others. `place`: ("query" or "body", name, …)."""
+    """The error 422 for one value, in FastAPI's form. `place`: ("query" or "body", name, …)."""
     return RequestValidationError([{"loc": place, "msg": why, "type": "value_error"}])
 
 
