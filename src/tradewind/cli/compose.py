@@ -246,12 +246,9 @@ def run_scheduler(
     from tradewind.executors.sequential import SequentialExecutor
     from tradewind.model.rows import NewJob
     from tradewind.platform.boot import boot_id
-    from tradewind.scheduler.attempts.task_requests import answer
-    from tradewind.scheduler.commands.handler import Commands
-    from tradewind.scheduler.core import Scheduler
+    from tradewind.scheduler.composition import compose_server
     from tradewind.scheduler.duties.watch_database import WatchDatabase
     from tradewind.scheduler.jobs import SCHEDULER, Heartbeat, JobRegistry
-    from tradewind.scheduler.server import SchedulerServer
 
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
     lock = writer_lock(settings)
@@ -268,7 +265,6 @@ def run_scheduler(
         import msgspec
 
         config = msgspec.structs.replace(config, parallelism=executor.parallelism)
-    scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
 
     def stop() -> None:
         server.loop.stop()
@@ -276,17 +272,15 @@ def run_scheduler(
     database_watch = WatchDatabase(store.replaced, stop)
     own = NewJob(os.urandom(8).hex(), SCHEDULER, socket.gethostname(), getpass.getuser(), os.getpid(), name)
     jobs = JobRegistry(store, clock, own)
-    duties = [*scheduler_duties(settings, config, scheduler), database_watch, Heartbeat(jobs)]
-    commands = Commands(store, clock, config, lambda text: vault.encrypt(text).encode())
-    server = SchedulerServer(
+    server = compose_server(
         store,
         clock,
-        scheduler,
+        config,
         executor,
-        commands,
-        lambda question, attempt: answer(store, vault, question, attempt, clock.wall()),
-        duties,
+        epoch,
+        vault,
         paths.scheduler_socket,
+        lambda scheduler: [*scheduler_duties(settings, config, scheduler), database_watch, Heartbeat(jobs)],
         jobs=jobs,
     )
     if HAVE_LINUX:
@@ -302,15 +296,8 @@ def run_scheduler(
 
 def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Scheduler) -> list[Duty]:
     """The background duties of the scheduler."""
-    from tradewind.scheduler.duties.callbacks import ResendCallbacks
-    from tradewind.scheduler.duties.check_waits import CheckWaits
-    from tradewind.scheduler.duties.compare_with_store import CompareWithStore
+    from tradewind.scheduler.composition import scheduling_duties
     from tradewind.scheduler.duties.log_retention import LogSweep
-    from tradewind.scheduler.duties.lost_workers import LostWorkers
-    from tradewind.scheduler.duties.reconcile import ReconcileHosts
-    from tradewind.scheduler.duties.release_memory import ReleaseMemory
-    from tradewind.scheduler.duties.resubmit import Resubmit
-    from tradewind.scheduler.duties.retention import Retention
     from tradewind.scheduler.duties.run_logs import RunLogs
     from tradewind.scheduler.duties.spills import Spills
     from tradewind.storage.local_logs import LocalLogs
@@ -318,14 +305,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
 
     logs = LocalLogs(settings.paths.logs)
     return [
-        Resubmit(scheduler, config.resubmit_interval),
-        ReconcileHosts(scheduler, config.sweep_interval),
-        LostWorkers(scheduler, config.sweep_interval),
-        CompareWithStore(scheduler, config.sweep_interval),
-        CheckWaits(scheduler, config.wait_recheck_interval),
-        ResendCallbacks(scheduler, config.sweep_interval),
-        ReleaseMemory(scheduler, config.sweep_interval),
-        Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
+        *scheduling_duties(scheduler, config),
         Spills(scheduler, config.retention_interval, LocalSpills(config.xcom_folder)),
         RunLogs(scheduler, config.sweep_interval, logs),
         LogSweep(
@@ -462,7 +442,6 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
 
 
 def parser_config(settings: Settings, folder: str, bundle: str, only: str = "") -> ParserConfig:
-    from tradewind.model.definition import DefinitionDefaults
     from tradewind.parser.config import ParserConfig
 
     core, parser = settings.core, settings.parser
@@ -478,18 +457,7 @@ def parser_config(settings: Settings, folder: str, bundle: str, only: str = "") 
         rescan_interval=parser.rescan_interval_us,
         dynamic_interval=parser.dynamic_interval_us,
         max_tasks_per_dag=parser.max_tasks_per_dag,
-        defaults=DefinitionDefaults(
-            retries=core.default_task_retries,
-            retry_delay=core.default_task_retry_delay_us,
-            max_active_tasks=core.max_active_tasks_per_dag,
-            max_active_tasks_all_runs=core.max_active_tasks_all_runs,
-            max_active_tasks_of_folders=core.max_active_tasks_of_folders,
-            max_active_runs=core.max_active_runs_per_dag,
-            catchup=core.catchup_by_default,
-            schedule_meaning=core.meaning,
-            timezone=core.default_timezone,
-            meanings=core.meanings,
-        ),
+        defaults=core.definition_defaults(),
         user_settings=user_settings(settings),
     )
 

@@ -12,6 +12,8 @@ TYPE_CHECKING = False  # see frozen.py
 if TYPE_CHECKING:
     from typing import Literal
 
+    from tradewind.model.definition import DefinitionDefaults
+
 
 class _Micros:
     """A duration field converted to microseconds."""
@@ -98,6 +100,23 @@ class Core(Frozen):
     def default_task_execution_timeout_us(self) -> int | None:
         seconds = self.default_task_execution_timeout
         return None if seconds is None else round(seconds * 1_000_000)
+
+    def definition_defaults(self) -> DefinitionDefaults:
+        """The default values of DAG and task arguments."""
+        from tradewind.model.definition import DefinitionDefaults  # lazy import: loads msgspec; few processes make definitions
+
+        return DefinitionDefaults(
+            retries=self.default_task_retries,
+            retry_delay=self.default_task_retry_delay_us,
+            max_active_tasks=self.max_active_tasks_per_dag,
+            max_active_tasks_all_runs=self.max_active_tasks_all_runs,
+            max_active_tasks_of_folders=self.max_active_tasks_of_folders,
+            max_active_runs=self.max_active_runs_per_dag,
+            catchup=self.catchup_by_default,
+            schedule_meaning=self.meaning,
+            timezone=self.default_timezone,
+            meanings=self.meanings,
+        )
 
 
 class Database(Frozen):

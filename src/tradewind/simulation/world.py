@@ -7,6 +7,7 @@ import random
 import traceback
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,18 +22,12 @@ from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome
 from tradewind.observe import failpoints
 from tradewind.observe.log import ROOT
-from tradewind.scheduler.attempts.task_requests import answer
+from tradewind.scheduler.composition import compose_server, scheduling_duties
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
-from tradewind.scheduler.duties.callbacks import ResendCallbacks
 from tradewind.scheduler.duties.check_waits import CheckWaits
-from tradewind.scheduler.duties.compare_with_store import CompareWithStore
 from tradewind.scheduler.duties.lost_workers import LostWorkers
-from tradewind.scheduler.duties.reconcile import ReconcileHosts
-from tradewind.scheduler.duties.release_memory import ReleaseMemory
-from tradewind.scheduler.duties.resubmit import Resubmit
-from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.server import SchedulerServer
 from tradewind.simulation import faults
 from tradewind.simulation.assets import AssetChecks, AssetWorkload
@@ -104,6 +99,12 @@ class _ObservedScheduler(Scheduler):
 
     world: World | None = None
 
+    @classmethod
+    def in_world(cls, world: World, *parts: Any) -> _ObservedScheduler:
+        scheduler = cls(*parts)
+        scheduler.world = world
+        return scheduler
+
     def load(self) -> None:
         super().load()
         self._sees()
@@ -142,30 +143,18 @@ class SchedulerProcess(Process):
             self.die("the store cannot be opened")
             return
         executor = LocalExecutor(config.parallelism, world.may_live)
-        scheduler = _ObservedScheduler(store, clock, config, executor, epoch, lambda notice: None)
-        scheduler.world = world
-        commands = ObservedCommands(world.command_checks, store, clock, config, str.encode)
-        duties: list[Duty] = [
-            Resubmit(scheduler, config.resubmit_interval),
-            ReconcileHosts(scheduler, config.sweep_interval),
-            CompareWithStore(scheduler, config.sweep_interval),
-            LostWorkers(scheduler, 5 * SECOND),
-            ResendCallbacks(scheduler, config.sweep_interval),
-            ReleaseMemory(scheduler, config.sweep_interval, lambda: None),
-            Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
-        ]
-        if world.waiting.possible:
-            duties.append(CheckWaits(scheduler, config.wait_recheck_interval))
-        server = SchedulerServer(
+        server = compose_server(
             store,
             clock,
-            scheduler,
+            config,
             executor,
-            commands,
-            lambda question, attempt: answer(store, _Cipher(), question, attempt, clock.wall()),
-            duties,
+            epoch,
+            _Cipher(),
             "",
-            VirtualLoop(self),
+            self._duties,
+            loop=VirtualLoop(self),
+            make_scheduler=partial(_ObservedScheduler.in_world, world),
+            make_commands=partial(ObservedCommands, world.command_checks),
         )
         try:
             server.begin()
@@ -173,6 +162,15 @@ class SchedulerProcess(Process):
             self.die("the store cannot be read at the start")
             return
         self.server = server
+
+    def _duties(self, scheduler: Scheduler) -> list[Duty]:
+        """The duties of production: workers are checked often, and waits only in worlds that have them."""
+        world = self.world
+        duties = scheduling_duties(scheduler, world.config, free_memory=lambda: None)
+        for duty in duties:
+            if isinstance(duty, LostWorkers):
+                duty.interval = 5 * SECOND
+        return [duty for duty in duties if world.waiting.possible or not isinstance(duty, CheckWaits)]
 
     def carry_out(self, call: Call) -> None:
         store_faults = self.world.store_faults

@@ -163,18 +163,7 @@ def configured_defaults(file: str = "", generation: int = 3) -> DefinitionDefaul
         generation: of Airflow, for which the file was written (`DAG.generation`).
     """
     core = load().core
-    defaults = DefinitionDefaults(
-        retries=core.default_task_retries,
-        retry_delay=core.default_task_retry_delay_us,
-        max_active_tasks=core.max_active_tasks_per_dag,
-        max_active_tasks_all_runs=core.max_active_tasks_all_runs,
-        max_active_tasks_of_folders=core.max_active_tasks_of_folders,
-        max_active_runs=core.max_active_runs_per_dag,
-        catchup=core.catchup_by_default,
-        schedule_meaning=core.meaning,
-        timezone=core.default_timezone,
-        meanings=core.meanings,
-    )
+    defaults = core.definition_defaults()
     return defaults.of_file(os.path.relpath(file, core.dags_folder), generation) if file else defaults
 
 

@@ -19,11 +19,11 @@ from tradewind.model.definition import DagDefinition, encode_definition, version
 from tradewind.model.errors import NotFound, StoreBusy, Unreachable, WireError, WrongArgument
 from tradewind.model.states import Outcome
 from tradewind.platform.clock import SystemClock
-from tradewind.scheduler.commands.handler import Commands
+from tradewind.scheduler.composition import compose_server
 from tradewind.scheduler.config import SchedulerConfig
-from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.server import RECOVER_EVERY, SchedulerServer
 from tradewind.store.factory import open_reader, open_store
+from tradewind.testing.inline_runtime import PlainCipher
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     CLIENT_PROTOCOL,
@@ -74,11 +74,8 @@ class Deployment:
         clock, config = SystemClock(), SchedulerConfig(**DEFAULTS)
         store = open_store(self.database, busy_timeout_ms=50, synchronous="NORMAL")
         epoch = store.begin_epoch("here", 1, "boot", clock.wall())
-        executor = LocalExecutor(0)
-        scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
-        commands = Commands(store, clock, config, str.encode)
-        self.server = SchedulerServer(
-            store, clock, scheduler, executor, commands, lambda question, attempt: Value(question.op, False), [], self.socket
+        self.server = compose_server(
+            store, clock, config, LocalExecutor(0), epoch, PlainCipher(), self.socket, lambda scheduler: []
         )
         self.server.loop.on_signal = lambda number, call: None  # type: ignore[method-assign]
         listen = self.server._listen
