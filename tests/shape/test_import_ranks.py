@@ -94,6 +94,7 @@ LAZY_IMPORTS = {
     ("execution.macros", "sdk.plugins"): "only where a template names a plugin",
     ("execution.context", "execution.macros"): "only templates need it",
     ("execution.context", "execution.neighbour_runs"): "loads calendars; only for the old names of dates",
+    ("sdk.decorators", "execution.call_arguments"): "needed only where a task runs",
     ("sdk.decorators", "execution.context"): "most DAG files call their functions with all arguments",
     ("sdk.operator", "sdk.mapping"): "mapped tasks are operators themselves",
     ("sdk.xcom_arg", "model.definition"): "loads msgspec; only mapped tasks need it",

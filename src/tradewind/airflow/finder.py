@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -241,6 +242,7 @@ def serve_from_stand_in(name: str) -> None:
 
 def _add_finders() -> None:
     if not is_active():
+        logging.getLogger("airflow.task").setLevel(logging.INFO)  # as Airflow configures it
         sys.meta_path.insert(0, StrictFinder)
         sys.meta_path.append(FallbackFinder)
 

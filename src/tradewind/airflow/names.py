@@ -493,7 +493,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.execution.task_instance", "TaskInstanceKey", "models"),
     ("tradewind.airflow.compat.server_internals", "BackfillJob SchedulerJob LocalTaskJob TriggererJob", "jobs"),
     ("tradewind.airflow.compat.models", "DagModel ScheduleInterval", "models.dag"),
-    ("tradewind.airflow.compat.models", "XCom BaseXCom", "models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
+    ("tradewind.airflow.compat.xcom", "XCom BaseXCom", "models models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
     ("tradewind.airflow.compat.models", "Pool", "models.pool"),
     ("tradewind.airflow.compat.models", "DagBag", "models.dagbag"),
     ("tradewind.airflow.compat.models", "SlaMiss", "models.slamiss:2"),

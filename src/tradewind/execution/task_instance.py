@@ -362,6 +362,12 @@ class TaskInstance:
     get_dr_count = staticmethod(count_runs)
     get_dagrun_state = staticmethod(run_state)
 
+    @staticmethod
+    def is_task_schedulable(task: Any) -> bool:
+        """True if the task needs an attempt; False if the scheduler sets it to success because it does nothing."""
+        calls = task.on_execute_callback or task.on_success_callback or task.outlets or task.inlets
+        return not task.inherits_from_empty_operator or bool(calls)
+
     def __init__(self, task: Any, workload: Workload, *, started: int | None = None) -> None:
         self.task = task
         self.workload = workload

@@ -72,7 +72,7 @@ class SmtpHook(BaseHook):
             try:
                 self._server = _server_from_connection(self.get_connection(self.smtp_conn_id))
             except AirflowNotFoundException as error:
-                if self.smtp_conn_id != self.default_conn_name or not conf.has_option("smtp", "smtp_host"):
+                if self.smtp_conn_id != self.default_conn_name or not conf.is_set("smtp", "smtp_host"):
                     raise AirflowNotFoundException(f"{error} Or set AIRFLOW__SMTP__SMTP_HOST.") from None
                 self._server = _server_from_settings()
         return self._server

@@ -41,6 +41,9 @@ _WORDS = (
 )
 """Source: DEFAULT_SENSITIVE_FIELDS of Airflow 3.3.2's masker, and names that providers use for keys."""
 
+DEFAULT_SENSITIVE_FIELDS = frozenset(_WORDS)
+"""Airflow's name."""
+
 _NOT_A_WORD = re.compile(r"\W+")
 
 

@@ -87,6 +87,10 @@ class SettingsReader:
         found = offers.config_defaults().get((section, key)) or default_of(section, key)
         return fallback if found is None else found
 
+    def is_set(self, section: str, key: str) -> bool:
+        """True if the setting is set, in the environment or by the deployment. Defaults do not count."""
+        return self._find(section, key) is not None
+
     def has_option(self, section: str, key: str, **_ignored: Any) -> bool:
         """True if the setting is set or has a default."""
         return self._find(section, key) is not None or default_of(section.lower(), key.lower()) is not None

@@ -6,6 +6,7 @@ used. Such a class derives from `DecoratedOperator` and from the operator that d
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
@@ -116,6 +117,39 @@ class DecoratedOperator(BaseOperator):
             kwargs["doc_md"] = textwrap.dedent(doc).strip()
         unique = unique_task_id(task_id, kwargs.get("dag"), kwargs.get("task_group"))
         super().__init__(task_id=unique, **(kwargs_to_upstream or {}), **kwargs)
+
+    @property
+    def is_async(self) -> bool:
+        """True if the decorated function is a coroutine function."""
+        return inspect.iscoroutinefunction(self.python_callable)
+
+    def get_python_source(self) -> str:
+        """The source of the decorated function without comment lines and without its task decorators: what operators write into
+        the container or virtual environment that calls the function.
+        """
+        lines = [line for line in inspect.getsource(self.python_callable).splitlines() if not line.strip().startswith("#")]
+        source = textwrap.dedent("\n".join(lines)) + "\n"
+        node = next(one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+        written = source.splitlines(keepends=True)
+        for decorator in reversed(node.decorator_list):
+            if _is_task_decorator(decorator):
+                del written[decorator.lineno - 1 : decorator.end_lineno]
+        return "".join(written)
+
+    def determine_kwargs(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Those of the context variables that the decorated function takes."""
+        # lazy import: needed only where a task runs
+        from tradewind.execution.call_arguments import arguments_for
+
+        return arguments_for(self.python_callable, self.op_args, {}, context)
+
+
+def _is_task_decorator(node: ast.expr) -> bool:
+    """True for `@task…`, `@setup` and `@teardown` in the source of a function, with or without arguments."""
+    called = node.func if isinstance(node, ast.Call) else node
+    while isinstance(called, ast.Attribute):
+        called = called.value
+    return isinstance(called, ast.Name) and called.id in ("task", "dag", "setup", "teardown")
 
 
 def unique_task_id(task_id: str, dag: DAG | None = None, group: TaskGroup | None = None) -> str:

@@ -456,9 +456,12 @@ class BaseOperator(Templater, Node):
 
     @property
     def log(self) -> logging.Logger:
-        """The task's logger."""
+        """The task's logger. Operators of provider packages log under Airflow's names."""
         cls = type(self)
-        return logging.getLogger(self.logger_name or f"tradewind.task.operators.{cls.__module__}.{cls.__qualname__}")
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if name.startswith("airflow."):
+            return logging.getLogger(f"airflow.task.operators.{self.logger_name or name}")
+        return logging.getLogger(self.logger_name or f"tradewind.task.operators.{name}")
 
     @staticmethod
     def xcom_push(context: Any, key: str, value: Any, **ignored: Any) -> None:

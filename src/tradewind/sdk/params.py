@@ -51,6 +51,11 @@ class Param:
         if schema:
             _check_json(schema)
 
+    def serialize(self) -> dict[str, Any]:
+        """The parameter as a dictionary, by Airflow's names."""
+        value = None if self.value is NOTSET else self.value
+        return {"value": value, "description": self.description, "schema": self.schema, "source": None}
+
     @property
     def has_value(self) -> bool:
         return self.value is not NOTSET

@@ -27,6 +27,7 @@ from typing import Any
 
 from tradewind.model.states import Outcome
 from tradewind.model.waits import Wait
+from tradewind.sdk.templater import Templater
 
 
 class TriggerEvent:
@@ -95,12 +96,44 @@ class TaskSkippedEvent(BaseTaskEndEvent):
     outcome = Outcome.SKIPPED
 
 
-class BaseTrigger:
+class BaseTrigger(Templater):
     """Base class of triggers. The triggerer makes the trigger again from `serialize()` and iterates over `run()`."""
 
+    supports_triggerer_queue = True
+    task_id: str | None = None
+    trigger_id: Any = None
+    _task_instance: Any = None
+
     def __init__(self, **kwargs: Any) -> None:
-        self.task_instance: Any = None
-        self.trigger_id: Any = None
+        """Keyword arguments that a subclass passes on are ignored, as in Airflow."""
+
+    @property
+    def task_instance(self) -> Any:
+        """The task instance that waits for the trigger, or None."""
+        return self._task_instance
+
+    @task_instance.setter
+    def task_instance(self, value: Any) -> None:
+        self._task_instance = value
+        self.task_id = getattr(value, "task_id", None)
+        task = self.task
+        if task is not None:
+            self.template_ext = task.template_ext
+            arguments = getattr(getattr(task, "start_trigger_args", None), "trigger_kwargs", None) or {}
+            self.template_fields = tuple(name for name in task.template_fields if name in arguments and hasattr(self, name))
+
+    @property
+    def task(self) -> Any:
+        """The task that waits for the trigger, or None."""
+        return getattr(self._task_instance, "task", None)
+
+    def get_dag(self) -> Any:
+        """The DAG whose folder, macros and filters the templates use, or None."""
+        return self.task.get_dag() if self.task is not None else None
+
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        """Replace the attributes that are templated arguments of the waiting task with their rendered values."""
+        self._do_render_template_fields(self, self.template_fields, context, jinja_env or self.get_template_env(), set())
 
     @property
     def log(self) -> logging.Logger:

@@ -444,7 +444,10 @@ class BaseHook:
     def log(self) -> logging.Logger:
         """The logger of the hook. Subclasses need not call `__init__`."""
         if self._log is None:
-            self._log = logging.getLogger(self._logger_name or f"tradewind.hooks.{type(self).__name__}")
+            cls = type(self)
+            name = f"{cls.__module__}.{cls.__qualname__}"
+            usual = f"airflow.task.hooks.{name}" if name.startswith("airflow.") else f"tradewind.hooks.{cls.__name__}"
+            self._log = logging.getLogger(self._logger_name or usual)
         return self._log
 
     @classmethod

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind.execution.asset_events import Metadata, OutletEventAccessors
+from tradewind.execution.context import current_context
 from tradewind.sdk.operator import BaseOperator
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "create_async_executable_runner",
     "create_executable_runner",
     "is_async_callable",
+    "set_current_context",
 ]
 
 log = logging.getLogger("tradewind.task")
@@ -56,6 +58,10 @@ def is_async_callable(func: Any) -> bool:
     while isinstance(func, functools.partial):
         func = func.func
     return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(getattr(func, "__call__", None))  # noqa: B004
+
+
+set_current_context = current_context
+"""Airflow's name."""
 
 
 def context_get_outlet_events(context: Any) -> OutletEventAccessors:

@@ -14,7 +14,6 @@ from tradewind.airflow.compat.session import RefusedSession
 from tradewind.model.errors import NotYetSupported
 
 __all__ = [
-    "BaseXCom",
     "DagBag",
     "DagModel",
     "DagTag",
@@ -26,7 +25,6 @@ __all__ = [
     "SlaMiss",
     "TaskFail",
     "TaskReschedule",
-    "XCom",
 ]
 
 ScheduleInterval = str | timedelta | None
@@ -114,16 +112,6 @@ class Pool(Table):
     """Pools."""
 
     DEFAULT_POOL_NAME = "default_pool"
-
-
-class BaseXCom(Table):
-    """Results of tasks: use `ti.xcom_pull`."""
-
-    XCOM_RETURN_KEY = "return_value"
-
-
-class XCom(BaseXCom):
-    """Results of tasks: use `ti.xcom_pull`."""
 
 
 class DagBag:

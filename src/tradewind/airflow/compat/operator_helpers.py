@@ -53,7 +53,7 @@ def context_to_airflow_vars(context: Mapping[str, Any], in_env_var_format: bool 
     kind = "env_var_format" if in_env_var_format else "default"
     found: dict[str, str] = {}
     for key, value in _told(context):
-        if value:
+        if value and isinstance(value, str | int | datetime | list | tuple | set):
             found[AIRFLOW_VAR_NAME_FORMAT_MAPPING[f"AIRFLOW_CONTEXT_{key}"][kind]] = _text(key, value)
     return found
 
@@ -86,8 +86,6 @@ def _text(key: str, value: Any) -> str:
         if wrong is not None:
             raise TypeError(f"{key.lower()} has {wrong!r}; it must be a text")
         return ",".join(value)
-    if key.startswith("DAG_") and not isinstance(value, str):
-        raise TypeError(f"{key.lower()} is {value!r}; it must be a text")
     return str(value)
 
 

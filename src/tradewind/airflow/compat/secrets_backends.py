@@ -9,6 +9,9 @@ from tradewind.sdk.variables import Connection
 
 __all__ = ["DEFAULT_SECRETS_SEARCH_PATH", "BaseSecretsBackend", "EnvironmentVariablesBackend"]
 
+CONN_ENV_PREFIX = "AIRFLOW_CONN_"
+VAR_ENV_PREFIX = "AIRFLOW_VAR_"
+
 DEFAULT_SECRETS_SEARCH_PATH = ["airflow.secrets.environment_variables.EnvironmentVariablesBackend"]
 
 

@@ -10,7 +10,13 @@ def __getattr__(name: str) -> Any:
 
     if name == "timezone":
         return importlib.import_module("airflow.sdk.timezone")
-    for module in ("airflow.sdk", "airflow.models", "airflow.serialization.serialized_objects", "airflow.utils.types"):
+    for module in (
+        "airflow.sdk",
+        "airflow.models",
+        "airflow.serialization.serialized_objects",
+        "airflow.utils.types",
+        "airflow.models.xcom",
+    ):
         try:
             return getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError):

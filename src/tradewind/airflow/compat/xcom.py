@@ -1,0 +1,109 @@
+"""`airflow.models.xcom`: XComs by the functions of Airflow's class, which extra links of provider packages use.
+
+All of them work in a running task. They read through the task's own `ti.xcom_pull`; nothing reads a database.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tradewind.airflow.compat.json_coding import XComDecoder, XComEncoder
+from tradewind.airflow.compat.models import Table
+from tradewind.execution.context import get_current_context
+from tradewind.sdk.exceptions import AirflowException
+
+__all__ = ["BaseXCom", "XCom", "resolve_xcom_backend"]
+
+_RETURN_VALUE = "return_value"
+
+
+class BaseXCom(Table):
+    """Base of XComs and of XCom backends."""
+
+    XCOM_RETURN_KEY = _RETURN_VALUE
+
+    @classmethod
+    def get_value(cls, *, ti_key: Any, key: str = _RETURN_VALUE, session: Any = None) -> Any:
+        """The value that a task instance pushed, or None.
+
+        Args:
+            ti_key: its key: DAG id, task id, run id and map index.
+        """
+        index = getattr(ti_key, "map_index", -1)
+        return cls.get_one(
+            key=key, dag_id=ti_key.dag_id, task_id=ti_key.task_id, run_id=ti_key.run_id, map_index=None if index < 0 else index
+        )
+
+    @classmethod
+    def get_one(
+        cls,
+        *,
+        key: str = _RETURN_VALUE,
+        dag_id: str | None = None,
+        task_id: str | None = None,
+        run_id: str | None = None,
+        map_index: int | None = None,
+        include_prior_dates: bool = False,
+        **_ignored: Any,
+    ) -> Any:
+        """The value of one key, or None. Without a task id: the value that the running task pushed itself."""
+        ti = _running_task()
+        own = (dag_id or ti.dag_id, run_id or ti.run_id, task_id or ti.task_id) == (ti.dag_id, ti.run_id, ti.task_id)
+        if own and (map_index is None or map_index == ti.map_index) and key in ti.pushed:
+            return ti.pushed[key]
+        index = {} if map_index is None else {"map_indexes": map_index}
+        return ti.xcom_pull(
+            task_ids=task_id or ti.task_id,
+            dag_id=dag_id,
+            run_id=run_id,
+            key=key,
+            include_prior_dates=include_prior_dates,
+            **index,
+        )
+
+    @classmethod
+    def get_all(cls, *, dag_id: str, task_id: str, run_id: str, key: str = _RETURN_VALUE, **_ignored: Any) -> Any:
+        """The values of all instances of a mapped task."""
+        return _running_task().xcom_pull(task_ids=[task_id], dag_id=dag_id, run_id=run_id, key=key)
+
+    @classmethod
+    def set(cls, key: str, value: Any, **where: Any) -> None:
+        """Push a value as the running task.
+
+        Raises:
+            AirflowException: another task instance is given.
+        """
+        ti = _running_task()
+        for name in ("dag_id", "run_id", "task_id"):
+            if where.get(name, getattr(ti, name)) != getattr(ti, name):
+                raise AirflowException(f"a task can push only its own XComs; {name} is {where[name]!r}")
+        ti.xcom_push(key=key, value=value)
+
+    @staticmethod
+    def serialize_value(value: Any, **_where: Any) -> Any:
+        """A value as JSON."""
+        return json.dumps(value, cls=XComEncoder)
+
+    @staticmethod
+    def deserialize_value(result: Any) -> Any:
+        """A value from its JSON; `result` has it as attribute `value`, or is it."""
+        text = getattr(result, "value", result)
+        return None if text is None else json.loads(text, cls=XComDecoder)
+
+    @staticmethod
+    def purge(xcom: Any, *_args: Any) -> None:
+        """Called before an XCom is deleted; backends remove what they stored elsewhere."""
+
+
+class XCom(BaseXCom):
+    """XComs."""
+
+
+def _running_task() -> Any:
+    return get_current_context()["ti"]
+
+
+def resolve_xcom_backend() -> type[BaseXCom]:
+    """The class of XComs."""
+    return XCom

@@ -1,0 +1,109 @@
+"""What operators, triggers and hooks of provider packages use of their bases."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tradewind import DAG
+from tradewind.sdk.conf import SettingsReader
+from tradewind.sdk.decorators import DecoratedOperator, task_decorator_factory
+from tradewind.sdk.exceptions import AirflowConfigException
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.trigger import BaseTrigger
+from tradewind.sdk.variables import BaseHook
+from tradewind.sensors.base import BaseSensorOperator
+
+
+class _Container(DecoratedOperator):
+    custom_operator_name = "@task.container"
+
+    def execute(self, context: Any) -> Any:
+        return self.get_python_source(), dict(self.determine_kwargs(context))
+
+
+def container(function: Any = None, **arguments: Any) -> Any:
+    return task_decorator_factory(function, decorated_operator_class=_Container, **arguments)
+
+
+def _keep(function: Any) -> Any:
+    return function
+
+
+def test_the_source_of_a_decorated_function_has_no_task_decorators() -> None:
+    task = SimpleNamespace(container=container)
+
+    with DAG("d"):
+
+        @task.container(
+            retries=2,
+        )
+        # a comment
+        @_keep
+        def work(x: int, ds: str | None = None) -> int:
+            return x
+
+        operator = work(1).operator
+    text, kwargs = operator.execute({"ds": "2024-01-01", "other": 1})
+    assert kwargs == {"ds": "2024-01-01"}
+    assert text == "@_keep\ndef work(x: int, ds: str | None = None) -> int:\n    return x\n"
+
+
+def test_loggers_have_airflows_names_in_packages_of_airflow() -> None:
+    operator = type("AcmeOperator", (BaseOperator,), {"__module__": "airflow.providers.acme.operators.acme"})
+    assert operator(task_id="t").log.name == "airflow.task.operators.airflow.providers.acme.operators.acme.AcmeOperator"
+    assert operator(task_id="t", logger_name="mine").log.name == "airflow.task.operators.mine"
+    hook = type("AcmeHook", (BaseHook,), {"__module__": "airflow.providers.acme.hooks.acme", "__init__": lambda self: None})
+    assert hook().log.name == "airflow.task.hooks.airflow.providers.acme.hooks.acme.AcmeHook"
+
+
+def test_a_trigger_renders_the_arguments_of_its_task() -> None:
+    class Wait(BaseTrigger):
+        def __init__(self, path: str, other: str) -> None:
+            super().__init__()
+            self.path, self.other = path, other
+
+    trigger = Wait("{{ ds }}/a", "{{ ds }}")
+    arguments = SimpleNamespace(trigger_kwargs={"path": "{{ ds }}/a"})
+    owner = SimpleNamespace(
+        template_fields=("path", "other"), template_ext=(), start_trigger_args=arguments, get_dag=lambda: None
+    )
+    trigger.task_instance = SimpleNamespace(task_id="t", task=owner)
+    assert (trigger.task_id, trigger.template_fields) == ("t", ("path",))
+    trigger.render_template_fields({"ds": "2024-01-01"})
+    assert (trigger.path, trigger.other) == ("2024-01-01/a", "{{ ds }}")
+
+
+def test_a_sensor_can_be_executed_without_a_task_instance() -> None:
+    class Twice(BaseSensorOperator):
+        left = 2
+
+        def poke(self, context: Any) -> bool:
+            self.left -= 1
+            return not self.left
+
+    sensor = Twice(task_id="t", poke_interval=0)
+    assert sensor.execute(None) is None
+    assert sensor.left == 0
+
+
+def test_settings_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = SettingsReader()
+    conf.install({"core.parallelism": "8"})
+    for name, value in (("JSON", '{"a": [1]}'), ("CLASS", "collections.OrderedDict"), ("BAD", "{"), ("SECONDS", "90")):
+        monkeypatch.setenv(f"AIRFLOW__MINE__{name}", value)
+    assert conf.getjson("mine", "json") == {"a": [1]}
+    assert conf.getjson("mine", "nothing", fallback=[]) == []
+    assert conf.getimport("mine", "class").__name__ == "OrderedDict"
+    assert conf.gettimedelta("mine", "seconds").total_seconds() == 90  # type: ignore[union-attr]
+    assert conf.getsection("mine") == {"json": '{"a": [1]}', "class": "collections.OrderedDict", "bad": "{", "seconds": 90}
+    assert conf.getsection("nothing") is None
+    assert conf.get("operators", "default_owner") == "airflow"
+    assert conf.get("operators", "default_owner", fallback="me") == "me"
+    assert (conf.has_option("smtp", "smtp_host"), conf.is_set("smtp", "smtp_host")) == (True, False)
+    with pytest.raises(AirflowConfigException, match="holds no JSON"):
+        conf.getjson("mine", "bad")
+    with pytest.raises(AirflowConfigException, match="cannot be loaded"):
+        conf.getimport("mine", "json")
