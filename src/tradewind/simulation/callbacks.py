@@ -191,7 +191,7 @@ class VirtualCallbackProcess(CallbackProcess):
         if self.process is not None:
             self.process.signalled(number)
 
-    def take_last_words(self) -> None:
+    def read_remaining_output(self) -> None:
         """A host that was paused may receive the end of the process before its messages."""
         words, self.words = self.words, []
         for request in words:
@@ -237,7 +237,7 @@ class CallProcess:
         outcome = Outcome.SUCCESS if how == "well" else Outcome.FAILED
         report = Report(0, outcome, reason=None if how == "well" else "it raised something (simulated)")
         run.words.append(report)
-        self.world.timeline.after(50, self.host, run.take_last_words)
+        self.world.timeline.after(50, self.host, run.read_remaining_output)
         self._exit(0)
 
     def _exit(self, status: int) -> None:

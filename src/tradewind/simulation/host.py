@@ -38,7 +38,7 @@ from tradewind.wire.messages import (
 from tradewind.wire.worker_names import process_name
 from tradewind.worker.attempt import Attempt
 from tradewind.worker.config import HostConfig, TaskLimits
-from tradewind.worker.final_log_lines import LogEnds
+from tradewind.worker.final_log_lines import FinalLogLines
 from tradewind.worker.host import WorkerHost
 from tradewind.worker.log_capture import LogCapture
 from tradewind.worker.spool import Spool
@@ -128,7 +128,7 @@ class VirtualHost(WorkerHost):
         self.spool = world.spools[worker]
         self.templates = cast(Any, _Forks(self))
         self.triggers = VirtualTriggerManager(self)
-        self.log_ends = _NoLogEnds("", self.clock.wall, lambda trouble: None)
+        self.final_lines = _NoFinalLines("", self.clock.wall, lambda trouble: None)
         self.callbacks = VirtualCallbackProcesses(self, self._begin, world, process)
 
     def begin(self) -> None:
@@ -236,7 +236,7 @@ class _NoLog(LogCapture):
         pass
 
 
-class _NoLogEnds(LogEnds):
+class _NoFinalLines(FinalLogLines):
     """Ignores the last lines of logs."""
 
     def append(self, path: str, line: LastLine) -> None:
@@ -269,7 +269,7 @@ class VirtualAttempt(Attempt):
     def send(self, request: RunnerRequest) -> None:
         self._heard(cast(Connection, None), encode(request))
 
-    def take_last_words(self) -> None:
+    def read_remaining_output(self) -> None:
         """The end of the process is reported after all its messages."""
 
 

@@ -67,7 +67,7 @@ def segment(text: str) -> str:
     if len(encoded) <= _LONGEST:
         return encoded
 
-    from hashlib import sha256  # lazy door: only ids of extraordinary length need a hash
+    from hashlib import sha256  # lazy: only ids of extraordinary length need a hash
 
     return f"{encoded[: _LONGEST - 40]}~{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 

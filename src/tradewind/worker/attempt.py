@@ -1,4 +1,4 @@
-"""One attempt, as its worker host sees it."""
+"""One attempt on its worker host: its process, its channel, its log and its timers."""
 
 from __future__ import annotations
 
@@ -44,49 +44,48 @@ from tradewind.worker.log_capture import READ_SIZE, LogCapture
 HOSTNAME = socket.gethostname()
 
 DRAIN_AT_MOST = 4 * 1024 * 1024
-"""Bytes still taken from a log pipe after the process has ended; what is left then was written by nobody alive."""
+"""Bytes that are still read from the log pipe after the process has ended."""
 
 CHANNEL_PATIENCE = SECOND
-"""After its channel has closed, a process that is just ending gets this long before it is stopped."""
+"""A process whose channel has closed is usually ending. It gets this long before it is stopped."""
 
 
 START_AGAIN_MS = (0, 100, 400, 1600, 5000, 5000)
-"""After each start that came to nothing, because the process that was to fork died or could not: how long until the next one. After
-the last one the attempt is refused."""
+"""Pauses after starts that failed because the forking process died or could not fork. After the last one the attempt is refused."""
 
 
 RESUMED_AT_LEAST = SECOND
-"""An attempt that goes on after a wait gets this long, though those before it used up the execution_timeout: to end in order."""
+"""An attempt that continues after a wait gets at least this long, even if earlier attempts have used up the execution_timeout."""
 
 
 class AttemptOwner(Protocol):
-    """Who drives attempts: the worker host, and its desk for callbacks."""
+    """The owner of attempts: the worker host, or its callback processes."""
 
     config: HostConfig
     clock: Clock
     loop: Loop
 
     def forked(self, attempt: Attempt) -> None:
-        """Its process exists."""
+        """The process of the attempt exists."""
 
     def ask_start(self, attempt: Attempt, start: Start) -> None:
-        """Its process wants to begin."""
+        """The process asks for permission to start."""
 
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
-        """Its process asks the scheduler something."""
+        """The process sends a request to the scheduler."""
 
     def called_back(self, attempt: Attempt, said: CalledBack) -> None:
-        """Its process is through with the callbacks of its task."""
+        """The process has called the callbacks of its task."""
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
-        """What it came to."""
+        """The attempt has this result."""
 
     def end(self, attempt: Attempt, why: str) -> None:
-        """No process of it is left."""
+        """No process of the attempt is left."""
 
 
 class Attempt:
-    """waiting → forked → started → verdict → ended. The host drives it; this keeps its descriptors and timers."""
+    """waiting → forked → started → verdict → ended. The owner decides; this object holds descriptors and timers."""
 
     def __init__(self, host: AttemptOwner, workload: Workload) -> None:
         self.host = host
@@ -96,21 +95,21 @@ class Attempt:
         self.pidfd = -1
         self.started = False
         self.starts_lost = 0
-        """Starts that came to nothing before there was a process."""
+        """How many starts failed before there was a process."""
         self._start: Start | None = None
         self.verdict: Report | None = None
         self.rendered = b""
-        """What its templated fields came to (see `Rendered`)."""
+        """The rendered template fields, as JSON (see `Rendered`)."""
         self.called_back = False
-        """Its process has called the callbacks of its task, or the scheduler knows that it did not come to that."""
+        """The process has called the callbacks of its task, or the scheduler knows that it did not."""
         self.ended = False
         self.killing: str | None = None
         """Why it is being stopped: `timeout`, `mute`, `cancelled`, `stopping`, `overtime`, `refused`."""
         self.kill_reason = ""
         self.asked: dict[int, RunnerRequest] = {}
-        """Questions without an answer yet, by op: said again to a scheduler that comes back."""
+        """Requests without an answer, by op. They are sent again when the scheduler is back."""
         self.channel: Connection | None = None
-        self._line_problem = ""
+        self._channel_problem = ""
         """Why the channel was closed from this side."""
         self._their_ends: list[int] = []
         self._log_read = -1
@@ -125,13 +124,13 @@ class Attempt:
 
     @property
     def nonce(self) -> str:
-        """Names its process in everything that is said of it; empty: none was forked."""
+        """The nonce of its process, which stands in all messages about it; empty: no process was forked."""
         return "" if self._start is None else self._start.nonce
 
     # --- being started (templates.PendingAttempt) -------------------------------------------------------------------------
 
     def descriptors(self) -> list[int]:
-        """Make the channel and the log pipe; the ends for the process."""
+        """Create the channel and the log pipe, and return the ends for the process."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._log_read, log_write = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._log_read, False)
@@ -158,11 +157,11 @@ class Attempt:
         self._ask_start()
 
     def _ask_start(self) -> None:
-        """Ask on behalf of the process, which waits for the answer, until there is one."""
+        """Ask for permission to start until there is an answer. The process waits for it."""
         if self._start is None or self.started or self.ended or self.verdict is not None or self.killing is not None:
             return
         self.host.ask_start(self, self._start)
-        if not self.started:  # a callback is answered at once, and its time limit counts
+        if not self.started:  # a callback is answered at once; its timer is its time limit
             self._set_timer(self.host.config.start_retry, self._ask_start)
 
     def could_not_start(self, why: str, *, file_broken: bool) -> None:
@@ -171,16 +170,17 @@ class Attempt:
             self.log.note("error", f"The DAG file {self.workload.file} cannot be imported:\n{why}")
             last = why.strip().splitlines()[-1] if why.strip() else "unknown error"
             there = os.path.exists(os.path.join(self.workload.folder, self.workload.file))
-            outcome = Outcome.FAILED if there else Outcome.MISSING  # it was renamed, and the scheduler will know
+            outcome = Outcome.FAILED if there else Outcome.MISSING  # renamed: the scheduler will learn the new name
             self.host.verdict(self, Report(0, outcome, reason=f"{self.workload.file} cannot be imported: {last}"))
         else:
             self.host.verdict(self, Report(0, Outcome.REFUSED, reason=why))
         self.host.end(self, "it was never started")
 
     def order_lost(self, why: str) -> int | None:
-        """No process was made, or it was killed before anybody had heard of it: begin anew, with lines of its own.
+        """No process was created, or it was killed before it was announced: start again with a new channel.
 
-        As long as nobody has asked for its start, no code of the task can have run.
+        As long as nobody has asked for the start, no code of the task can have run. Returns microseconds until the next start;
+        None: there is none.
         """
         if self.ended:
             return None
@@ -190,7 +190,7 @@ class Attempt:
         delay = START_AGAIN_MS[self.starts_lost]
         self.starts_lost += 1
         self.handed_over()
-        self._close_lines()
+        self._close_channel()
         return delay * 1000
 
     # --- the channel ------------------------------------------------------------------------------------------------
@@ -211,12 +211,12 @@ class Attempt:
             self.log.mask(request.values)
             channel.send(encode(Value(request.op, True)))
         elif isinstance(request, Start):
-            self.log.note("warning", "the task asked for a start of its own; its worker has done that")
+            self.log.note("warning", "the task asked for a start itself, but its worker does that")
         else:
             self.host.forward(self, request)
 
     def answer(self, answer: RunnerAnswer) -> None:
-        """Pass the scheduler's answer on; secrets are masked in the log from here on."""
+        """Pass the scheduler's answer to the process. Secrets in it are masked in the log from now on."""
         if isinstance(answer, Accepted | Refused) and not self._is_meant(answer):
             return
         self.asked.pop(answer.op, None)
@@ -236,13 +236,13 @@ class Attempt:
             self.channel.send(encode(answer))
 
     def _is_meant(self, answer: Accepted | Refused) -> bool:
-        """Does it answer the start of this process? Not one that came late, for a verdict or another process of this attempt."""
+        """Is this the answer to the start of this process, and not to a report or to another process of the attempt?"""
         if answer.op != START_OP or self._start is None:
             return False
         return answer.nonce in ("", self._start.nonce)
 
     def without_secrets(self, report: Report) -> Report:
-        """What is kept and shown of a verdict must not tell secrets that the task had asked for."""
+        """The report without the secrets that the task had requested: parts of it are stored and shown."""
         if not self.log.knows_secrets:
             return report
         return msgspec.structs.replace(
@@ -252,17 +252,17 @@ class Attempt:
         )
 
     def _channel_closed(self, channel: Connection) -> None:
-        """Nothing can be heard from it any more: what it does from now on would be in vain."""
+        """The process can report nothing any more, so what it does from now on would be lost."""
         if channel is not self.channel:
             return
-        self.channel, self._line_problem = None, channel.problem
+        self.channel, self._channel_problem = None, channel.problem
         if self.verdict is None and not self.ended and self.killing is None:
-            self._set_timer(CHANNEL_PATIENCE, self._is_mute)
+            self._set_timer(CHANNEL_PATIENCE, self._stop_disconnected)
 
-    def _is_mute(self) -> None:
+    def _stop_disconnected(self) -> None:
         if self.verdict is None and not self.ended:
-            how = self._line_problem or "it closed it, or wrote into it"
-            self.stop("mute", f"its line to the worker broke: {how}", self.host.config.kill_grace)
+            how = self._channel_problem or "the process closed it, or wrote into it"
+            self.stop("mute", f"its connection to the worker host broke: {how}", self.host.config.kill_grace)
 
     # --- its log ----------------------------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class Attempt:
         self.read_log()
 
     def read_log(self) -> bool:
-        """Take what the pipe has; whether there was something."""
+        """Read from the log pipe; return whether there was something."""
         if self._log_read < 0:
             return False
         try:
@@ -297,15 +297,15 @@ class Attempt:
             self._set_timer(left, lambda: self.stop("timeout", reason, self.host.config.kill_grace))
 
     def _term(self) -> int:
-        """The signal that asks it to end. Its code may catch its own time limit (AirflowTaskTimeout), so that is another one."""
+        """The signal that asks the process to end. A time limit has its own signal, because code may catch AirflowTaskTimeout."""
         return signal.SIGXCPU if self.killing == "timeout" and self.workload.call is None else signal.SIGTERM
 
     def begin_overtime(self) -> None:
-        """The verdict is known; the process has this long to end by itself."""
-        self._set_timer(self.host.config.overtime, lambda: self.stop("overtime", "it lived on after its result", 0))
+        """The result is known. The process has `overtime` to end by itself."""
+        self._set_timer(self.host.config.overtime, lambda: self.stop("overtime", "it went on after its result", 0))
 
     def stop(self, kind: str, reason: str, grace: int) -> None:
-        """TERM now (so that `on_kill` runs), KILL after the grace. A second call only shortens the grace."""
+        """Send TERM now, so that `on_kill` runs, and KILL after `grace` microseconds. A second call only shortens the grace."""
         if self.ended:
             return
         if self.killing is None:
@@ -341,8 +341,8 @@ class Attempt:
             self._timer.cancel()
             self._timer = None
 
-    def take_last_words(self) -> None:
-        """The process is gone: read what it had sent and printed before."""
+    def read_remaining_output(self) -> None:
+        """The process is gone: read what it sent and printed before."""
         if self.channel is not None:
             self.channel.drain()
         taken = 0
@@ -350,17 +350,17 @@ class Attempt:
             taken += READ_SIZE
 
     def close(self) -> None:
-        """Release everything."""
+        """Close all descriptors and cancel all timers."""
         self.ended = True
         self._clear_timer()
-        self._close_lines()
+        self._close_channel()
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
         self.handed_over()
         self.log.close()
 
-    def _close_lines(self) -> None:
+    def _close_channel(self) -> None:
         channel, self.channel = self.channel, None
         if channel is not None:
             channel.close()

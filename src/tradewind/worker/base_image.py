@@ -1,18 +1,17 @@
-"""The warm images from which tasks are forked.
+"""The base image and the templates, from which task processes are forked.
 
-    worker host ──exec──▶ base image ──fork──▶ template (has imported one DAG file) ──fork──▶ runner (one attempt)
+    worker host ──exec──▶ base image ──fork──▶ template (has imported one DAG file) ──fork──▶ task process (one attempt)
 
-The base image is the only process that is exec'd: single-threaded, with everything imported that nearly every task needs. A
-template is a fork of it, so it costs a fork and the import of its file, and shares its pages with the others; two hundred DAGs
-that are due in the same minute would not get two hundred interpreters started in that minute.
+Only the base image is started as a new interpreter. It is single-threaded and has imported what nearly every task needs. A template
+is a fork of the base image: it costs a fork and the import of its file, and shares memory pages with the others.
 
-A template dies with the base image. Runners and the triggerer die with the worker host alone: where their template or the base
-image is killed they go on as children of the host. They hold the reading end of a pipe, the lifeline, whose writing end only the
-host has.
+A template dies with the base image. Task processes and the triggerer die only with the worker host: if their template or the base
+image is killed, they continue as children of the host. They hold the reading end of a pipe, the lifeline, whose writing end only
+the host has.
 
-A file that leaves Python threads or open sockets behind cannot be forked safely: its tasks import it anew in a direct fork of
-the base image. So do those of a file that asks for variables or connections while it is imported: a template has nobody to ask,
-and what was told to one attempt must not be taken for the next one's.
+A file whose import leaves Python threads or open sockets cannot be forked safely: its tasks import it again in a direct fork of the
+base image. The same holds for a file that reads variables or connections while it is imported: a template cannot ask the scheduler,
+and the answer for one attempt must not be used for the next one.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ PRELOADED = (
     "tradewind.operators.python",
     "tradewind.sensors.base",
 )
-"""What tasks commonly use: imported once, shared by all."""
+"""Modules that most tasks use: imported once, shared by all."""
 
 
 def main() -> None:
@@ -85,9 +84,9 @@ def main() -> None:
 
 
 WARM_UPS = 30
-"""Rounds after which the interpreter has specialised the code and filled its caches."""
+"""Rounds of warm-up, after which the interpreter has specialised the code and filled its caches."""
 WARM_UPS_WITH_FILE = 2
-"""Rounds after the DAG file was imported: the import has pushed names out of the caches."""
+"""Rounds of warm-up after the import of the DAG file, because the import has evicted entries from the caches."""
 
 
 def _child(parent: int, lifeline: int, order: bytes, descriptors: list[int]) -> None:
@@ -98,7 +97,7 @@ def _child(parent: int, lifeline: int, order: bytes, descriptors: list[int]) -> 
         return
     linux.die_with_writer(lifeline)
     if isinstance(wanted, BecomeTriggerer):
-        from tradewind.worker.triggerer import become_triggerer  # lazy door: brings asyncio
+        from tradewind.worker.triggerer import become_triggerer  # lazy: brings asyncio
 
         thaw_heap()
         become_triggerer(descriptors[0], descriptors[1], descriptors[2], wanted.limits)
@@ -115,7 +114,7 @@ def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) ->
     os.close(quiet)
     sockets = _open_sockets()
     fp("template.before_import")
-    runtime.install(_NobodyToAsk(order, link))
+    runtime.install(_ImportRuntime(order, link))
     try:
         loaded = load_file(order.folder, order.file)
     except BaseException:
@@ -140,16 +139,16 @@ def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) ->
     if facts["unforkable"] is None:
         ForkServer(
             link,
-            lambda work, fds: _runner(lifeline, loaded, order.limits, work, fds),
+            lambda work, fds: _run_task(lifeline, loaded, order.limits, work, fds),
             lambda: fp("template.before_fork"),
             lambda: fp("template.after_fork"),
         ).serve()
 
 
-class _NobodyToAsk:
-    """The runtime while a template imports its file: the first question tells that the file's tasks have to import it themselves.
+class _ImportRuntime:
+    """The runtime while a template imports its file. The first request shows that each task must import the file itself.
 
-    It ends the process there and then, whatever the file would make of a refusal.
+    It ends the process at once, whatever the file would do with an error.
     """
 
     def __init__(self, order: MakeTemplate, link: socket.socket) -> None:
@@ -170,7 +169,7 @@ class _NobodyToAsk:
         raise runtime.NoRuntime("no task is running")
 
 
-def _runner(lifeline: int, loaded: Loaded, limits: TaskLimits, work: bytes, descriptors: list[int]) -> None:
+def _run_task(lifeline: int, loaded: Loaded, limits: TaskLimits, work: bytes, descriptors: list[int]) -> None:
     linux.die_with_writer(lifeline)
     thaw_heap()
     channel, log = descriptors
@@ -194,7 +193,7 @@ def _open_sockets() -> int:
 
 
 def _unforkable(sockets_before: int) -> str | None:
-    """Why a process that imported the file must not be forked, or None. Native threads (BLAS pools) handle forks."""
+    """Why a process that imported the file must not be forked; None: it may. Native threads (BLAS pools) handle forks."""
     if threading.active_count() > 1:
         names = ", ".join(thread.name for thread in threading.enumerate()[1:4])
         return f"importing it starts threads ({names})"

@@ -76,7 +76,7 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
     dag = dags.get(workload.dag_id)
     if dag is None:
         raise CannotCall(
-            f"the file {workload.file} gives no DAG {workload.dag_id!r} any more.{did_you_mean(workload.dag_id, dags)}"
+            f"the file {workload.file} no longer contains the DAG {workload.dag_id!r}.{did_you_mean(workload.dag_id, dags)}"
         )
     if wanted.argument in DEADLINES:
         _tell_of_deadline(dag, workload, wanted)
@@ -86,7 +86,7 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
         owner: Any = dag
     else:
         if workload.task_id not in dag.task_dict:
-            raise CannotCall(f"the DAG {workload.dag_id!r} in {workload.file} has no task {workload.task_id!r} any more")
+            raise CannotCall(f"the DAG {workload.dag_id!r} in {workload.file} no longer has the task {workload.task_id!r}")
         context = task_context(dag.task_dict[workload.task_id], workload, wanted)
         owner = context["task"]
     callback = _named(owner, workload, wanted)
@@ -103,7 +103,7 @@ def _named(owner: Any, workload: Workload, wanted: Call) -> Any:
 
 
 def _tell_of_deadline(dag: DAG, workload: Workload, wanted: Call) -> None:
-    from tradewind.worker import deadline_calls  # lazy door: few DAGs have deadlines
+    from tradewind.worker import deadline_calls  # lazy: few DAGs have deadlines
 
     one = _named(dag, workload, wanted)
     if wanted.argument == "deadline":
@@ -116,12 +116,12 @@ def _tell_of_deadline(dag: DAG, workload: Workload, wanted: Call) -> None:
 
 def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
     """A mail is sent also where the file that made the task cannot be imported: perhaps that is why the task failed."""
-    from tradewind.worker.alert_mail import send_alert  # lazy door: most callbacks are no mails
+    from tradewind.worker.alert_mail import send_alert  # lazy: most callbacks are no mails
 
     wanted = workload.call
     assert wanted is not None
     if wanted.of_run:
-        from tradewind.worker.deadline_calls import mail_sla  # lazy door: few DAGs have deadlines
+        from tradewind.worker.deadline_calls import mail_sla  # lazy: few DAGs have deadlines
 
         mail_sla(workload, wanted)
         return

@@ -77,7 +77,7 @@ class CallbackProcesses:
         run = self._by_pid.pop(pid, None)
         if run is None:
             return
-        run.take_last_words()
+        run.read_remaining_output()
         self.verdict(run, Report(0, Outcome.FAILED, reason=_why(run, status)))
         self.end(run, "")
 
@@ -85,7 +85,7 @@ class CallbackProcesses:
         """A process ended, and nobody saw how: perhaps that of a callback."""
         run = self._by_pid.pop(pid, None)
         if run is not None:
-            run.take_last_words()
+            run.read_remaining_output()
             self.verdict(run, Report(0, Outcome.LOST, reason=why))
             self.end(run, why)
 
@@ -137,7 +137,7 @@ class CallbackProcesses:
         if attempt.ended:
             return
         attempt.close()
-        self.host.log_ends.closed(attempt.log)
+        self.host.final_lines.closed(attempt.log)
         self._runs.pop(attempt.order.post, None)
 
 

@@ -1,4 +1,4 @@
-"""What the worker host has to be told."""
+"""The configuration of a worker host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tradewind.wire.worker_names import FIRST_WORKER
 
 
 class TaskLimits(msgspec.Struct, frozen=True):
-    """What a task process is told before it starts. Moments and durations are microseconds, sizes bytes."""
+    """The limits of a task process. Durations are microseconds, sizes bytes."""
 
     xcom_folder: str
     xcom_inline_max: int
@@ -17,7 +17,7 @@ class TaskLimits(msgspec.Struct, frozen=True):
     memory_max: int
     """Limit of the address space (RLIMIT_AS); 0 is none."""
     descriptors: int
-    """Soft RLIMIT_NOFILE of a task: what the host itself was given before it raised its own."""
+    """Soft RLIMIT_NOFILE of a task: the limit of the host before the host raised its own."""
     descriptors_hard: int
     max_map_length: int = 1024
     """Elements that a task may return to those that are mapped over its result."""
@@ -27,7 +27,7 @@ class HostConfig(msgspec.Struct, frozen=True):
     """Everything a `WorkerHost` needs. Durations are microseconds, sizes bytes, folders absolute."""
 
     home_mark: str
-    """Names the home folder and the worker; stands in the environment of every process below the host."""
+    """Identifies the home folder and the worker, in the environment of every process below the host."""
     scheduler_socket: str
     spool_folder: str
     log_folder: str
@@ -43,12 +43,12 @@ class HostConfig(msgspec.Struct, frozen=True):
     template_idle: int
     dynamic_template_max_age: int
     start_retry: int
-    """Ask again for the start of a process when no answer came: a safety net."""
+    """After this time without an answer the host asks again for a start: a safety net."""
     kill_grace: int
     stop_grace: int
     """Between TERM and KILL when the host itself is stopped."""
     overtime: int
-    """How long a task process may live on after its verdict."""
+    """How long a task process may go on after its report."""
     verdict_resend: int
     log_max: int
     log_line_max: int
@@ -62,7 +62,7 @@ class HostConfig(msgspec.Struct, frozen=True):
     queues: tuple[str, ...] = ()
     """Queues that the worker serves; empty: all."""
     stall_limit: int = 0
-    """A process that forks tasks and has not carried out an order for so long is ended; 0: never."""
+    """A base image or template that has not executed an order for so long is ended; 0: never."""
 
     def folder(self, bundle: str) -> str:
         """Absolute path of a bundle's files on this machine."""

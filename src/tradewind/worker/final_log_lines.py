@@ -1,11 +1,11 @@
 """The last line of an attempt's log: what the scheduler decided about the attempt.
 
-A worker host knows how a process ended, not what becomes of the task: whether another try follows is decided, and committed, by
-the scheduler. So its answer to a report carries the line, and the line is written when both the answer is there and the process is
-gone. Mostly the process is gone first; then the line is appended to the closed file. A success that wrote nothing gets no file for
-this line alone: making one costs more than all else that the end of an attempt costs here, and readers know what it would say.
+A worker host knows how a process ended. Whether another try follows is decided and committed by the scheduler. So the scheduler's
+answer to a report carries the final line. The line is written when the answer is there and the process is gone. Usually the process
+is gone first; then the line is appended to the closed file. A success that wrote nothing gets no file for this line alone: creating
+the file would be the most expensive part of the attempt's end, and readers of the log know what the line would say.
 
-This also knows whether logs can be written at all.
+This module also knows whether logs can be written at all.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ log = Log("host")
 _LINE_MAX = 64 * 1024
 
 
-class LogEnds:
+class FinalLogLines:
     """See the module.
 
     Args:
         folder: the log folder.
         wall: reads the time, microseconds UTC.
-        tell: called with a sentence when logs cannot be written any more, and with "" when they can be again.
+        tell: called with a sentence when logs can no longer be written, and with "" when they can be written again.
     """
 
     def __init__(self, folder: str, wall: Callable[[], int], tell: Callable[[str], None]) -> None:
@@ -40,20 +40,20 @@ class LogEnds:
         self._paths: dict[AttemptKey, str] = {}
         """Logs of attempts whose report has no answer yet."""
         self._last: dict[AttemptKey, LastLine] = {}
-        """Lines of attempts whose process still lives."""
+        """Final lines of attempts whose process is still alive."""
         self._written: set[AttemptKey] = set()
-        """Attempts without an answer whose log has its last line already."""
+        """Attempts without an answer whose log already has its final line."""
         self._silent: set[AttemptKey] = set()
-        """Attempts without an answer that have ended and written nothing."""
+        """Attempts without an answer that have ended and have written no log."""
         self.trouble = ""
         """Why logs cannot be written; empty while they can."""
 
     def reported(self, attempt: Attempt) -> None:
-        """Its report is on the way to the scheduler."""
+        """The report of this attempt is on its way to the scheduler."""
         self._paths[attempt.key] = attempt.workload.log
 
     def answered(self, key: AttemptKey, answer: Accepted | Refused, attempt: Attempt | None) -> None:
-        """The scheduler has answered the report of an attempt; `attempt` as long as its process lives."""
+        """The scheduler has answered the report of an attempt. `attempt` is None if its process has ended."""
         path, silent = self._paths.pop(key, ""), key in self._silent
         self._silent.discard(key)
         if key in self._written:
@@ -70,7 +70,7 @@ class LogEnds:
             self.append(path or line.log, line)
 
     def ends(self, attempt: Attempt) -> None:
-        """No process of it is left, and its log is about to be closed."""
+        """No process of this attempt is left, and its log is about to be closed."""
         line = self._last.pop(attempt.key, None)
         if line is None and attempt.killing == "cancelled":
             line = LastLine("warning", f"The attempt was stopped, and its result does not count: {attempt.kill_reason}.")
@@ -84,14 +84,14 @@ class LogEnds:
             attempt.log.note(line.level, line.text)
 
     def closed(self, capture: LogCapture) -> None:
-        """A log is closed: could all of it be written?"""
+        """Note whether all of a closed log could be written."""
         if capture.problem is not None:
             self._note(capture.problem)
         elif capture.has_written:
             self._note("")
 
     def append(self, path: str, line: LastLine) -> None:
-        """Write a line behind a log that is closed."""
+        """Append a line to a closed log."""
         capture = LogCapture(Path(self._folder) / path, self._wall, _LINE_MAX, _LINE_MAX)
         capture.end_line()
         capture.note(line.level, line.text)
@@ -99,11 +99,11 @@ class LogEnds:
         self.closed(capture)
 
     def probe(self) -> None:
-        """May files be made in the log folder? Seen from outside, so a disk that is full is not noticed here."""
+        """Check that files can be created in the log folder. A full disk is not noticed by this check."""
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
         except OSError as error:
-            self._note(f"the log folder {self._folder} cannot be made: {error.strerror}")
+            self._note(f"the log folder {self._folder} cannot be created: {error.strerror}")
             return
         if not os.access(self._folder, os.W_OK | os.X_OK):
             self._note(f"the log folder {self._folder} cannot be written: its permissions, or its disk, forbid it")

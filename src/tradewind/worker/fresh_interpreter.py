@@ -17,7 +17,7 @@ def main() -> None:
     channel, log, parent = (int(word) for word in sys.argv[1:4])
     order = decode_fresh_order(sys.stdin.buffer.read())
     if HAVE_LINUX:
-        from tradewind.platform import linux  # lazy door: Linux only
+        from tradewind.platform import linux  # lazy: Linux only
 
         linux.die_with_parent(parent)
     quiet = os.open(os.devnull, os.O_RDONLY)

@@ -1,12 +1,12 @@
 """The worker host: runs attempts, and outlives the scheduler.
 
-One actor with one loop. It takes workloads from the scheduler, has a process forked for each, passes the runner's questions on
-and the answers back, and keeps every verdict until the scheduler has acknowledged it. While the scheduler is away tasks go on;
-their verdicts go to an fsync'd spool and are delivered when it is back.
+The host is one actor with one event loop. It takes workloads from the scheduler, has a process forked for each one, forwards the
+process's requests and the answers to them, and keeps every report until the scheduler has acknowledged it. While the scheduler is
+away tasks continue; their reports are written to a spool with fsync, and are sent when the scheduler is back.
 
-It is a subreaper: whatever is orphaned below it lands on it. A runner whose template died goes on, and the host waits for its end;
-whatever else lands here belonged to an attempt that has ended, and is killed. After the end of an attempt no process of its tree is
-left.
+The host is a subreaper: processes below it that lose their parent become its children. A task process whose template died
+continues, and the host waits for its end. Every other such child belonged to an attempt that has ended, and is killed. After the
+end of an attempt no process of its tree is left.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ from tradewind.wire.worker_names import process_name
 from tradewind.worker.attempt import Attempt
 from tradewind.worker.callback_processes import CallbackProcesses
 from tradewind.worker.config import HostConfig
-from tradewind.worker.final_log_lines import LogEnds
-from tradewind.worker.host_record import LOOK_EVERY, HostLife
-from tradewind.worker.isolated_tasks import ImageSuspects
+from tradewind.worker.final_log_lines import FinalLogLines
+from tradewind.worker.host_record import LOOK_EVERY, HostRecord
+from tradewind.worker.isolated_tasks import IsolatedTasks
 from tradewind.worker.orders import FreshOrder, encode_order
 from tradewind.worker.spool import Spool
 from tradewind.worker.templates import TASKS_MARK, Templates
@@ -82,18 +82,18 @@ log = Log("host")
 
 RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
 SWEEP_PATIENCE = 5 * SECOND
-"""Killed processes are gone within milliseconds; one that waits for a disk is not waited for longer."""
+"""How long to wait for killed processes. Most are gone within milliseconds; a process that waits for a disk may take longer."""
 NOT_HERE = "the worker host does not have it"
 _MEMORY_HINTS = {
     True: ": the machine ran out of memory",
     None: "; perhaps the machine ran out of memory",
     False: " (the machine did not run out of memory)",
 }
-"""What is said of a task's process that was killed by others; the key is `HostLife.out_of_memory`."""
+"""The reason of a task process that was killed by somebody else; the key is `HostRecord.out_of_memory`."""
 LOG_PROBE = 15 * SECOND
-"""Between two looks whether task logs can be written."""
+"""Between two checks whether task logs can be written."""
 _ANSWERS_TO_TIMEOUT = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED_FINAL)
-"""What a task's own code may make of its AirflowTaskTimeout: return, AirflowSkipException, AirflowFailException."""
+"""The results that a task's code may have after AirflowTaskTimeout: return, AirflowSkipException, AirflowFailException."""
 
 
 class WorkerHost:
@@ -113,33 +113,33 @@ class WorkerHost:
         self.spooled: set[AttemptKey] = set()
         self.scheduler: Connection | None = None
         self.draining = False
-        """Told to stop: it finishes what runs, and takes nothing new."""
+        """The host was told to stop: it finishes running tasks and takes no new ones."""
         self.stopping = False
-        self.life = HostLife(config.spool_folder, self.name, clock)
+        self.record = HostRecord(config.spool_folder, self.name, clock)
         self._failures = 0
         self._withdrawing: dict[tuple[int, int], Withdraw] = {}
         """Task instances whose next attempt waits elsewhere for the end of their process here."""
         self._fresh: dict[int, subprocess.Popen[bytes]] = {}
         self._orphans: set[int] = set()
-        """Runners whose template died: children of this process, whose end it waits for."""
+        """Task processes whose template died. They are children of this process now, which waits for their end."""
         self.templates = self._make_templates()
-        self.apart: Templates | None = None
-        """A second base image with its templates, for suspects."""
-        self._suspects = ImageSuspects()
+        self.isolated_templates: Templates | None = None
+        """A second base image with its templates, for isolated tasks."""
+        self._isolated = IsolatedTasks()
         self.triggers = TriggerManager(self)
         self.callbacks = CallbackProcesses(self, self._begin)
-        self.log_ends = LogEnds(config.log_folder, clock.wall, lambda trouble: self.send(LogTrouble(trouble)))
+        self.final_lines = FinalLogLines(config.log_folder, clock.wall, lambda trouble: self.send(LogTrouble(trouble)))
 
     # --- life -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until TERM (running tasks get `drain_timeout` to finish) or INT (they are stopped at once)."""
-        self._take_home()
-        self.life.begin()
+        """Serve until SIGTERM (running tasks get `drain_timeout` to finish) or SIGINT (they are stopped at once)."""
+        self._take_lock()
+        self.record.begin()
         if HAVE_LINUX:
             linux.become_subreaper()
             linux.set_name("tw-host")
-            self._sweep_earlier_life()
+            self._kill_earlier_processes()
             self.loop.on_signal(signal.SIGCHLD, self._children_changed)
         self._raise_descriptor_limit()
         self.loop.on_signal(signal.SIGTERM, self.drain)
@@ -148,20 +148,20 @@ class WorkerHost:
         self.spooled = set(self.unacknowledged)
         if HAVE_LINUX and self.config.task_start == "template":
             self.templates.start_base()
-        self.log_ends.probe()
+        self.final_lines.probe()
         self._connect()
         self._every(self.config.verdict_resend, self._resend)
-        self._every(LOOK_EVERY, self.life.look)
-        self._every(LOG_PROBE, self.log_ends.probe)
+        self._every(LOOK_EVERY, self.record.look)
+        self._every(LOG_PROBE, self.final_lines.probe)
         self.loop.run()
         self._orphans.clear()
         self._sweep()
         self._to_disk(self.unacknowledged)
         self.send(Goodbye())
-        self.life.end()
+        self.record.end()
 
     def drain(self) -> None:
-        """Let what runs finish, take nothing new, then stop. A second call stops at once."""
+        """Let running tasks finish, take no new ones, then stop. A second call stops at once."""
         if self.draining or self.stopping or not self.attempts or not self.config.drain_timeout:
             self.stop()
             return
@@ -172,7 +172,7 @@ class WorkerHost:
         self.loop.call_later(self.config.drain_timeout, self.stop)
 
     def stop(self) -> None:
-        """Stop every attempt (TERM, so that `on_kill` runs; then KILL), hand in what is known, end."""
+        """Stop every attempt (TERM, so that `on_kill` runs; then KILL), send the reports, end."""
         if self.stopping:
             return
         self.stopping = True
@@ -192,10 +192,10 @@ class WorkerHost:
         if self.stopping and not self.attempts and (not self.unacknowledged or self.scheduler is None):
             self.loop.stop()
 
-    def _take_home(self) -> None:
-        """One host a home folder: the next one begins when the last one has ended, with everything below it.
+    def _take_lock(self) -> None:
+        """Take the lock of this worker: its next process begins when the last one has ended, with everything below it.
 
-        A host whose supervisor was killed still stops its tasks; two hosts at a time would each be told what the other runs.
+        A host whose supervisor was killed is still stopping its tasks.
         """
         file = os.open(os.path.join(self.config.spool_folder, "host.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -204,18 +204,18 @@ class WorkerHost:
             log.info("an earlier worker host is still stopping its tasks; waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
 
-    def _sweep_earlier_life(self) -> None:
-        """Everything may have died at once: processes of an earlier host's attempts are recognised by their mark."""
+    def _kill_earlier_processes(self) -> None:
+        """Kill processes of an earlier host's attempts, which are recognised by a mark in their environment."""
         count, deadline = 0, self.clock.monotonic() + SWEEP_PATIENCE
         while strays := [pid for pid in linux.marked(TASKS_MARK, self.config.home_mark) if pid != os.getpid()]:
             for pid in strays:
                 linux.kill_quietly(pid)
             count = max(count, len(strays))
             if self.clock.monotonic() > deadline:
-                log.error("processes of an earlier life cannot be killed", pids=strays)
+                log.error("processes of an earlier worker host cannot be killed", pids=strays)
                 break
         if count:
-            log.warning("processes of an earlier life were killed", count=count)
+            log.warning("processes of an earlier worker host were killed", count=count)
 
     def _raise_descriptor_limit(self) -> None:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -251,7 +251,7 @@ class WorkerHost:
         self._connected(Connection(link, self.loop, self._order_came, self._scheduler_gone))
 
     def _connected(self, scheduler: Connection) -> None:
-        """Say what is held here, and again what nobody has answered."""
+        """Register with what is held here, and send again what has no answer."""
         self.scheduler = scheduler
         self.send(
             HostHello(
@@ -261,9 +261,9 @@ class WorkerHost:
                 self.config.slots,
                 self._held(),
                 triggers=tuple(self.triggers.wanted),
-                earlier=self.life.earlier,
-                earlier_end=self.life.earlier_end,
-                log_trouble=self.log_ends.trouble,
+                earlier=self.record.earlier,
+                earlier_end=self.record.earlier_end,
+                log_trouble=self.final_lines.trouble,
                 queues=self.config.queues,
                 draining=self.draining or self.stopping,
             )
@@ -274,9 +274,9 @@ class WorkerHost:
                 self.send(FromRunner(attempt.key, request))
 
     def _held(self) -> tuple[AttemptKey, ...]:
-        """What must not be given to anybody else: attempts, and verdicts that do not count yet.
+        """What no other worker must be given: running attempts, and reports without an acknowledgement.
 
-        A verdict that went unmentioned would be overtaken by this hello, its attempt given up, and a finished task run again.
+        If the registration left out a report, the scheduler would give up its attempt and run a finished task again.
         """
         running = (key for key, attempt in self.attempts.items() if attempt.verdict is None)
         return tuple({*running, *self.unacknowledged, *(workload.key for workload in self.pending)})
@@ -289,7 +289,7 @@ class WorkerHost:
         self._connect()
 
     def send(self, message: object) -> None:
-        """To the scheduler; into the void while it is away."""
+        """Send to the scheduler. While it is away nothing is sent."""
         if self.scheduler is not None:
             self.scheduler.send(encode(message))
 
@@ -297,7 +297,7 @@ class WorkerHost:
         try:
             order: FromScheduler = decode_from_scheduler(document)
         except msgspec.MsgspecError as error:
-            log.error("an order that cannot be read", error=str(error))
+            log.error("a message of the scheduler cannot be read", error=str(error))
             return
         if isinstance(order, Submit):
             fp("host.took_order")
@@ -310,7 +310,7 @@ class WorkerHost:
         elif isinstance(order, Withdraw):
             self._withdraw(order)
         elif isinstance(order, EndLog):
-            self.log_ends.append(order.line.log, order.line)
+            self.final_lines.append(order.line.log, order.line)
         elif isinstance(order, RunTriggers):
             self.triggers.run([msgspec.structs.replace(one, folder=self.config.folder(one.bundle)) for one in order.triggers])
         elif isinstance(order, DropTriggers):
@@ -340,7 +340,7 @@ class WorkerHost:
                 self.send(Unlisted(unlisted))
 
     def _holds(self, key: AttemptKey, nonce: str) -> bool:
-        """Is the process of this nonce (empty: any process) here, or what it came to?"""
+        """Is the process of this nonce (empty: any process) here, or its report?"""
         attempt = self.attempts.get(key)
         if attempt is not None:
             return nonce in ("", attempt.nonce)
@@ -352,7 +352,7 @@ class WorkerHost:
     # --- taking work ------------------------------------------------------------------------------------------------------
 
     def _submit(self, workload: Workload) -> None:
-        """Take an attempt. One that is known is not taken twice; one for a task whose process still lives has to wait."""
+        """Take an attempt, once. If an older process of the task instance is alive, the attempt waits for its end."""
         key = workload.key
         if self.draining or self.stopping or key in self.attempts or key in self.unacknowledged or self._is_pending(key):
             return
@@ -382,50 +382,50 @@ class WorkerHost:
         self._begin(attempt)
 
     def _begin(self, attempt: Attempt) -> None:
-        """Have a process made for it."""
+        """Have a process created for this attempt."""
         if HAVE_LINUX and self.config.task_start == "template":
             self._templates_for(attempt.workload).run(attempt)
         else:
             self._start_fresh(attempt)
 
-    # --- the images that processes are forked from --------------------------------------------------------------------------
+    # --- the base image and its templates --------------------------------------------------------------------------------
 
     def _make_templates(self) -> Templates:
         return Templates(self.config, self.loop, self.clock, self._exited, self._orphaned, self._sweep)
 
     def _all_templates(self) -> list[Templates]:
-        return [self.templates] if self.apart is None else [self.templates, self.apart]
+        return [self.templates] if self.isolated_templates is None else [self.templates, self.isolated_templates]
 
     def _templates_for(self, workload: Workload) -> Templates:
-        """A suspect gets an image that only suspects use."""
-        if not self._suspects.is_suspect((workload.dag_id, workload.task_id), self.clock.monotonic()):
+        """An isolated task gets a base image that only such tasks use."""
+        if not self._isolated.is_isolated((workload.dag_id, workload.task_id), self.clock.monotonic()):
             return self.templates
-        if self.apart is None:
-            self.apart = self._make_templates()
-            self.apart.start_base()
-        elif self.apart.closed:
+        if self.isolated_templates is None:
+            self.isolated_templates = self._make_templates()
+            self.isolated_templates.start_base()
+        elif self.isolated_templates.closed:
             return self.templates
         log.warning(
-            "this task was running whenever an image of the worker host died; it is run apart",
+            "this task was running whenever a base image or template of the worker host died; it runs isolated",
             dag=workload.dag_id,
             task=workload.task_id,
         )
-        return self.apart
+        return self.isolated_templates
 
-    def _retire_apart(self) -> None:
-        """End the image of suspects when there are none any more; it goes when its last runner has ended."""
-        if self.apart is None or self._suspects.remembers(self.clock.monotonic()):
+    def _close_isolated_templates(self) -> None:
+        """End the isolated base image when no task is isolated any more. It ends after its last task process."""
+        if self.isolated_templates is None or self._isolated.remembers(self.clock.monotonic()):
             return
-        if not self.apart.closed:
-            self.apart.close()
-        elif self.apart.base is None:
-            self.apart = None
+        if not self.isolated_templates.closed:
+            self.isolated_templates.close()
+        elif self.isolated_templates.base is None:
+            self.isolated_templates = None
 
     def _orphaned(self, pids: set[int]) -> None:
-        """A template or a base image died. Those that it had forked are, or will be in a moment, children of this process."""
+        """A template or a base image died. The processes that it had forked are, or will soon be, children of this process."""
         self._orphans |= pids
         running = [a.workload for a in self.attempts.values() if a.started and not a.ended]
-        self._suspects.died(self.clock.monotonic(), ((work.dag_id, work.task_id) for work in running))
+        self._isolated.died(self.clock.monotonic(), ((work.dag_id, work.task_id) for work in running))
         self._wait_for_orphans()
 
     def _wait_for_orphans(self) -> None:
@@ -441,14 +441,14 @@ class WorkerHost:
                 self._exited(pid, status)
 
     def _ended_unseen(self, pid: int) -> None:
-        """The template died between waiting for its runner and telling of it."""
-        why = "its process and the template that it was forked from ended together; nobody saw how"
+        """The template died after it had waited for its task process, and before it reported the end."""
+        why = "its process and the template that forked it ended together; the exit code is not known"
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
             self.triggers.exited(pid)
             self.callbacks.lost(pid, why)
             return
-        attempt.take_last_words()
+        attempt.read_remaining_output()
         if attempt.verdict is None:
             outcome = Outcome.LOST if attempt.started else Outcome.REFUSED
             self.verdict(attempt, Report(0, outcome, reason=why, ended=self.clock.wall()))
@@ -480,7 +480,7 @@ class WorkerHost:
             self._watch_channel(attempt, process)
 
     def _watch_channel(self, attempt: Attempt, process: subprocess.Popen[bytes]) -> None:
-        """Without pidfds and SIGCHLD from a subreaper: look for the end now and then."""
+        """Poll for the end of the process, where there are no pidfds and no subreaper."""
         if process.poll() is None:
             self.loop.call_later(20_000, lambda: self._watch_channel(attempt, process))
         else:
@@ -488,16 +488,16 @@ class WorkerHost:
             self._exited(process.pid, _as_wait_status(process.returncode))
 
     def forked(self, attempt: Attempt) -> None:
-        """Its process exists."""
+        """The process of this attempt exists."""
         fp("host.forked")
         self.by_pid[attempt.pid] = attempt
         if attempt.killing is not None:
             attempt.signal(signal.SIGTERM)
 
-    # --- what runners say ---------------------------------------------------------------------------------------------------
+    # --- what task processes send ------------------------------------------------------------------------------------------
 
     def ask_start(self, attempt: Attempt, start: Start) -> None:
-        """The runner wants to begin. A stopped one never does."""
+        """The task process asks for permission to start. An attempt that is being stopped does not start."""
         if attempt.killing is not None:
             attempt.answer(Refused(start.op, attempt.kill_reason))
         elif not drop("start", attempt.key):
@@ -506,14 +506,14 @@ class WorkerHost:
             self.send(FromRunner(attempt.key, start))
 
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
-        """A question of user code. It is asked again when the scheduler is back: the task only sees a slow answer."""
+        """A request of user code. It is sent again when the scheduler is back: the task only sees a slow answer."""
         attempt.asked[request.op] = request
         self.send(FromRunner(attempt.key, request))
 
     def called_back(self, attempt: Attempt, said: CalledBack) -> None:
-        """Its process has called the callbacks of its task. A verdict that has to be said again says this with it.
+        """The process has called the callbacks of its task. A report that is sent again says so too.
 
-        Where the verdict is another one than its process believes, it has called others than those that are due.
+        If the result is not the one that the process reported, it has called other callbacks than those that are due.
         """
         if attempt.called_back or attempt.verdict is None or not attempt.verdict.calls_back:
             return
@@ -524,7 +524,7 @@ class WorkerHost:
         self.send(FromRunner(attempt.key, said))
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
-        """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
+        """Record the result of an attempt. The first result counts; after an ordered kill the kill decides, not the process."""
         if attempt.verdict is not None:
             return
         if not report.rendered and attempt.rendered:
@@ -535,7 +535,7 @@ class WorkerHost:
         report = msgspec.structs.replace(report, nonce=attempt.nonce, host=self.name)
         attempt.verdict = report
         self.unacknowledged[attempt.key] = report
-        self.log_ends.reported(attempt)
+        self.final_lines.reported(attempt)
         fp("host.before_verdict")
         if self.scheduler is None:
             self._to_disk({attempt.key: report})
@@ -576,7 +576,7 @@ class WorkerHost:
         if report is not None and isinstance(answer, Accepted | Refused) and _answers(answer, report):
             fp("host.before_ack")
             del self.unacknowledged[key]
-            self.log_ends.answered(key, answer, self.attempts.get(key))
+            self.final_lines.answered(key, answer, self.attempts.get(key))
             if key in self.spooled:
                 self.spooled.discard(key)
                 if not self.spooled:
@@ -590,11 +590,11 @@ class WorkerHost:
             attempt.answer(answer)
 
     def _resend(self) -> None:
-        """A safety net: what was not acknowledged is said again."""
+        """Safety net: send again what was not acknowledged."""
         for key, report in self.unacknowledged.items():
             self.send(FromRunner(key, report))
         self.triggers.resend()
-        self._retire_apart()
+        self._close_isolated_templates()
         for templates in self._all_templates():
             templates.look_for_stalls()
 
@@ -604,7 +604,7 @@ class WorkerHost:
             self.spool.add(new)
             self.spooled.update(key for key, _ in new)
         except OSError as error:
-            log.error("verdicts cannot be written to the spool; they are kept in memory", error=error.strerror)
+            log.error("reports cannot be written to the spool; they are kept in memory", error=error.strerror)
 
     # --- ends ----------------------------------------------------------------------------------------------------------------
 
@@ -628,7 +628,7 @@ class WorkerHost:
             older.stop("cancelled", "a newer attempt was dispatched", order.grace)
 
     def _exited(self, pid: int, status: int) -> None:
-        """The process of an attempt ended."""
+        """A process ended."""
         self._orphans.discard(pid)
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
@@ -636,12 +636,12 @@ class WorkerHost:
             self.callbacks.exited(pid, status)
             self._sweep()
             return
-        attempt.take_last_words()
+        attempt.read_remaining_output()
         if attempt.verdict is None:
             self.verdict(attempt, self._verdict_from_status(attempt, status))
         fp("host.before_sweep")
         self._sweep()
-        attempt.take_last_words()
+        attempt.read_remaining_output()
         self.end(attempt, attempt.kill_reason)
 
     def _verdict_from_status(self, attempt: Attempt, status: int) -> Report:
@@ -651,7 +651,7 @@ class WorkerHost:
         if code < 0:
             reason = f"the task's process was killed by {signal_name(-code)}"
             if -code == signal.SIGKILL and not attempt.killing:
-                reason += _MEMORY_HINTS[self.life.out_of_memory()]
+                reason += _MEMORY_HINTS[self.record.out_of_memory()]
         else:
             reason = f"the task's process ended with exit code {code} and without a result"
         if attempt.killing is None:
@@ -666,12 +666,12 @@ class WorkerHost:
         )
 
     def end(self, attempt: Attempt, why: str) -> None:
-        """Nothing of it is left: release the slot."""
+        """No process of the attempt is left: release its slot."""
         if attempt.ended:
             return
-        self.log_ends.ends(attempt)
+        self.final_lines.ends(attempt)
         attempt.close()
-        self.log_ends.closed(attempt.log)
+        self.final_lines.closed(attempt.log)
         if attempt.verdict is not None and attempt.verdict.calls_back:
             self.called_back(attempt, CalledBack(done=False))
         self.attempts.pop(attempt.key, None)
@@ -686,7 +686,7 @@ class WorkerHost:
         self._maybe_leave()
 
     def _children_changed(self) -> None:
-        """SIGCHLD: the base image, a fresh runner, or an orphan ended."""
+        """SIGCHLD: the base image, a fresh interpreter, or an orphan ended."""
         for pid, process in list(self._fresh.items()):
             if process.poll() is not None:
                 del self._fresh[pid]
@@ -705,7 +705,7 @@ class WorkerHost:
                 log.info("stray processes of ended attempts were killed", count=len(strays))
 
     def _spared(self) -> set[int]:
-        """Children that are not known yet: base images begun just now, and runners whose template died just now."""
+        """Children that are not registered yet: new base images, and task processes whose template has just died."""
         spared = set(self._orphans)
         for templates in self._all_templates():
             spared |= templates.listen() | templates.registered()
@@ -713,7 +713,7 @@ class WorkerHost:
 
 
 def _answers(answer: Accepted | Refused, report: Report) -> bool:
-    """Is this the answer to that report? A scheduler of an older release names no process in it."""
+    """Is this the answer to that report? A scheduler of an older release sends no nonce with it."""
     return answer.op == report.op and answer.nonce in ("", report.nonce)
 
 

@@ -1,6 +1,6 @@
-"""What a worker host writes down about its own life, so that the next one can say how it ended.
+"""The record of a worker host's process, from which its next process learns how it ended.
 
-The note lies beside the spool. A host that is killed cannot change it any more: the next one finds it without an end.
+The record is a file beside the spool. A host that is killed cannot change it any more, so the next process finds it without an end.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ if HAVE_LINUX:
 log = Log("host")
 
 LOOK_EVERY = 10 * SECOND
-"""How often the host looks whether the kernel has killed processes for want of memory."""
+"""How often the host checks whether the kernel has killed processes because of low memory."""
 
 _JUST_NOW = 5 * SECOND
-"""A process that ends so long after the kernel killed one for want of memory is taken for that one."""
+"""A process that ends within this time after the kernel killed a process because of low memory is taken for that process."""
 
 
-class HostLife:
-    """The note of one life.
+class HostRecord:
+    """The record of one process of a worker host.
 
     Args:
-        folder: where the note lies.
-        name: of this life.
+        folder: the folder of the record.
+        name: the name of this process.
     """
 
     def __init__(self, folder: str, name: str, clock: Clock) -> None:
-        self._path = os.path.join(folder, "host-life.json")
+        self._path = os.path.join(folder, "host-record.json")
         self._name = name
         self._clock = clock
         self._begun = False
         self._oom_kills: int | None = None
         self._oom_at = -_JUST_NOW
         self.earlier = ""
-        """Name of the life before this one; empty: there was none, or it left no note."""
+        """Name of the process before this one; empty: there was none, or it left no record."""
         self.earlier_end = ""
-        """How that ended, as a reason for its tasks' end."""
+        """How that process ended, as the reason why its tasks ended."""
 
     def begin(self) -> None:
-        """Read the note of the life before this one, and write one's own."""
+        """Read the record of the process before this one, and write a new one."""
         self._begun = True
         self._oom_kills = _count_oom_kills()
         before = self._read()
@@ -58,12 +58,12 @@ class HostLife:
         self._write(None)
 
     def look(self) -> None:
-        """Keep the count of processes that the kernel killed for want of memory up to date in the note."""
+        """Keep the count of processes that the kernel killed because of low memory up to date in the record."""
         if self._count_again():
             self._write(None)
 
     def out_of_memory(self) -> bool | None:
-        """Has the kernel killed a process for want of memory just now? None: nobody can say."""
+        """Has the kernel just killed a process because of low memory? None: not known."""
         if not self._begun:
             return None
         if self._count_again():
@@ -73,7 +73,7 @@ class HostLife:
         return self._clock.monotonic() - self._oom_at < _JUST_NOW
 
     def end(self) -> None:
-        """The host ends in order."""
+        """The host ends normally."""
         self._write("stopped")
 
     def _count_again(self) -> bool:
@@ -101,17 +101,17 @@ class HostLife:
                 json.dump(note, file)
             os.replace(draft, self._path)
         except OSError as error:
-            log.warning("the note of this worker host could not be written", path=self._path, error=error.strerror)
+            log.warning("the record of this worker host could not be written", path=self._path, error=error.strerror)
             with contextlib.suppress(OSError):
                 os.unlink(draft)
 
 
 def how_it_ended(note: dict[str, Any], boot: str, oom_kills: int | None) -> str:
-    """Why a task's attempt is gone that ran on the host of this note: a clause for people.
+    """Why an attempt ended that ran on the host of this record: a clause for people.
 
     Args:
-        note: as that host left it.
-        boot: of the machine now.
+        note: the record as that host left it.
+        boot: the boot id of the machine now.
         oom_kills: processes that the kernel has killed for want of memory since the machine started; None: not known.
     """
     if note.get("ended"):

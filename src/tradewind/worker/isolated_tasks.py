@@ -1,9 +1,9 @@
-"""Which tasks are run apart: those that were running at several deaths of the base image or of a template.
+"""Which tasks run isolated: those that were running whenever the base image or a template died.
 
-The death of an image costs other tasks time, and one that keeps dying costs them more each time. So a task that was there twice is
-forked from a base image that only such tasks use. A task that was there by chance runs as well from that one.
+The death of an image costs other tasks time, and repeated deaths cost more each time. So a task that was running at two deaths is
+forked from a second base image, which only such tasks use. A task that was running by chance runs equally well from that image.
 
-Pure: the host has the clock.
+Pure: the host passes the time in.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Iterable
 
 from tradewind.model.moments import SECOND
 
-SUSPECT_AFTER = 2
-"""Deaths at which a task was running."""
+ISOLATED_AFTER = 2
+"""A task that was running at so many deaths is isolated."""
 REMEMBERED = 600 * SECOND
-"""Each death counts for so long."""
+"""For how long a death counts, microseconds."""
 DEATHS_MAX = 20
-"""So many deaths are remembered at most."""
+"""At most so many deaths are remembered."""
 
 TaskName = tuple[str, str]
-"""(DAG id, task id): a further try, run or mapped instance of a suspect is a suspect too."""
+"""(DAG id, task id): further tries, runs and mapped instances of an isolated task are isolated too."""
 
 
-class ImageSuspects:
+class IsolatedTasks:
     """See the module. Moments are monotonic microseconds."""
 
     def __init__(self) -> None:
@@ -42,6 +42,6 @@ class ImageSuspects:
             self._deaths.popleft()
         return bool(self._deaths)
 
-    def is_suspect(self, task: TaskName, now: int) -> bool:
-        """Is this task to be run apart?"""
-        return self.remembers(now) and sum(task in there for _, there in self._deaths) >= SUSPECT_AFTER
+    def is_isolated(self, task: TaskName, now: int) -> bool:
+        """Must this task run from the isolated base image?"""
+        return self.remembers(now) and sum(task in there for _, there in self._deaths) >= ISOLATED_AFTER

@@ -1,4 +1,4 @@
-"""Verdicts that the scheduler has not acknowledged, kept on disk while nobody can hear them."""
+"""Reports that the scheduler has not acknowledged, kept on the disk while the scheduler is away."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _decode = msgspec.msgpack.Decoder(Spooled).decode
 
 
 class Spool:
-    """One append-only file; a torn last record is ignored, and cut off before anything is written behind it."""
+    """One append-only file. An incomplete last record is ignored, and cut off before anything is appended."""
 
     def __init__(self, folder: str) -> None:
         self._path = Path(folder) / "verdicts"
 
     def load(self) -> dict[AttemptKey, Report]:
-        """Verdicts of an earlier life."""
+        """Reports of an earlier process."""
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
@@ -47,7 +47,7 @@ class Spool:
                     continue
                 found[spooled.attempt] = spooled.report
         except WireError:
-            pass  # what follows was never written as a whole
+            pass  # the rest was not written completely
         if whole < len(data):
             os.truncate(self._path, whole)
         return found
@@ -72,6 +72,6 @@ class Spool:
             os.close(file)
 
     def clear(self) -> None:
-        """All of them count now."""
+        """The scheduler has acknowledged all of them: delete the file."""
         fp("host.before_spool_goes")
         self._path.unlink(missing_ok=True)

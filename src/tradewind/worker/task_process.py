@@ -1,7 +1,7 @@
-"""The runner: one process, one attempt.
+"""The task process: one process for one attempt.
 
-Fork (or start) → take its place in the process tree → ask to start → user code → verdict → end. Nothing of the author's code
-runs before the scheduler has accepted the start, and nothing is kept for the next task: the process ends with its attempt.
+Fork (or start) → enter the process tree → ask to start → user code → report → end. No code of the author runs before the scheduler
+has accepted the start, and nothing is kept for the next task: the process ends with its attempt.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from tradewind.sdk.operator import BaseOperator
 
 ATTEMPT_MARK = "TRADEWIND_ATTEMPT"
-"""Environment variable by which the attempt's processes are told apart: run.slot.fence."""
+"""Environment variable that identifies the processes of an attempt: run.slot.fence."""
 
 
 def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: int, log_fd: int, limits: TaskLimits) -> None:
-    """The whole life of a runner, from the fork on.
+    """Run one attempt in this process, from the fork to the end of the process.
 
     Args:
-        dags: what the DAG file gave, by DAG id; None: it is imported here, once the start is accepted.
+        dags: the DAGs of the DAG file, by DAG id; None: the file is imported here, after the start is accepted.
         channel_fd: stream socket to the host.
         log_fd: write end of the log pipe; becomes stdout and stderr.
     """
@@ -65,7 +65,7 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         fp("runner.accepted")
         problem = run_as.become(workload.run_as_user) if workload.run_as_user else None
         if workload.call is not None:
-            from tradewind.worker.callback_process import carry_out_call  # lazy door: few things fail
+            from tradewind.worker.callback_process import carry_out_call  # lazy: callbacks are rare
 
             carry_out_call(workload, dags, channel, problem)
             _leave()
@@ -82,15 +82,15 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
 def carry_out(
     workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, limits: TaskLimits, refused: str | None = None
 ) -> TaskResult:
-    """From the accepted start to the reported verdict. `dags` as for `run_attempt`; `refused`: why the task cannot be run."""
-    global _running, _deaf
+    """Run the task after its start was accepted, and report. `dags` as for `run_attempt`; `refused`: why the task cannot run."""
+    global _running, _ending
     runtime.install(channel)
     task: BaseOperator | None = None
     problem = refused
     if refused is None:
         task, problem = _find_task(workload, dags) if dags is not None else _import_task(workload)
     if task is None:
-        result = TaskResult(Outcome.FAILED_FINAL if refused is not None else _kind_of(workload, problem), reason=problem)
+        result = TaskResult(Outcome.FAILED_FINAL if refused is not None else _outcome_of(workload, problem), reason=problem)
         write_error(problem or "")
     else:
         _running = task
@@ -105,7 +105,7 @@ def carry_out(
             write_error=write_error,
             report_rendered=channel.rendered,
         )
-        _deaf = True
+        _ending = True
     fp("runner.before_report")
     _flush()
     channel.report(
@@ -129,12 +129,12 @@ def carry_out(
 
 
 _DEFAULT_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-"""A task begins with their default handling. The image ignores INT, and a shell without job control ignores INT and QUIT in what
-it starts with `&`; both would pass on to the task and to every program that it starts."""
+"""A task starts with the default handling of these signals. The base image ignores INT, and a shell without job control ignores INT
+and QUIT in programs that it starts with `&`. The task, and every program that it starts, would inherit both."""
 
 
 def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
-    """Session, name, output, limits: what has to be so before anything else."""
+    """Set session, name, output and limits of this process, before anything else."""
     global _pid
     _pid = os.getpid()
     os.setsid()
@@ -156,12 +156,12 @@ def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
 
 
 def limit_descriptors(limits: TaskLimits) -> None:
-    """Take back what the host raised for itself: in the process that tasks are forked from, or in the task's own."""
+    """Undo the limit that the host raised for itself: in the process that forks tasks, or in the task's own process."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits.descriptors, limits.descriptors_hard))
 
 
 def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
-    """The task from its file, imported now."""
+    """Import the file, and return the task in it, or the problem."""
     try:
         dags = load_file(workload.folder, workload.file, analyse=False).dags
     except BaseException as error:
@@ -171,14 +171,14 @@ def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
     return _find_task(workload, dags)
 
 
-def _kind_of(workload: Workload, problem: str | None) -> Outcome:
-    """Was the file edited or renamed a moment ago, or can it not be imported?"""
+def _outcome_of(workload: Workload, problem: str | None) -> Outcome:
+    """The result of a problem: MISSING if the file was just edited or renamed, FAILED if it cannot be imported."""
     edited = problem is not None and problem.endswith(_EDITED)
     return Outcome.MISSING if edited or not has_file(workload) else Outcome.FAILED
 
 
 def has_file(workload: Workload) -> bool:
-    """Is the DAG's file there under the name that the scheduler knew when it handed this over?"""
+    """Does the DAG file exist under the name that the scheduler knew when it submitted the workload?"""
     return os.path.exists(os.path.join(workload.folder, workload.file))
 
 
@@ -189,46 +189,46 @@ def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperato
     dag = dags.get(workload.dag_id)
     if dag is None:
         return None, (
-            f"The file {workload.file} gives no DAG {workload.dag_id!r} any more."
+            f"The file {workload.file} no longer contains the DAG {workload.dag_id!r}."
             f"{did_you_mean(workload.dag_id, dags)} {_EDITED}"
         )
     task = dag.task_dict.get(workload.task_id)
     if task is None:
         return None, (
-            f"The DAG {workload.dag_id!r} in {workload.file} has no task {workload.task_id!r} any more."
+            f"The DAG {workload.dag_id!r} in {workload.file} no longer has a task {workload.task_id!r}."
             f"{did_you_mean(workload.task_id, dag.task_dict)} {_EDITED}"
         )
     return task, None
 
 
-def forget() -> None:
-    """After a warm-up: as if nothing had been carried out."""
-    global _running, _deaf
-    _running, _deaf = None, False
+def reset() -> None:
+    """After a warm-up: as if no task had run in this process."""
+    global _running, _ending
+    _running, _ending = None, False
     pop_context()
     runtime.install(None)
 
 
 _running: BaseOperator | None = None
-"""The task whose `on_kill` TERM and XCPU call."""
-_deaf = False
-"""One of them came already, or the verdict is known."""
+"""The task whose `on_kill` is called at TERM and XCPU."""
+_ending = False
+"""One of these signals has come already, or the result is known."""
 _pid = 0
-"""The runner's own: processes that the task forks inherit its handler."""
+"""The pid of the task process. Processes that the task forks inherit the signal handler."""
 
 
 def _terminate(number: int, stack: object) -> None:
-    """TERM means: clean up (`on_kill`) and end; XCPU means that its time limit is over. One of them counts; KILL follows after
-    the grace."""
-    global _deaf
-    if os.getpid() != _pid:  # a process that the task's code has forked: its end is its own
+    """TERM means: clean up (`on_kill`) and end. XCPU means: the time limit is over. Only the first one counts; KILL follows
+    after the grace period."""
+    global _ending
+    if os.getpid() != _pid:  # a process that the task's code has forked: only this process ends
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    if _deaf:
+    if _ending:
         return
     if _running is None:
         os._exit(128 + number)
-    _deaf = True
+    _ending = True
     try:
         _running.on_kill()
     except Exception as error:
@@ -241,10 +241,10 @@ def _terminate(number: int, stack: object) -> None:
 
 
 def prepare() -> None:
-    """Once, in the image (or the fresh interpreter), before user code: streams, logging, and which exit functions are ours.
+    """Prepare streams, logging and exit functions, once, in the base image or the fresh interpreter, before user code runs.
 
-    What is made here is shared by all forks; made in the runner, it would cost each of them the pages it touches. The streams
-    are made over a pipe, because a text stream remembers whether its file could seek.
+    Objects that are created here are shared by all forks. Created in the task process, each one would cost memory pages of its own.
+    The streams are created over a pipe, because a text stream remembers whether its file could seek.
     """
     global _exit_functions_at_fork
     secret_names.configure_from(os.environ)

@@ -1,11 +1,11 @@
 """The warm templates of a worker host: which exist, which are stale, which wait for work.
 
-A template stands for one DAG file. It is stale when the file, or a module that the file loaded from the DAG folder, looks
-different on the disk; short-lived when its import looked at the clock, the environment or data files. A stale or idle template
-drains: it forks no more and ends after its last runner.
+A template is a process that has imported one DAG file. It is stale when the file, or a module that the file loaded from the DAG
+folder, has changed on the disk. It is short-lived when its import read the clock, the environment or data files. A stale or idle
+template drains: it forks no more processes and ends after its last task process.
 
-Where a template or the base image is killed, its runners live on as children of the worker host (`on_orphaned`), and orders that it
-had not carried out are given again. So its death costs an attempt nothing but time.
+If a template or the base image is killed, its task processes continue as children of the worker host (`on_orphaned`), and orders
+that it had not executed are given again. So its death costs an attempt only time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tradewind.worker.orders import MakeTemplate, RunDirect, encode_order
 log = Log("templates")
 
 TASKS_MARK = "TRADEWIND_TASKS_OF"
-"""Environment variable that stands in every process below a host, with the home folder's mark."""
+"""Environment variable of every process below a host; its value is the mark of the home folder and the worker."""
 MALLOC_SETTINGS = {"malloc_hugetlb": {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
 PACKET = 1 << 18
 CHEAP_IMPORT = 100_000
@@ -45,27 +45,27 @@ WORTH_KEEPING = 200
 """A template waits this many times as long for its next task as its file takes to import, at least `SHORTEST_WAIT`."""
 SHORTEST_WAIT = 2 * SECOND
 LOOK_EVERY = SECOND
-"""While there are templates: how often to look for those that wait in vain."""
+"""While there are templates: how often to look for idle ones."""
 USED_MIN = 200
-"""Of so many files it may always be known when they were used last."""
+"""The moment of the last use is kept for at least so many files."""
 STEADY_LIFE = 60 * SECOND
-"""A base image that lived so long is begun again at once when it dies."""
+"""A base image that lived this long is started again at once when it dies."""
 START_LIMITS = 5
 """Times `stall_limit` that a base image may take to be ready, and a template to import its file."""
-STILLBORN_MAX = 5
+FAILED_STARTS_MAX = 5
 """After so many base images in a row that died before they were ready, orders are refused."""
 CRASHES_MAX = 3
 """An import that ended the template's process so often in a row is a broken import."""
 CRASHES_WITHIN = 600 * SECOND
 ALONE = 5_000_000
-"""Microseconds without another task of the same file: the next one comes alone."""
+"""Microseconds without another task of the same file, after which a task counts as a single one."""
 
 
-class Helper(Protocol):
-    """Whoever wants a process forked."""
+class ForkRequest(Protocol):
+    """A request for a forked process."""
 
     def descriptors(self) -> list[int]:
-        """Handed to the process; `handed_over` is called when they are."""
+        """Return the descriptors for the process; `handed_over` is called when it has them."""
 
     def handed_over(self) -> None: ...
 
@@ -74,32 +74,32 @@ class Helper(Protocol):
     def could_not_start(self, why: str, *, file_broken: bool) -> None: ...
 
     def order_lost(self, why: str) -> int | None:
-        """The process that was to fork died first, or could not fork. Microseconds until the order is to be given again; None:
-        it is not, and `could_not_start` has been called."""
+        """The forking process died first, or could not fork. Return the microseconds until the order is to be given again. None:
+        it is not given again, and `could_not_start` has been called."""
 
 
-class PendingAttempt(Helper, Protocol):
-    """An attempt, as far as templates know it. Its descriptors: (channel, log)."""
+class PendingAttempt(ForkRequest, Protocol):
+    """An attempt that waits for its process. Its descriptors: (channel, log)."""
 
     workload: Workload
 
 
 @dataclass(eq=False)
 class ForkLink:
-    """A fork server we speak to: the base image or a template."""
+    """The connection to a fork server: the base image or a template."""
 
     link: socket.socket
     label: str
-    ordered: deque[Helper | Template] = field(default_factory=deque)
-    """Orders sent, whose `Forked` has not come yet."""
+    ordered: deque[ForkRequest | Template] = field(default_factory=deque)
+    """Orders that were sent and have no `Forked` answer yet."""
     closed: bool = False
     awaited: object = None
-    """What it was found to owe an answer to when it was last looked at: an order, or its own start."""
+    """The order, or its own start, that had no answer at the last check for stalls."""
     awaited_since: int = 0
     suspected: bool = False
 
-    def order(self, what: Helper | Template, data: bytes, descriptors: list[int]) -> bool:
-        """Send an order; False when the server is gone."""
+    def order(self, what: ForkRequest | Template, data: bytes, descriptors: list[int]) -> bool:
+        """Send an order; return False if the server is gone."""
         try:
             send_order(self.link, data, descriptors)
         except OSError:
@@ -120,19 +120,19 @@ class Template(ForkLink):
     used_at: int = 0
     short_lived: bool = False
     patience: int = 0
-    """Microseconds for which it waits for its next task."""
+    """Microseconds that it waits for its next task."""
     waiting: deque[PendingAttempt] = field(default_factory=deque)
     pids: set[int] = field(default_factory=set)
-    """Its living runners."""
+    """Its living task processes."""
 
 
 class Templates:
     """Owns the base image and its templates.
 
     Args:
-        on_exit: called with (pid, wait status) when a runner ended.
-        on_orphaned: called with the runners of a server that died: they are, or were, children of this process.
-        reap: kills and waits for the children of this process that nobody registered.
+        on_exit: called with (pid, wait status) when a task process ended.
+        on_orphaned: called with the task processes of a server that died: they are, or were, children of this process.
+        reap: kills the unregistered children of this process and waits for them.
     """
 
     def __init__(
@@ -157,27 +157,27 @@ class Templates:
         self._all: set[Template] = set()
         self._base_ready = False
         self._lifeline = -1
-        """The reading end of a pipe whose writing end nobody but this process has."""
+        """The reading end of a pipe whose writing end only this process has."""
         self._base_started = 0
-        self._early: deque[tuple[Helper, Callable[[], None]]] = deque()
-        """Orders that came while there was no base image, and what gives them."""
+        self._early: deque[tuple[ForkRequest, Callable[[], None]]] = deque()
+        """Orders that came while there was no base image, each with the function that gives it."""
         self._eviction: TimerHandle | None = None
         self._deaths = 0
-        """Of base images in a row, each of which lived less than `STEADY_LIFE`."""
-        self._stillborn = 0
-        """Of base images in a row that were never ready."""
+        """Deaths in a row of base images that each lived less than `STEADY_LIFE`."""
+        self._failed_starts = 0
+        """Base images in a row that died before they were ready."""
         self._used: dict[tuple[str, str], int] = {}
-        """When a task of this file came last. What is older than `ALONE` says no more than what is not there."""
+        """File → the moment of its last task. An entry older than `ALONE` means the same as no entry."""
         self._used_kept = 0
-        """How many were left when the old ones were last taken out."""
+        """How many entries were left when old ones were last removed."""
         self._crashes: dict[tuple[str, str], tuple[int, int]] = {}
-        """File → how often its import ended the template's process in a row, and when it did so last."""
+        """File → how often in a row its import ended the template's process, and the last moment."""
         self.closed = False
 
     # --- the base image -----------------------------------------------------------------------------------------------
 
     def start_base(self) -> None:
-        """Exec the base image. Orders wait until it says that it is ready."""
+        """Start the base image. Orders wait until it is ready."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = dict(os.environ, **{TASKS_MARK: self.config.home_mark})
         environment.update(MALLOC_SETTINGS.get(self.config.malloc, {}))
@@ -196,25 +196,25 @@ class Templates:
         self._base_ready = False
 
     def registered(self) -> set[int]:
-        """Children of the host that belong here."""
+        """Children of the host that are registered here."""
         return {self.base_process.pid} if self.base_process is not None else set()
 
     def listen(self) -> set[int]:
-        """Hear what every process that forks has said; the pids that it forked and that have not ended."""
+        """Read the answers of every fork server; return the pids that were forked and have not ended."""
         for server in [*self._all, *([self.base] if self.base else [])]:
             self._hear(server)
         return set(self._direct_pids).union(*(template.pids for template in self._all))
 
     def close(self) -> None:
-        """No more orders: everything drains, and what dies stays dead."""
+        """Give no more orders: all templates drain, and nothing that dies is started again."""
         self.closed = True
         for server in [*self._all, *([self.base] if self.base else [])]:
             self._hang_up(server)
 
-    # --- errands --------------------------------------------------------------------------------------------------------
+    # --- orders --------------------------------------------------------------------------------------------------------
 
     def run(self, pending: PendingAttempt) -> None:
-        """Have a process forked for this attempt; `errand.forked` or `could_not_start` is called."""
+        """Have a process forked for this attempt; its `forked` or `could_not_start` is called."""
         if not self._base_ready:
             self._early.append((pending, lambda: self.run(pending)))
             return
@@ -223,7 +223,7 @@ class Templates:
         if template is not None and template.state in ("ready", "direct", "broken") and self._stale(template):
             self._drain(template)
             template = None
-        alone = self._comes_alone(pending, key)
+        alone = self._is_single_task(pending, key)
         if template is None and alone:
             self._order(self.base, pending, encode_order(RunDirect(pending.workload, self.config.limits)))
             return
@@ -234,16 +234,17 @@ class Templates:
                 return
         self._give(template, pending)
 
-    def run_beside(self, pending: Helper, order: bytes) -> None:
-        """Have a process forked from the base image that makes no attempt."""
+    def run_beside(self, pending: ForkRequest, order: bytes) -> None:
+        """Have a process forked from the base image that runs no attempt."""
         if not self._base_ready:
             self._early.append((pending, lambda: self.run_beside(pending, order)))
         else:
             self._order(self.base, pending, order)
 
-    def _comes_alone(self, pending: PendingAttempt, key: tuple[str, str]) -> bool:
-        """Is this a single task of a file that is cheap to import? It imports the file itself then: a template would cost more
-        than it saves. Two hundred DAGs of one task each, due in the same minute, need no two hundred templates.
+    def _is_single_task(self, pending: PendingAttempt, key: tuple[str, str]) -> bool:
+        """Is this a single task of a file that is cheap to import? Then the task process imports the file itself.
+
+        A template would cost more than it saves: two hundred DAGs of one task each, due in the same minute, need no templates.
         """
         now = self.clock.monotonic()
         before = self._used.get(key)
@@ -252,7 +253,7 @@ class Templates:
             self._used = {one: moment for one, moment in self._used.items() if now - moment <= ALONE}
             self._used_kept = len(self._used)
         if pending.workload.run_as_user:
-            return False  # its user need not be able to read the DAG folder: the template imports the file
+            return False  # its user may not be able to read the DAG folder, so the template imports the file
         return _is_cheap(pending.workload) and (before is None or now - before > ALONE)
 
     def _give(self, template: Template, pending: PendingAttempt) -> None:
@@ -267,14 +268,14 @@ class Templates:
         else:
             self._order(template, pending, encode(pending.workload))
 
-    def _order(self, server: ForkLink | None, pending: Helper, data: bytes) -> None:
+    def _order(self, server: ForkLink | None, pending: ForkRequest, data: bytes) -> None:
         if server is None or not server.order(pending, data, pending.descriptors()):
-            self._order_lost(pending, "the process that forks tasks is gone")
+            self._order_lost(pending, "the process that forks task processes is gone")
         else:
             pending.handed_over()
 
-    def _order_lost(self, what: Helper, why: str) -> None:
-        """Give the order of an attempt again, after a while."""
+    def _order_lost(self, what: ForkRequest, why: str) -> None:
+        """Give the order of an attempt again after a pause."""
         if self.closed:
             what.could_not_start(why, file_broken=False)
             return
@@ -313,17 +314,17 @@ class Templates:
                 return True
             if facts.st_mtime_ns != mtime_ns or facts.st_size != size:
                 return True
-        # a broken import is tried again for the next attempt a second later: what it missed may be there now
+        # a broken import is tried again for the next attempt after a second: the cause may be gone
         return template.state == "broken" and now - template.made_at > 1_000_000
 
     def _patience(self, workload: Workload) -> int:
-        """What is quickly made anew need not be kept for long: each template costs some megabytes."""
+        """How long to keep an idle template. One that is quickly imported again is kept for a short time: it costs memory."""
         if not workload.import_cost:
             return self.config.template_idle
         return min(self.config.template_idle, max(SHORTEST_WAIT, WORTH_KEEPING * workload.import_cost))
 
     def _evict(self) -> None:
-        """Drain the templates that nobody has used for a while. Runs only while there are any."""
+        """Drain the templates that were idle for too long. Runs only while there are templates."""
         now = self.clock.monotonic()
         for template in self._free():
             if now - template.used_at > template.patience:
@@ -331,11 +332,11 @@ class Templates:
         self._eviction = self.loop.call_later(LOOK_EVERY, self._evict) if self._by_key else None
 
     def _free(self) -> list[Template]:
-        """Those that have nothing to do."""
+        """The idle templates."""
         return [t for t in self._by_key.values() if t.state != "asked" and not t.waiting and not t.pids and not t.ordered]
 
     def _keep_at_most(self, number: int) -> None:
-        """Drain as many free ones as there are too many, the longest unused first."""
+        """Drain idle templates beyond this number, the longest unused first."""
         excess = len(self._by_key) - number
         if excess > 0:
             for template in sorted(self._free(), key=lambda t: t.used_at)[:excess]:
@@ -348,16 +349,16 @@ class Templates:
         self._hang_up(template)
 
     def _hang_up(self, server: ForkLink) -> None:
-        """No more orders. The server goes on to tell how its last children ended."""
+        """Close the sending side. The server continues to report the ends of its children."""
         try:
             server.link.shutdown(socket.SHUT_WR)
         except OSError:
             pass
 
     def look_for_stalls(self) -> None:
-        """End what stands still: its orders are given again. To be called every few seconds.
+        """Kill servers that make no progress: their orders are given again. To be called every few seconds.
 
-        It is ended when it was found late at two looks in a row: after a pause of the whole machine the first look comes too early.
+        A server is killed if it was late at two checks in a row: after a pause of the whole machine the first check is too early.
         """
         now, limit = self.clock.monotonic(), self.config.stall_limit
         for server in [*self._all, *([self.base] if self.base else [])] if limit else []:
@@ -367,14 +368,14 @@ class Templates:
                 server.awaited, server.awaited_since, server.suspected = owes, now, False
             elif now - server.awaited_since > (START_LIMITS if starts else 1) * limit:
                 if server.suspected:
-                    log.error("a process that forks tasks stands still; it is ended", which=server.label)
+                    log.error("a process that forks task processes makes no progress; it is killed", which=server.label)
                     self._kill(server)
                 server.suspected = True
 
     def _kill(self, server: ForkLink) -> None:
         pid = server.pid if isinstance(server, Template) else self.base_process.pid if self.base_process else 0
         if pid:
-            os.kill(pid, signal.SIGKILL)  # nobody has waited for it yet: it cannot be another process
+            os.kill(pid, signal.SIGKILL)  # it was not waited for, so the pid cannot belong to another process
 
     # --- answers --------------------------------------------------------------------------------------------------------
 
@@ -398,7 +399,7 @@ class Templates:
             try:
                 self._take(server, decode_answer(data))
             except msgspec.DecodeError:
-                log.error("an answer that cannot be read", server=server.label)
+                log.error("an answer of a fork server cannot be read", server=server.label)
 
     def _take(self, server: ForkLink, answer: Answer) -> None:
         if isinstance(answer, Ready):
@@ -411,7 +412,7 @@ class Templates:
     def _ready(self, server: ForkLink, answer: Ready) -> None:
         if not isinstance(server, Template):
             self._base_ready = True
-            self._stillborn = 0
+            self._failed_starts = 0
             early, self._early = self._early, deque()
             for _, call in early:
                 call()
@@ -423,10 +424,10 @@ class Templates:
         server.made_at = self.clock.monotonic()
         if answer.problem is not None:
             server.state, server.why = "broken", answer.problem
-            server.sources = [_look(os.path.join(*server.key))]
+            server.sources = [_signature(os.path.join(*server.key))]
         elif facts.get("unforkable"):
             server.state, server.why = "direct", str(facts["unforkable"])
-            log.info("tasks import their file anew, because forking it is not safe", file=server.key[1], why=server.why)
+            log.info("each task imports its file again, because forking it is not safe", file=server.key[1], why=server.why)
         else:
             server.state = "ready"
         while server.waiting:
@@ -462,20 +463,20 @@ class Templates:
                 self._template_lost(template, f"the template process of {template.key[1]} ended: {how}", by_itself=True)
 
     def _hung_up(self, server: ForkLink) -> None:
-        """Its end of the link is closed. A template's death is complete when the base image has waited for it."""
+        """The server has closed its end. A template is dead when the base image has waited for it."""
         server.closed = True
         self.loop.unwatch(server.link)
         server.link.close()
         if server is self.base:
             self._base_lost()
         elif isinstance(server, Template) and server.state == "ready" and self._by_key.get(server.key) is server:
-            del self._by_key[server.key]  # the next attempt gets another one at once
+            del self._by_key[server.key]  # the next attempt gets a new template at once
 
     def _template_lost(self, template: Template, why: str, *, by_itself: bool = False) -> None:
-        """Its process has ended. `by_itself`: the base image lives, so what its import does may have ended it."""
+        """A template's process has ended. `by_itself`: the base image lives, so the import itself may have ended the process."""
         if template not in self._all:
             return
-        self._hear(template)  # what it said before
+        self._hear(template)  # its last answers
         self._all.discard(template)
         if self._by_key.get(template.key) is template and template.state not in ("broken", "direct"):
             del self._by_key[template.key]
@@ -490,7 +491,7 @@ class Templates:
         template.ordered.clear()
         template.pids.clear()
         if pending_attempts:
-            self._reap()  # a process that was forked and not spoken of must be gone before its order is given again
+            self._reap()  # a forked process that was not reported must be gone before its order is given again
         for pending in pending_attempts:
             if crashes >= CRASHES_MAX:
                 pending.could_not_start(f"{why} while it imported the file, {crashes} times", file_broken=True)
@@ -498,7 +499,7 @@ class Templates:
                 self._order_lost(pending, why)
 
     def _crashes_of(self, key: tuple[str, str]) -> int:
-        """One more import of this file has ended its process: how many did in a row."""
+        """Count one more import of this file that ended its process; return how many did in a row."""
         now = self.clock.monotonic()
         self._crashes = {one: seen for one, seen in self._crashes.items() if now - seen[1] < CRASHES_WITHIN}
         count = self._crashes.get(key, (0, 0))[0] + 1
@@ -506,7 +507,7 @@ class Templates:
         return count
 
     def _base_lost(self) -> None:
-        """Its templates die with it, their runners live on. Begin anew, more slowly if it keeps dying."""
+        """The base image died, and its templates with it; task processes continue. Start again, more slowly if it keeps dying."""
         assert self.base is not None
         assert self.base_process is not None
         try:
@@ -516,7 +517,7 @@ class Templates:
             status = self.base_process.wait()
         why = f"the base image of the worker host ended: {how_it_ended(status)}"
         lost, pids = [what for what in self.base.ordered if not isinstance(what, Template)], set(self._direct_pids)
-        stillborn = not self._base_ready
+        never_ready = not self._base_ready
         self.base, self.base_process = None, None
         self._base_ready = False
         self._direct_pids.clear()
@@ -533,18 +534,18 @@ class Templates:
             self._order_lost(what, why)
         if self.closed or self.loop.stopping:
             return
-        self._begin_base_again(why, stillborn)
+        self._restart_base(why, never_ready)
 
-    def _begin_base_again(self, why: str, stillborn: bool) -> None:
+    def _restart_base(self, why: str, never_ready: bool) -> None:
         log.error("the base image died and is started again", why=why)
         if self.clock.monotonic() - self._base_started > STEADY_LIFE:
             self._deaths = 0
         self._deaths += 1
-        self._stillborn = self._stillborn + 1 if stillborn else 0
-        if self._stillborn >= STILLBORN_MAX:
+        self._failed_starts = self._failed_starts + 1 if never_ready else 0
+        if self._failed_starts >= FAILED_STARTS_MAX:
             early, self._early = self._early, deque()
             for what, _ in early:
-                what.could_not_start(f"{why}, {self._stillborn} times before it was ready", file_broken=False)
+                what.could_not_start(f"{why}, {self._failed_starts} times before it was ready", file_broken=False)
         self.loop.call_later(min(10_000, 10 * 2 ** min(self._deaths, 10)) * 1000, self.start_base)
 
 
@@ -552,7 +553,7 @@ def _is_cheap(workload: Workload) -> bool:
     return 0 < workload.import_cost < CHEAP_IMPORT
 
 
-def _look(path: str) -> tuple[str, int, int]:
+def _signature(path: str) -> tuple[str, int, int]:
     try:
         facts = os.stat(path)
     except OSError:

@@ -50,7 +50,7 @@ def _warm_up(times: int) -> None:
                 channel = Channel(ours.fileno(), LocalSpills(_LIMITS.xcom_folder).read)
                 if channel.may_start():
                     task_process.carry_out(decode_workload(encode(workload)), {dag.dag_id: dag}, channel, _LIMITS)
-                    task_process.forget()
+                    task_process.reset()
 
 
 @contextlib.contextmanager

@@ -61,7 +61,7 @@ class Told:
         return found
 
     def nothing_left(self) -> None:
-        until("the outbox is empty", 20, lambda: self.posts() == [])
+        until("the outbox is empty", 20, lambda: self.outbox_items() == [])
 
 
 @pytest.fixture(scope="module")

@@ -86,9 +86,9 @@ def test_a_callback_may_ask_for_variables(told: Told) -> None:
 def test_one_that_fails_is_tried_again_then_parked_and_blocks_no_other(told: Told) -> None:
     run = told.begin("breaks")
     told.ended("breaks", run)
-    until("it is parked", 20, lambda: [post["parked"] for post in told.posts()] == [True])
+    until("it is parked", 20, lambda: [post["parked"] for post in told.outbox_items()] == [True])
     assert len(told.lines("breaks")) == 4  # three tries, and the other callback of the same task
-    (post,) = told.posts()
+    (post,) = told.outbox_items()
     assert post["problem"] == "RuntimeError: the pager is away"
     assert post["what"] == "on_failure_callback"
     why = told.world.control.call("why", dag_id="breaks", task_id="t", run_id=run)

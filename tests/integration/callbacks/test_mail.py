@@ -58,9 +58,9 @@ def test_a_task_that_was_killed_sends_one_too(told: Told) -> None:
 def test_a_server_that_is_away_gets_the_mail_once_it_is_back(told: Told) -> None:
     run = told.begin("mails")
     assert told.ended("mails", run) == "failed"
-    until("it was tried in vain", 20, lambda: [post for post in told.posts() if post["tries"]])
-    (post,) = told.posts()
-    assert "cannot be reached" in post["problem"]
+    until("it was tried in vain", 20, lambda: [post for post in told.outbox_items() if post["tries"]])
+    (post,) = told.outbox_items()
+    assert "cannot connect to the mail server" in post["problem"]
     with mail_server(told.mail_port) as server:
         told.nothing_left()
     assert len(server.mails) == 1
@@ -75,8 +75,8 @@ def test_a_mail_that_nobody_takes_changes_no_state(told: Told) -> None:
     with mail_server(told.mail_port):
         run = told.begin("mails_nobody")
         assert told.ended("mails_nobody", run) == "failed"
-        until("it is parked", 20, lambda: [post["parked"] for post in told.posts()] == [True])
-    (post,) = told.posts()
+        until("it is parked", 20, lambda: [post["parked"] for post in told.outbox_items()] == [True])
+    (post,) = told.outbox_items()
     assert "nobody of that name" in post["problem"]
     told.world.control.call("drop_callbacks", ids=None)
-    assert told.posts() == []
+    assert told.outbox_items() == []

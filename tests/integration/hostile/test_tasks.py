@@ -136,7 +136,7 @@ def test_task_that_closes_its_output(hostile: Hostile) -> None:
 def test_task_that_writes_nonsense_to_its_host(hostile: Hostile) -> None:
     ended = hostile.run("forges")
     assert ended.state == "failed"
-    assert "its line to the worker broke: a frame of" in ended.reason
+    assert "its connection to the worker host broke: a frame of" in ended.reason
 
 
 def test_task_that_kills_its_template(hostile: Hostile) -> None:
@@ -147,7 +147,7 @@ def test_task_that_kills_its_template(hostile: Hostile) -> None:
 
 @pytest.mark.parametrize("dag", ["leaves_thread", "exit_function_hangs"])
 def test_process_that_lives_on_after_its_result(hostile: Hostile, dag: str) -> None:
-    assert hostile.run(dag, "The task is stopped: it lived on after its result").state == "success"
+    assert hostile.run(dag, "The task is stopped: it went on after its result").state == "success"
     gone(hostile.noted(dag))
 
 
@@ -194,7 +194,7 @@ def test_nothing_is_left_of_them(hostile: Hostile) -> None:
 
 def test_callback_that_never_returns(hostile: Hostile) -> None:
     """It may still ask for variables, and it is stopped when the time that a process has to end is over."""
-    ended = hostile.run("callback_hangs", "it lived on after its result")
+    ended = hostile.run("callback_hangs", "it went on after its result")
     assert ended.state == "success"
     assert "called back: success" in ended.text
     assert hostile.noted("callback") == "the scheduler answers"

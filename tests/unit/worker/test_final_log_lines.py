@@ -10,7 +10,7 @@ import pytest
 
 from tradewind.wire.messages import Accepted, LastLine, Refused
 from tradewind.worker.attempt import Attempt
-from tradewind.worker.final_log_lines import LogEnds
+from tradewind.worker.final_log_lines import FinalLogLines
 from tradewind.worker.log_capture import LogCapture
 
 KEY = (1, 0, 1)
@@ -31,7 +31,7 @@ class Ran:
         self.ended = False
         self.log = LogCapture(folder / self.workload.log, lambda: 0, 10_000, 1_000)
 
-    def end(self, ends: LogEnds) -> None:
+    def end(self, ends: FinalLogLines) -> None:
         ends.ends(cast(Attempt, self))
         self.ended = True
         self.log.close()
@@ -42,7 +42,7 @@ class Case:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.told: list[str] = []
-        self.ends = LogEnds(str(folder), lambda: 0, self.told.append)
+        self.ends = FinalLogLines(str(folder), lambda: 0, self.told.append)
         self.ran = Ran(folder)
         self.ends.reported(cast(Attempt, self.ran))
 
@@ -75,7 +75,7 @@ def test_an_answer_that_comes_after_the_process_has_ended_is_appended(case: Case
 
 
 def test_a_host_that_was_started_again_takes_the_path_from_the_answer(case: Case) -> None:
-    fresh = LogEnds(str(case.folder), lambda: 0, case.told.append)
+    fresh = FinalLogLines(str(case.folder), lambda: 0, case.told.append)
     fresh.answered(KEY, Accepted(1, last=LINE), None)
     assert case.lines(LINE.log) == [LINE.text]
 
@@ -128,9 +128,9 @@ def test_the_folder_is_looked_at_before_anything_is_written(tmp_path: Path) -> N
     told: list[str] = []
     folder = tmp_path / "logs"
     folder.touch()
-    ends = LogEnds(str(folder), lambda: 0, told.append)
+    ends = FinalLogLines(str(folder), lambda: 0, told.append)
     ends.probe()
-    assert told == [f"the log folder {folder} cannot be made: File exists"]
+    assert told == [f"the log folder {folder} cannot be created: File exists"]
     folder.unlink()
     ends.probe()
     assert told[1:] == [""]

@@ -12,7 +12,7 @@ import pytest
 from tradewind.platform import linux
 from tradewind.platform.clock import ManualClock
 from tradewind.worker import host_record
-from tradewind.worker.host_record import HostLife, how_it_ended
+from tradewind.worker.host_record import HostRecord, how_it_ended
 
 NOTE: dict[str, Any] = {"name": "one", "pid": 7, "boot": "b1", "oom_kills": 3, "ended": None}
 
@@ -33,26 +33,26 @@ def test_the_end_of_a_host_is_told_in_words(changed: dict[str, Any], oom_kills: 
 
 
 def test_the_next_life_finds_the_note_of_the_one_before(tmp_path: Path) -> None:
-    first = HostLife(str(tmp_path), "one", ManualClock(0))
+    first = HostRecord(str(tmp_path), "one", ManualClock(0))
     first.begin()
     assert (first.earlier, first.earlier_end) == ("", "")
-    second = HostLife(str(tmp_path), "two", ManualClock(0))
+    second = HostRecord(str(tmp_path), "two", ManualClock(0))
     second.begin()
     assert (second.earlier, second.earlier_end) == ("one", f"the worker host that ran it (process {os.getpid()}) was killed")
     second.end()
-    third = HostLife(str(tmp_path), "three", ManualClock(0))
+    third = HostRecord(str(tmp_path), "three", ManualClock(0))
     third.begin()
     assert (third.earlier, third.earlier_end) == ("two", "the worker host that ran it was stopped")
-    assert (tmp_path / "host-life.json").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "host-record.json").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '"text"'])
 def test_a_note_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / "host-life.json").write_text(text, encoding="utf-8")
-    life = HostLife(str(tmp_path), "one", ManualClock(0))
+    (tmp_path / "host-record.json").write_text(text, encoding="utf-8")
+    life = HostRecord(str(tmp_path), "one", ManualClock(0))
     life.begin()
     assert life.earlier == ""
-    assert json.loads((tmp_path / "host-life.json").read_text(encoding="utf-8"))["name"] == "one"
+    assert json.loads((tmp_path / "host-record.json").read_text(encoding="utf-8"))["name"] == "one"
 
 
 def test_a_process_that_the_kernel_killed_for_want_of_memory_is_told_from_others(
@@ -61,7 +61,7 @@ def test_a_process_that_the_kernel_killed_for_want_of_memory_is_told_from_others
     counts = iter([3, 3, 4, 4, 4])
     monkeypatch.setattr(host_record, "_count_oom_kills", lambda: next(counts))
     clock = ManualClock(0)
-    life = HostLife(str(tmp_path), "one", clock)
+    life = HostRecord(str(tmp_path), "one", clock)
     assert life.out_of_memory() is None, "it has not begun"
     life.begin()
     assert life.out_of_memory() is False
@@ -69,7 +69,7 @@ def test_a_process_that_the_kernel_killed_for_want_of_memory_is_told_from_others
     assert life.out_of_memory() is True, "another one that ended at the same time"
     clock.advance(60_000_000)
     assert life.out_of_memory() is False
-    assert json.loads((tmp_path / "host-life.json").read_text(encoding="utf-8"))["oom_kills"] == 4
+    assert json.loads((tmp_path / "host-record.json").read_text(encoding="utf-8"))["oom_kills"] == 4
 
 
 def test_the_kernel_counts_what_it_killed_for_want_of_memory(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class Line:
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(os, "environ", os.environ.copy())
     yield
-    task_process.forget()
+    task_process.reset()
 
 
 def reported(fails: bool, **callbacks: Any) -> Report:

@@ -201,7 +201,7 @@ def test_files_that_were_used_long_ago_are_forgotten(world: World) -> None:
     world.templates.says(Ready())
     most = 0
     for number in range(3_000):
-        world.templates._comes_alone(
+        world.templates._is_single_task(
             PendingAttempt(msgspec.structs.replace(alone(), file=f"{number}.py")), ("/dags", f"{number}.py")
         )
         world.clock.advance(SECOND)
