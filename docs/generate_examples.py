@@ -1,4 +1,4 @@
-"""Writes `examples.md`: every shipped example with its text, its graph and its code.
+"""Writes `examples.md`: all shipped examples with their text, graph and code.
 
 python docs/generate_examples.py
 """
@@ -18,12 +18,12 @@ FOLDER = Path(__file__).parent.parent / "examples"
 
 HEAD = """# Examples
 
-<!-- Written by docs/generate_examples.py from the folder examples/: change the files there, then `make docs`. -->
+<!-- Written by docs/generate_examples.py from the folder examples/. Change the files there, then run `make docs`. -->
 
-`make run` and `tradewind standalone` show all of these, paused: `tradewind dags unpause ID`, or `tradewind dags trigger ID` for a
-run now. Each one is run by our test suite through the [test kit](how-to/test-your-dags.md).
+`make run` and `tradewind standalone` show all these DAGs, paused. Use `tradewind dags unpause ID`, or
+`tradewind dags trigger ID` to start a run now. Our test suite runs each of them with the [test kit](how-to/test-your-dags.md).
 
-The weather examples are larger: see the [README](../README.md). Setups and teardowns are drawn with rounded ends.
+The weather examples are larger: see the [README](../README.md). In the graphs, setups and teardowns have rounded ends.
 """
 
 
@@ -33,7 +33,7 @@ def page() -> str:
     folder = DagFolder.read(FOLDER)
     sys.path[:] = path
     folder.check()
-    first = {"hello_chain.py": 0}  # where a newcomer begins
+    first = {"hello_chain.py": 0}  # newcomers start here
     files = sorted((file for file in folder.files), key=lambda file: ("/" in file, first.get(file, 1), file))
     parts = [HEAD, "\n".join(_contents(files))]
     for file in files:
@@ -66,7 +66,7 @@ def _section(file: str, dags: list[DAG]) -> str:
 
 
 def graph(dag: DAG) -> list[str]:
-    """A Mermaid flow chart of a DAG: its tasks in their groups, and its arrows."""
+    """A Mermaid flow chart of a DAG with its tasks, groups and dependencies."""
     numbers = {task_id: f"t{number}" for number, task_id in enumerate(dag.task_dict)}
     lines = ["flowchart LR"]
 

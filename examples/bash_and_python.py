@@ -1,4 +1,4 @@
-"""Shell commands and Python functions side by side, and values that go from one to the other.
+"""Shell commands and Python functions in one DAG, and values that are passed between them.
 
 count ─▶ describe ─▶ report
 maybe
@@ -13,7 +13,7 @@ from tradewind import DAG, task
 from tradewind.operators.bash import BashOperator
 
 with DAG("bash_and_python", schedule=None, start_date=datetime(2026, 1, 1), tags=["example"]):
-    # The last line that a command prints is its result. output_processor makes a value from the text.
+    # The last line of the output of a command is its result. output_processor converts this text to a value.
     count = BashOperator(
         task_id="count",
         bash_command="""
@@ -24,12 +24,12 @@ with DAG("bash_and_python", schedule=None, start_date=datetime(2026, 1, 1), tags
         output_processor=json.loads,
     )
 
-    # `count.output` is the promise of that value. A function gets it as an argument.
+    # `count.output` stands for this future value. A function receives it as an argument.
     @task
     def describe(found: dict) -> str:
         return f"{found['host']} has {found['files']} entries in /"
 
-    # A command gets values through its template or, where quotes could break it, through its environment.
+    # A command receives values through its template or, if quotes in a value could break it, through its environment.
     report = BashOperator(
         task_id="report",
         bash_command='echo "$DESCRIPTION, says run {{ run_id }} of {{ dag.dag_id }}"',
@@ -37,7 +37,7 @@ with DAG("bash_and_python", schedule=None, start_date=datetime(2026, 1, 1), tags
         append_env=True,
     )
 
-    # Exit code 99 means: skip this task. Any other code but 0 fails it.
+    # Exit code 99 skips the task. Any other exit code except 0 fails it.
     maybe = BashOperator(task_id="maybe", bash_command="test -e /no/such/file || exit 99")
 
     describe(count.output) >> report

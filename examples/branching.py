@@ -1,4 +1,4 @@
-"""Choosing a way: one task decides which of the next ones run, the others are skipped.
+"""Branching: one task decides which downstream tasks run; the others are skipped.
 
 weigh ─▶ choose ─┬▶ by_bicycle ─┬▶ arrived
                  └▶ by_van     ─┘
@@ -19,8 +19,8 @@ def weigh(params: dict[str, float]) -> float:
     return params["kilograms"]
 
 
-# A branching task returns the id of the task that goes on (or a list of ids, or None for no task at all).
-# Every other task directly behind it is skipped.
+# A branching task returns the id of the task that runs next (or a list of ids, or None for no task).
+# All other direct downstream tasks are skipped.
 @task.branch
 def choose(kilograms: float) -> str:
     return "by_bicycle" if kilograms < 20 else "by_van"
@@ -43,8 +43,8 @@ with DAG(
     params={"kilograms": Param(5, type="number", minimum=0)},
     tags=["example"],
 ):
-    # One of the two ways is always skipped, so "all upstream tasks succeeded", the usual rule, would never hold here.
-    # This rule asks: has nothing failed, and did at least one succeed?
+    # One of the two branches is always skipped, so the default rule ("all upstream tasks succeeded") would never be met here.
+    # This rule requires that no upstream task failed and at least one succeeded.
     arrived = EmptyOperator(task_id="arrived", trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)
 
     choose(weigh()) >> [by_bicycle(), by_van()] >> arrived

@@ -1,4 +1,4 @@
-"""The smallest useful DAG: three tasks, one after the other, and a value that travels along.
+"""The smallest useful DAG: three tasks, one after the other, which pass a value on.
 
 greet ─▶ shout ─▶ say
 
@@ -13,7 +13,7 @@ from datetime import datetime
 from tradewind import dag, task
 
 
-# A task is a function. What it returns is kept (as an "XCom") for the tasks after it.
+# A task is a function. Its return value is stored (as an "XCom") for the downstream tasks.
 @task
 def greet(name: str) -> str:
     return f"hello, {name}"
@@ -24,14 +24,14 @@ def shout(text: str) -> str:
     return text.upper() + "!"
 
 
-# What a task prints goes to its log.
+# The output of a task goes to its log.
 @task
 def say(text: str) -> None:
     print(text)
 
 
-# The function under @dag draws the arrows: handing the result of one task to another makes the second wait for the first.
-# Nothing runs here; `greet("world")` is only a promise of what greet will return.
+# The function below @dag defines the dependencies: if you pass the result of one task to another, the second waits for the first.
+# No task runs here; `greet("world")` only stands for the future return value of greet.
 @dag(schedule=None, start_date=datetime(2026, 1, 1), tags=["example"])
 def hello_chain():
     say(shout(greet("world")))

@@ -1,9 +1,9 @@
-"""Parameters: what a run can be told when it is triggered, checked before anything starts.
+"""Parameters: values for a run that you pass when you trigger it. They are checked before the run starts.
 
     tradewind dags trigger params_and_conf --conf '{"name": "Ada", "copies": 3}'
     tradewind dags trigger params_and_conf --conf '{"copies": 99}'
 
-The second one is refused: copies is greater than the maximum of 10.
+The second command is refused: copies is greater than the maximum of 10.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ with DAG(
     "params_and_conf",
     schedule=None,
     start_date=datetime(2026, 1, 1),
-    # A plain value is a default of any kind. A Param says what is allowed, in the words of JSON schema.
+    # A plain value is only a default. A Param also defines the allowed values, with the keywords of JSON Schema.
     params={
         "name": Param("world", type="string", minLength=1),
         "copies": Param(1, type="integer", minimum=1, maximum=10),
@@ -29,7 +29,7 @@ with DAG(
     # In templates: {{ params.name }}.
     first = BashOperator(task_id="in_a_template", bash_command="echo 'letters for {{ params.name }} in {{ params.language }}'")
 
-    # In Python: an argument called params. What was handed over at the trigger is in dag_run.conf, too, as it was given.
+    # In Python: an argument with the name params. dag_run.conf also contains the values, as they were passed at the trigger.
     @task
     def in_python(params, dag_run) -> list[str]:
         word = {"en": "Dear", "fr": "Cher", "de": "Liebe"}[params["language"]]

@@ -1,9 +1,9 @@
-"""What happens when something goes wrong: tries, waits between them, time limits, and a task that tidies up in any case.
+"""Failures: tries, delays between them, time limits, and a task that cleans up in any case.
 
     shaky ─┬▶ tidy_up
     slow  ─┴▶ all_went_well
 
-`shaky` fails twice and succeeds at its third try; `slow` is stopped after two seconds, which fails the run. Look at it with
+`shaky` fails twice and succeeds at its third try; `slow` is stopped after two seconds, and this fails the run. Try it:
 
     tradewind dags trigger retries_and_timeouts
     tradewind tasks list retries_and_timeouts
@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 from tradewind import DAG, Param, TriggerRule, task
 
 
-# Up to 1 + 3 tries; one second before the second, then two, then four.
-# AirflowFailException would end it at once: use it where another try cannot help.
+# Up to 1 + 3 tries; one second before the second try, then two seconds, then four.
+# AirflowFailException fails the task at once: use it if another try cannot help.
 @task(retries=3, retry_delay=timedelta(seconds=1), retry_exponential_backoff=True)
 def shaky(ti) -> str:
     if ti.try_number < 3:
@@ -26,14 +26,14 @@ def shaky(ti) -> str:
     return f"answered at try {ti.try_number}"
 
 
-# The worker ends the task after this time, whatever it does: first with SIGTERM, then with SIGKILL.
+# The worker stops the task after this time in any case: first with SIGTERM, then with SIGKILL.
 @task(execution_timeout=timedelta(seconds=2))
 def slow(params: dict[str, float]) -> None:
     print(f"this takes {params['seconds']} seconds")
     time.sleep(params["seconds"])
 
 
-# ALL_DONE: runs when the tasks before it have ended, whichever way.
+# ALL_DONE: runs when the upstream tasks have ended, with any result.
 @task(trigger_rule=TriggerRule.ALL_DONE)
 def tidy_up() -> None:
     print("all put back where it was")
@@ -46,8 +46,8 @@ with DAG(
     params={"seconds": Param(60, type="number", minimum=0, description="How long the slow task wants to take.")},
     tags=["example"],
 ):
-    # A run is what its last tasks are: with tidy_up alone at the end, every run would be a success. `all_went_well` stands
-    # beside it with the usual rule, so the run fails where one of them failed.
+    # The last tasks decide the state of the run: with tidy_up alone at the end, every run would be a success. `all_went_well` has
+    # the default rule, so the run fails if one of the upstream tasks failed.
     @task
     def all_went_well() -> None:
         print("both did what they should")

@@ -1,13 +1,13 @@
-"""The weather table, the checks on its rows, and the warehouse: what weather_warehouse.py and weather_report.py share.
+"""The code that weather_warehouse.py and weather_report.py share: the weather table, the checks of its rows, and the warehouse.
 
-There is no DAG in here, only plain functions, so they can be tested (and used from a shell) without an orchestrator.
+This file has no DAG, only plain functions, so you can test them (and use them from a shell) without an orchestrator.
 
 The table is Seattle's daily weather from 2012 to 2015, a file of the package `vega-datasets`:
 
     date,precipitation,temp_max,temp_min,wind,weather
     2012/01/01,0.0,12.8,5.0,4.7,drizzle
 
-RunSlots, each of which can be given as a parameter of a run or in the environment:
+Locations. Set each of them as a parameter of a run or in the environment:
 
     table        WEATHER_TABLE       the file in vega-datasets
     warehouse    WEATHER_WAREHOUSE   $TRADEWIND_HOME/warehouse   weather.db and rejected/<date>.json
@@ -66,7 +66,7 @@ class Reading(NamedTuple):
     weather: str
 
 
-# --- where things are -------------------------------------------------------------------------------------------------
+# --- locations -------------------------------------------------------------------------------------------------------
 
 
 def home() -> Path:
@@ -93,7 +93,7 @@ def table_path(given: str = "") -> Path:
         if not path.is_file():
             raise TableError(f"the weather table {path} does not exist (it was named by the parameter table or WEATHER_TABLE)")
         return path
-    # looked for once, while the template of a DAG file is made; again where it was not there then
+    # searched once, while the template of a DAG file imports this module; searched again if it was not found then
     found = _PACKAGED if _PACKAGED is not None and _PACKAGED.is_file() else _packaged_table()
     if found is None:
         raise TableError(f"the weather table is not installed: it comes with the package vega-datasets. {INSTALL}")
@@ -209,7 +209,7 @@ ON CONFLICT (day) DO UPDATE SET precipitation = excluded.precipitation, temp_max
   temp_min = excluded.temp_min, wind = excluded.wind, weather = excluded.weather
 """
 
-# computed anew from its days each time: adding one day's share would count a day twice when a task is repeated
+# computed from all its days each time: adding only the new day would count it twice when a task is repeated
 _AGGREGATE = """
 INSERT OR REPLACE INTO monthly
 SELECT substr(day, 1, 7), count(*), sum(precipitation), max(temp_max), min(temp_min), avg(wind)
@@ -232,7 +232,7 @@ def writing(folder: Path) -> Iterator[sqlite3.Connection]:
         yield connection
         connection.execute("COMMIT")
     finally:
-        connection.close()  # without a commit: everything is rolled back
+        connection.close()  # without a commit, everything is rolled back
 
 
 def _create(connection: sqlite3.Connection) -> None:

@@ -2,12 +2,12 @@
 
     wait_for_days ─▶ collect ─▶ plot ─▶ render
 
-`wait_for_days` is one sensor for all days of the month: `execution_date_fn` names their dates, and one question to the scheduler
-answers for all of them. With `mode="reschedule"` it holds neither a process nor a slot between two looks. A day counts as done
-when its run has ended: failed days are those whose row was set aside, and the page lists them.
+`wait_for_days` is one sensor for all days of the month: `execution_date_fn` returns their dates, and one request to the scheduler
+checks all of them. With `mode="reschedule"` the sensor uses no process and no slot between two pokes. A day counts as done
+when its run has ended. A failed day has a bad row that was set aside, and the page lists it.
 
-`plot` needs matplotlib (`pip install 'tradewind[plots]'`). It is imported inside the task, so that the file can be read
-without it; where it is missing, the page says so and has no picture.
+`plot` needs matplotlib (`pip install 'tradewind[plots]'`). The task imports it, so the DAG file can be loaded without it. If it is
+missing, the page has no picture and a note instead.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def draw(days: list[dict[str, Any]], month: str, path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-@task(multiple_outputs=False)  # one XCom with the whole dictionary, not one for each of its keys
+@task(multiple_outputs=False)  # one XCom with the whole dictionary instead of one XCom per key
 def collect(ds: str, params: dict[str, str]) -> dict[str, Any]:
     """Read the month from the warehouse."""
     return weather.month_facts(weather.warehouse_folder(params["warehouse"]), ds[:7])

@@ -1,23 +1,26 @@
-"""Four years of daily weather into a warehouse: one run a day, 1,461 runs, each repeatable.
+"""Loads four years of daily weather into a warehouse: one run for each day, 1,461 runs, each of them repeatable.
 
     extract ─▶ validate ─▶ load ─▶ update_month
 
-Each run takes its own day out of the table, checks it, puts it into a SQLite warehouse and computes the day's month anew.
-Start all of them with
+Each run reads its own day from the table, checks it, stores it in a SQLite warehouse and computes the month again.
+Start all runs with
 
     tradewind dags unpause weather_warehouse
 
-What happens to a bad row: `validate` sets it aside as `rejected/<date>.json` in the warehouse's folder and *fails*, without
-another try, with a sentence that names line, column and value. Failing, rather than skipping, makes the day show red in every
-list until somebody looks at it; trying again would meet the same row. `load` and `update_month` of that day do not run, so the
-totals are those of the good days; the other days go on. When the table is corrected,
+For a bad row, `validate` saves the row as `rejected/<date>.json` in the folder of the warehouse and *fails* without another try.
+The
+error names the line, the column and the value. The task fails instead of being skipped, so every list shows the day as failed until
+somebody corrects it; another try would read the same row. `load` and `update_month` of this day do not run, so the totals contain
+only
+the good days. The other days continue. After the correction of the table,
 
     tradewind tasks clear weather_warehouse --start-date 2012-03-04 --end-date 2012-03-04
 
-runs the day again, which loads it and takes the file away.
+runs the day again. This loads the day and removes the file.
 
-What it costs: `extract` reads the whole table each time (a millisecond). It could be read once while this file is imported,
-and every task would be forked with it in memory; but then a correction would not be seen until the next import.
+The cost: `extract` reads the whole table each time (a millisecond). The file could also read the table once during its import, and
+every
+task would be forked with the table in memory. But then a correction of the table would have no effect until the next import.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Assets: one DAG runs when the others have updated what it needs.
+"""Assets: a DAG runs when other DAGs have updated its data.
 
-Two DAGs each produce a table. The report waits for both of them, or for the one that corrects everything: no clock, no sensor.
-Its run is handed the events that began it, and what was said about each.
+Two DAGs each produce a table. The report waits for both tables, or for the asset with corrections. It needs no schedule and no
+sensor.
+Its run receives the asset events that started it, with their extra data.
 
 tradewind assets list
 tradewind assets create-event --name corrections

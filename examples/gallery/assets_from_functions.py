@@ -1,7 +1,8 @@
-"""A function is an asset: `@asset` makes a DAG of one task around it, and whatever is named like its parameters is read by it.
+"""A function as an asset: `@asset` creates a DAG with one task for it. The names of its parameters are the assets that it reads.
 
-`cleaned` runs whenever `measured` was updated, and reads what the last update said. `archive` is known by an alias only: which file
-it writes is decided while it runs, and `audit` runs for each of them.
+`cleaned` runs whenever `measured` was updated, and reads the data of the last event. `archive` has only an alias: it decides which
+file
+it writes while it runs, and `audit` runs for each file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A command that is put together in Python, and tasks with a condition.
+"""A command that Python creates, and tasks with a condition.
 
-What a @task.bash function returns is run by bash; `run_if` asks before the task does anything, and skips it where the answer is no.
+Bash runs the text that a @task.bash function returns. `run_if` checks a condition before the task, and skips the task if it is
+false.
 """
 
 from __future__ import annotations

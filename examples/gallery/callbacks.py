@@ -1,6 +1,6 @@
-"""Callbacks: what is called when a task succeeds, is tried again, or fails for good. They may tell people; they change nothing.
+"""Callbacks: functions that are called when a task succeeds, is tried again, or fails finally. They do not change any state.
 
-They are called in the task's own process, after its result was reported, and write to its log.
+They run in the process of the task, after its result was reported, and write to its log.
 """
 
 from __future__ import annotations

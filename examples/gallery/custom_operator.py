@@ -1,6 +1,6 @@
-"""An operator of one's own: a class with arguments, templated fields, and `execute`.
+"""A custom operator: a class with arguments, template fields, and `execute`.
 
-It is as good as the shipped ones: retries, pools, templates and XComs come from BaseOperator.
+It has all features of the shipped operators: BaseOperator provides retries, pools, templates and XComs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class GreetOperator(BaseOperator):
         words: how to begin.
     """
 
-    # These arguments are rendered before execute() is called; a value that ends with .txt is a file with the template in it.
+    # These arguments are rendered before execute() is called. A value that ends with .txt is the name of a template file.
     template_fields: Sequence[str] = ("name",)
     template_ext: Sequence[str] = (".txt",)
     ui_color = "#e8d5f0"

@@ -1,7 +1,8 @@
-"""A timetable of one's own: a run on the last day of each month, about that month.
+"""A custom timetable: a run on the last day of each month, for this month.
 
-A schedule that no cron expression says is a class with two answers: which run comes next, and what a run by hand is about. The
-scheduler never calls it; it is asked in a child process without credentials.
+If no cron expression describes a schedule, write a class with two methods: one returns the next run, the other one the data
+interval of
+a manual run. The scheduler never calls it; a child process without credentials does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Data intervals: a run is about a span of time, here the hour that ends when the run begins.
+"""Data intervals: each run processes a time span, here the hour that ends when the run starts.
 
-Read the span from the run, never from the clock: then a run that is repeated next week reads the same hour again.
+Read the time span from the run, never from the clock. Then a run that is repeated next week processes the same hour again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """A deferrable operator: a task that waits without a process.
 
-It starts a job on a server and defers itself: its process ends. A trigger, a few lines of asyncio, waits beside all other triggers
-in one process. When it fires, the task goes on in `finished`, in another process and in the same try.
+The task starts a job on a server and defers itself: its process ends. A trigger (a few lines of asyncio code) waits in one process
+together
+with all other triggers. When the trigger fires, the task continues in `finished`, in another process and in the same try.
 
-`serialize` says what makes the trigger again elsewhere. Its class may stand in the DAG file, a module beside it, or a package.
+`serialize` returns the data that creates the trigger again in another process. Its class can be in the DAG file, in a module
+beside it, or in
+a package.
 
 tradewind dags test deferrable_operator
 """
@@ -31,7 +34,7 @@ class JobFinished(BaseTrigger):
 
     async def run(self):
         while time.time() < self.done_at:
-            await asyncio.sleep(0.05)  # not time.sleep: all other triggers would wait, too
+            await asyncio.sleep(0.05)  # not time.sleep: it would stop all other triggers
         self.log.info("job %s has finished", self.job)
         yield TriggerEvent({"job": self.job, "rows": 120})
 

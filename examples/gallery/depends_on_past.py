@@ -1,6 +1,6 @@
-"""Depends on past: a day's balance starts from the balance of the day before, so a day waits for its predecessor.
+"""Depends on past: the balance of a day starts with the balance of the day before, so each day waits for the previous one.
 
-A day that fails holds up all later ones, until somebody corrects and clears it: that is the point of it.
+A failed day blocks all later days until somebody corrects and clears it. This is the purpose of the argument.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ with DAG(
     def count(ds) -> int:
         return int(ds[-2:])
 
-    # Values of earlier runs are there to be read, too.
+    # A task can also read XComs of earlier runs.
     @task(depends_on_past=True)
     def balance(today: int, ti) -> int:
         before = ti.xcom_pull(task_ids="balance", include_prior_dates=True) or 0

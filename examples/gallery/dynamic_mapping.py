@@ -1,8 +1,8 @@
-"""Dynamic task mapping: how many tasks there are is known only when the run is under way, one for each element of a list.
+"""Dynamic task mapping: one task instance for each element of a list. The number is known only while the run is running.
 
     tradewind dags trigger dynamic_mapping --conf '{"cities": ["Lyon", "Oslo", "Rome"]}'
 
-Each instance has a number of its own (its map index), a state, tries and a log; the sum waits for all of them.
+Each instance has its own number (the map index), state, tries and log. The sum waits for all instances.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ with DAG(
     def list_cities(params) -> list[str]:
         return params["cities"]
 
-    # partial: what all instances share. expand: what they differ in.
+    # partial: the arguments that all instances share. expand: the arguments that differ.
     @task
     def measure(city: str, unit: str) -> dict:
         return {"city": city, "degrees": len(city), "unit": unit}
 
-    # With two lists: one instance for each pair.
+    # Two lists: one instance for each pair.
     @task
     def compare(city: str, year: int) -> str:
         return f"{city} in {year}"
 
-    # A whole group for each element.
+    # One whole group for each element.
     @task_group
     def prepare(found: dict) -> None:
         @task

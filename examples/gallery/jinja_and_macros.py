@@ -1,4 +1,4 @@
-"""Templates: dates, params, variables, macros and one's own filters in the text of an operator.
+"""Templates: dates, params, variables, macros and custom filters in the arguments of an operator.
 
 tradewind tasks render jinja_and_macros dates 2026-03-14
 """
@@ -32,7 +32,7 @@ with DAG(
     )
     own = BashOperator(task_id="own", bash_command="echo '{{ params.city | shout }} says {{ team }}'")
 
-    # Loops and conditions, too; lists and mappings are rendered through and through.
+    # Loops and conditions work too. Lists and mappings are rendered at all levels.
     nested = PythonOperator(
         task_id="nested",
         python_callable=lambda table, days, fallback: [table, days, fallback],

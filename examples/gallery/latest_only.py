@@ -1,6 +1,6 @@
-"""Latest only: a run that makes up for a day of the past loads its data, but sends nobody a mail about it.
+"""Latest only: a run for a past day loads its data, but sends no mail about it.
 
-Everything behind `latest_only` is skipped in all runs but the one of the present.
+Everything downstream of `latest_only` is skipped in all runs except the latest one.
 """
 
 from __future__ import annotations

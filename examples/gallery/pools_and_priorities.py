@@ -1,9 +1,9 @@
-"""Pools and priorities: at most so many tasks of a kind at a time, over all DAGs; and who goes first where slots are few.
+"""Pools limit the number of concurrent tasks of a kind over all DAGs. Priorities decide which task gets a free slot first.
 
     tradewind pools set telephone 1 "one line out"
     tradewind dags trigger pools_and_priorities
 
-The urgent call gets the line first, though it is written last.
+The urgent call gets the slot first, although it is the last task in the file.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from datetime import datetime
 from tradewind import DAG, WeightRule, task
 
 with DAG("pools_and_priorities", schedule=None, start_date=datetime(2026, 1, 1), tags=["example", "gallery"]):
-    # A pool that does not exist holds its tasks back; `tradewind why` says so. absolute: this number and nothing else, while
-    # by the usual rule the weights of everything behind a task are added.
+    # Tasks of a pool that does not exist do not start; `tradewind why` says so. `absolute` uses only this number; the default rule
+    # adds the weights of all downstream tasks.
     @task(pool="telephone", weight_rule=WeightRule.ABSOLUTE)
     def call(whom: str) -> str:
         time.sleep(1)

@@ -1,7 +1,8 @@
-"""Setup and teardown: a resource that is made before the work and taken away after it, whatever became of the work.
+"""Setup and teardown: a resource is created before the work and removed after it, whatever the result of the work is.
 
-The work fails here. `remove_cluster` runs all the same, and does not hide the failure: teardowns do not count for the run. Clearing
-`work` clears `make_cluster` and `remove_cluster`, too.
+Here the work fails. `remove_cluster` still runs, and it does not hide the failure: the state of the run does not depend on
+teardowns. A
+clear of `work` also clears `make_cluster` and `remove_cluster`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """More than one cron expression: the shop opens at nine on weekdays and at ten on Saturdays.
 
-A timetable says what a single expression cannot. Its runs know which time they stand for by their logical date.
+This schedule needs several cron expressions, so it uses a timetable. The logical date of a run shows for which time it runs.
 """
 
 from __future__ import annotations

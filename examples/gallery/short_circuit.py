@@ -1,6 +1,6 @@
-"""A short circuit: where its condition does not hold, everything behind it is skipped, and the run still succeeds.
+"""A short circuit: if its condition is false, everything downstream is skipped, and the run still succeeds.
 
-Monday's letters go out; on other days nothing behind `is_monday` runs, but `always` beside it does.
+The letters are sent on Mondays. On other days nothing downstream of `is_monday` runs; `always` is not downstream and runs.
 """
 
 from __future__ import annotations

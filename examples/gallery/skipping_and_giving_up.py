@@ -1,6 +1,6 @@
 """Exceptions with a meaning: one skips the task, one fails it without another try.
 
-Use AirflowFailException where another try cannot help: a wrong password stays wrong.
+Use AirflowFailException if another try cannot help: a wrong password stays wrong.
 """
 
 from __future__ import annotations

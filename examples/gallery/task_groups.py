@@ -1,6 +1,7 @@
-"""Task groups: boxes around tasks, one inside another. An arrow to a box goes to its first tasks, an arrow from it leaves its last.
+"""Task groups: groups of tasks, one inside another.
 
-The id of a task begins with the ids of its groups: `clean.numbers.parse`.
+A dependency to a group goes to its first tasks, and a dependency from a group starts at its last tasks. The id of a task starts
+with the ids of its groups: `clean.numbers.parse`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ with DAG("task_groups", schedule=None, start_date=datetime(2026, 1, 1), tags=["e
             EmptyOperator(task_id="parse") >> EmptyOperator(task_id="round")
         EmptyOperator(task_id="names")
 
-    # The same as a function, with values that go in. One that returns nothing stands for its box in arrows.
+    # The same as a function with arguments. If it returns nothing, its result stands for the group in dependencies.
     @task_group(group_id="report")
     def reporting(pages: int) -> None:
         @task

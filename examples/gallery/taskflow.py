@@ -1,6 +1,6 @@
-"""TaskFlow: tasks are functions, their results travel as values, and a mapping becomes several values.
+"""TaskFlow: tasks are functions, their results are passed as values, and a mapping becomes several values.
 
-Calling a @task function runs nothing: it places the task, and hands on the promise of its result.
+A call of a @task function runs nothing: it adds the task to the DAG and returns an object for its future result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from datetime import datetime
 from tradewind import dag, task
 
 
-# With multiple_outputs each key of the mapping is a value of its own: made["total"].
+# With multiple_outputs, each key of the mapping is a separate XCom: made["total"].
 @task(multiple_outputs=True)
 def summarize(numbers: list[int]) -> dict[str, float]:
     return {"total": sum(numbers), "mean": sum(numbers) / len(numbers)}

@@ -1,7 +1,7 @@
-"""A schedule on a wall clock: every day at half past two in the night, in Paris, also on the days when clocks change.
+"""A schedule in local time: every day at 02:30 in Paris, also on the days when the clocks change.
 
-On 29 March 2026 there is no half past two in Paris: that run comes an hour later by the clock, at half past three. On 25 October
-half past two comes twice, and the run comes once. `tradewind dags next-execution time_zones -n 3` shows what comes.
+On 29 March 2026, 02:30 does not exist in Paris: this run starts at 03:30 local time. On 25 October, 02:30 exists twice, but the run
+starts only once. `tradewind dags next-execution time_zones -n 3` shows the next runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One DAG starts another, tells it what to do, and waits for its end.
+"""A DAG triggers a run of another DAG, passes values to it, and waits for its end.
 
-The run that is made knows why: its conf holds what was handed over.
+The `conf` of the new run contains the values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Trigger rules: when a task runs is a question to the tasks before it. Here one succeeds, one fails and one is skipped.
+"""Trigger rules: the states of the upstream tasks decide if a task runs. Here one succeeds, one fails and one is skipped.
 
-The usual rule, all_success, would run none of these four; the run is red because `clean_up` does not make good what failed.
+With the default rule, all_success, none of these four would run. The run fails, because the last tasks include a failed one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ with DAG("trigger_rules", schedule=None, start_date=datetime(2026, 1, 1), tags=[
     def skips_itself() -> None:
         raise AirflowSkipException("nothing to do today")
 
-    # One after the end of all, whichever way; one as soon as something failed; one as soon as something went well.
+    # One runs after all have ended with any result; one as soon as a task failed; one as soon as a task succeeded.
     @task(trigger_rule=TriggerRule.ALL_DONE)
     def clean_up() -> None:
         print("put back")
@@ -36,7 +36,7 @@ with DAG("trigger_rules", schedule=None, start_date=datetime(2026, 1, 1), tags=[
     def celebrate() -> None:
         print("something went well")
 
-    # NONE_FAILED lets skips pass, but here something failed: it becomes upstream_failed.
+    # NONE_FAILED allows skipped tasks, but here a task failed: the task becomes upstream_failed.
     @task(trigger_rule=TriggerRule.NONE_FAILED)
     def publish() -> None:
         print("not reached")

@@ -1,6 +1,6 @@
-"""A virtual environment for one task: libraries that the rest must not see, installed where only this task looks.
+"""A virtual environment for one task: libraries that only this task uses.
 
-The function runs in an interpreter of its own: it imports what it needs inside, and its arguments and result travel as data.
+The function runs in a separate interpreter: it contains its own imports, and its arguments and its result are passed as data.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from datetime import datetime
 from tradewind import DAG, task
 
 with DAG("virtual_environment", schedule=None, start_date=datetime(2026, 1, 1), tags=["example", "gallery"]):
-    # requirements=["pandas==2.2.*"] would be installed first; with venv_cache_path="…" only once.
+    # requirements=["pandas==2.2.*"] would be installed first; with venv_cache_path="…" they are installed only once.
     @task.virtualenv(requirements=[], system_site_packages=False)
     def in_its_own(numbers: list) -> dict:
         import statistics

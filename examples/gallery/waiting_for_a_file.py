@@ -1,6 +1,6 @@
-"""Sensors: a task that waits. `poke` keeps its process between two looks, `reschedule` gives the slot back meanwhile.
+"""Sensors: tasks that wait. With `poke`, the process runs between two checks; with `reschedule`, the slot is free meanwhile.
 
-Poke for waits of seconds, reschedule for waits of hours: a hundred of them then hold no slot. Try it:
+Use poke for waits of seconds, and reschedule for waits of hours: a hundred such sensors use no slot. Try it:
 
     tradewind dags trigger waiting_for_a_file --conf '{"path": "/tmp/letters.csv"}'
     touch /tmp/letters.csv
@@ -29,7 +29,7 @@ with DAG(
         timeout=timedelta(hours=12),
     )
 
-    # A sensor of one's own is a function that says whether the wait is over. soft_fail: too late is skipped, not failed.
+    # A custom sensor is a function that returns if the wait is over. soft_fail: after the timeout, the task is skipped, not failed.
     @task.sensor(poke_interval=2, timeout=60, mode="poke", soft_fail=True)
     def has_content(params) -> bool:
         return os.path.getsize(params["path"]) > 0

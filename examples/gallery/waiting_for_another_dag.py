@@ -1,6 +1,6 @@
 """Waiting for a task of another DAG, in its run of the same logical date.
 
-Both run every day. The report waits for the day's `load` of the DAG `daily_load`, and fails at once where that has failed.
+Both run every day. The report waits for `load` of the DAG `daily_load` for the same day, and fails at once if `load` has failed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A branch by the calendar: on weekends a run rests, on other days it works.
+"""A branch by weekday: a run rests on weekends and works on other days.
 
-The day is that of the logical date, so a run that makes up for last Sunday rests, too.
+The weekday is that of the logical date, so a later run for last Sunday rests too.
 """
 
 from __future__ import annotations

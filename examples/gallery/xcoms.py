@@ -1,6 +1,6 @@
-"""XComs by hand: values that a task pushes under names of its own, and another pulls.
+"""XComs without TaskFlow: a task pushes values under its own keys, and another task pulls them.
 
-What a function returns is the XCom `return_value`. More of them, of any task, go by key.
+The return value of a function is the XCom `return_value`. Further XComs of a task have other keys.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ with DAG("xcoms", schedule=None, start_date=datetime(2026, 1, 1), tags=["example
         ti.xcom_push(key="samples", value=[3, 4, 5])
         return 12
 
-    # In a template: the last line that a command prints is its XCom.
+    # In a template. (The last line of the output of a command is its XCom.)
     in_bash = BashOperator(
         task_id="in_bash",
         bash_command="echo {{ ti.xcom_pull(task_ids='measure') }} {{ ti.xcom_pull(task_ids='measure', key='unit') }}",
     )
 
-    # In Python: several tasks at once; what is not there is None.
+    # In Python: several tasks at once; a missing XCom is None.
     @task
     def in_python(ti) -> dict:
         return {
