@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import tradewind.airflow  # noqa: F401  serves the namespace
 from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.sdk.exceptions import AirflowTaskTimeout
 
@@ -87,9 +88,11 @@ def test_the_context_is_told_as_variables() -> None:
     assert found["AIRFLOW_CTX_DAG_EMAIL"] == "a@b.c,d@e.f"
     assert found["AIRFLOW_CTX_LOGICAL_DATE"] == "2026-01-01T00:00:00+00:00"
     assert operator_helpers.context_to_airflow_vars(context)["airflow.ctx.task_id"] == "t"
-    context["task"] = SimpleNamespace(owner=5, email=None)
-    with pytest.raises(TypeError, match="dag_owner"):
+    context["task"] = SimpleNamespace(owner="ann", email=["a", 5])
+    with pytest.raises(TypeError, match="dag_email"):
         operator_helpers.context_to_airflow_vars(context)
+    context["task"] = SimpleNamespace(owner=5, email=None)
+    assert operator_helpers.context_to_airflow_vars(context)["airflow.ctx.dag_owner"] == "5"
 
 
 def test_a_function_is_called_with_what_it_takes() -> None:

@@ -118,7 +118,7 @@ def test_everyday_words_go_only_where_they_are_needed() -> None:
     assert seen == ["mine", None]
 
 
-@pytest.mark.parametrize("name", sorted(set(tradewind._NAMES)))
+@pytest.mark.parametrize("name", sorted(set(tradewind.NAMES)))
 def test_every_offered_name_can_be_imported(name: str) -> None:
     assert getattr(tradewind, name) is not None
 

@@ -53,7 +53,7 @@ def context_to_airflow_vars(context: Mapping[str, Any], in_env_var_format: bool 
     kind = "env_var_format" if in_env_var_format else "default"
     found: dict[str, str] = {}
     for key, value in _told(context):
-        if value and isinstance(value, str | int | datetime | list | tuple | set):
+        if value:
             found[AIRFLOW_VAR_NAME_FORMAT_MAPPING[f"AIRFLOW_CONTEXT_{key}"][kind]] = _text(key, value)
     return found
 
