@@ -1,4 +1,4 @@
-"""Writes `reference/timetables.md`: every form of a schedule, with its next three runs as Tradewind works them out.
+"""Writes `reference/timetables.md`: every kind of schedule, with the next three runs that Tradewind computes for it.
 
 python docs/generate_timetables.py
 """
@@ -19,7 +19,7 @@ from tradewind.timetables.base import DagRunInfo, DataInterval, TimeRestriction,
 
 PAGE = Path(__file__).parent / "reference" / "timetables.md"
 NOW = datetime(2026, 3, 27, 10, tzinfo=UTC)
-"""A Friday; on Sunday the 29th clocks go forward in Europe."""
+"""A Friday. On Sunday the 29th, clocks in Europe go forward."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -44,64 +44,70 @@ class Workdays(Timetable):
 
 
 EXAMPLES: tuple[tuple[str, str, bool], ...] = (
-    ("None", "Runs only when somebody triggers it. The same: `NullTimetable()`.", False),
-    ('"@once"', "One run, at the start date. `OnceTimetable()`.", False),
+    ("None", "The DAG runs only when it is triggered. The same: `NullTimetable()`.", False),
+    ('"@once"', "One run, at the start date. The same: `OnceTimetable()`.", False),
     (
         '"@continuous"',
-        "The next run as soon as the last one has ended; `max_active_runs` is 1, and another number is an error. "
-        "`ContinuousTimetable()`. (Shown: as if each run ended at once.)",
+        "A new run as soon as the previous run has ended. `max_active_runs` is 1; any other number is an error. "
+        "The same: `ContinuousTimetable()`. (The runs on the right assume that each run ends at once.)",
         False,
     ),
     (
         '"@daily"',
-        "A preset: `@hourly`, `@daily`, `@weekly`, `@monthly`, `@quarterly`, `@yearly` (`@midnight`, `@annually`).",
+        "A preset: `@hourly`, `@daily`, `@weekly`, `@monthly`, `@quarterly`, `@yearly`, `@midnight` and `@annually`.",
         False,
     ),
-    ('"30 6 * * mon-fri"', "A cron expression, on the wall clock of the zone of `start_date`.", False),
-    ("timedelta(hours=36)", "That long after the start date, again and again.", True),
-    ("relativedelta(months=1)", "The same with months and years, counted on the calendar of UTC.", True),
+    ('"30 6 * * mon-fri"', "A cron expression, in the time zone of `start_date`.", False),
+    ("timedelta(hours=36)", "A run at the start date, and then after each interval of this length.", True),
+    ("relativedelta(months=1)", "The same, with months and years, which are counted in UTC.", True),
     (
         'trigger.CronTriggerTimetable("30 2 * * *", timezone="Europe/Paris")',
-        "Cron with a zone of its own. 02:30 does not exist in Paris on 29 March 2026: that day's run is an hour later on the wall "
-        "clock.",
+        "A cron expression with its own time zone. On 29 March 2026 the local time 02:30 does not exist in Paris: the run of that "
+        "day starts at 03:30 local time.",
         False,
     ),
     (
         'trigger.CronTriggerTimetable("0 6 * * *", timezone="UTC", interval=timedelta(hours=6))',
-        "The run stands for the 6 hours before its tick. With `run_immediately=True` (or a timedelta), a DAG without a start date "
-        "and without an earlier run also runs for the tick just missed.",
+        "The data interval of a run is the 6 hours before it starts. With `run_immediately=True` (or a timedelta), a DAG without a "
+        "start date and without earlier runs also gets a run for the latest time that has passed.",
         False,
     ),
     (
         'trigger.MultipleCronTriggerTimetable("0 6 * * *", "30 18 * * fri", timezone="UTC")',
-        "Several expressions as one.",
+        "Several cron expressions: a run at each time that matches one of them.",
         False,
     ),
-    ("trigger.DeltaTriggerTimetable(timedelta(days=1), interval=timedelta(days=7))", "Each day, for the week before.", True),
+    (
+        "trigger.DeltaTriggerTimetable(timedelta(days=1), interval=timedelta(days=7))",
+        "A run each day, whose data interval is the week before.",
+        True,
+    ),
     (
         'interval.CronDataIntervalTimetable("@daily", "UTC")',
-        "The time between two ticks: the run starts at the end of its interval, its logical date is the start (Airflow 1 and 2).",
+        "The data interval is the time between two times of the expression. The run starts at the end of its interval; its logical "
+        "date is the start of the interval. (The rule of Airflow 1 and 2.)",
         False,
     ),
-    ("interval.DeltaDataIntervalTimetable(timedelta(hours=12))", "The same for intervals of one length.", True),
+    ("interval.DeltaDataIntervalTimetable(timedelta(hours=12))", "The same, with intervals of a fixed length.", True),
     (
         "events.EventsTimetable([datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 7, 1, 12, tzinfo=UTC)])",
-        "Listed moments. `restrict_to_events=True`: a run by hand stands for the latest event, not for its own moment. "
-        "`presorted=True`: they are in order already, which is checked.",
+        "A list of times. `restrict_to_events=True`: the data interval of a manually triggered run is the time of the latest "
+        "event, not the time when it was triggered. `presorted=True`: the list is already sorted, which is checked.",
         False,
     ),
-    ("Workdays()", "A timetable of your own, below.", True),
+    ("Workdays()", "A timetable of your own; its code is below.", True),
 )
-"""(what is written, what it means, with catch-up): names are those of the page."""
+"""(source of the schedule, meaning, with catchup). The source may use the names of `names()`."""
 
 HEAD = """\
 # Timetables
 
 <!-- Written by docs/generate_timetables.py. Edit that, then run `make docs`. -->
 
-What may be given as `schedule=` (older: `schedule_interval=`, `timetable=`). Every example is asked on Friday, 27 March 2026,
-10:00 UTC, for a DAG with `start_date=datetime(2026, 3, 1, tzinfo=UTC)` that has had no run; `catchup` where that is said. Each run
-is shown as **when it starts** (its logical date; its data interval). All moments are UTC.
+This page lists the values of the DAG argument `schedule=` (older names: `schedule_interval=`, `timetable=`). The examples assume
+that it is Friday, 27 March 2026, 10:00 UTC, and that the DAG has `start_date=datetime(2026, 3, 1, tzinfo=UTC)` and no runs yet.
+`catchup` is False unless the example sets it. Each run is shown as **its start time** (its logical date; its data interval). All
+times are in UTC.
 
 | schedule | meaning | next three runs |
 |---|---|---|
@@ -109,37 +115,46 @@ is shown as **when it starts** (its logical date; its data interval). All moment
 
 FOOT = """\
 
-The classes are in `tradewind.timetables`, in modules of Airflow's names: `interval`, `trigger`, `events`, `simple`, `base`.
+The classes are in `tradewind.timetables`, in modules with Airflow's names: `interval`, `trigger`, `events`, `simple` and `base`.
 
 ## Airflow 2 and Airflow 3
 
-A bare cron expression, preset, timedelta or relativedelta means another thing in Airflow 3 than before:
+A cron expression, preset, timedelta or relativedelta has a different meaning in Airflow 3 than in Airflow 1 and 2. The setting
+`core.schedule_meaning` chooses the meaning:
 
 | `core.schedule_meaning` | the run of `"@daily"` for 1 March | its logical date | a DAG without `schedule` |
 |---|---|---|---|
-| `airflow3` (default) | starts on 1 March, for an interval of no length | 1 March, when it starts | runs only when triggered |
-| `airflow2` | starts on 2 March, for 1 to 2 March | 1 March, the start of its interval | runs daily |
+| `airflow3` | starts on 1 March; its data interval has no length | 1 March, when it starts | runs only when triggered |
+| `airflow2` | starts on 2 March; its data interval is 1 to 2 March | 1 March, the start of its interval | runs daily |
+| `auto` (default) | as `airflow2` in a file that was written for Airflow 1 or 2; as `airflow3` in every other file | | |
 
-`airflow2` makes them `CronDataIntervalTimetable` and `DeltaDataIntervalTimetable`, which is what
-`AIRFLOW__SCHEDULER__CREATE_CRON_DATA_INTERVALS=True` does (it is read). As in Airflow 3, one setting decides for cron expressions
-and for deltas; `create_delta_data_intervals` is read by nobody there, and not here.
+With `auto`, a file counts as written for Airflow 1 or 2 if it uses names that Airflow 3 removed, such as `schedule_interval` or
+`airflow.operators.bash_operator`. In such a file `catchup` is True unless the DAG sets it, and the DAG carries a warning that
+says so.
 
-Files of both kinds may lie in one DAG folder: `core.schedule_meaning_of_folders = "legacy=airflow2"` says it for everything below
-`legacy/`, and the innermost folder's word counts. A timetable object says what it means and is not touched by either setting.
+With `airflow2`, these values become `CronDataIntervalTimetable` and `DeltaDataIntervalTimetable`.
+`AIRFLOW__SCHEDULER__CREATE_CRON_DATA_INTERVALS=True` has the same effect. As in Airflow 3, one setting decides for cron
+expressions and for timedeltas: Airflow does not use its setting `create_delta_data_intervals`, and neither does Tradewind.
 
-## Catch-up, start, end
+One DAG folder may contain files of both kinds: `core.schedule_meaning_of_folders = "legacy=airflow2"` sets the meaning for all
+files below `legacy/`. If folders are nested, the innermost folder decides. A timetable object always has its own meaning; these
+settings do not change it.
 
-Without `catchup` a DAG runs for the latest tick that is due, and from then on; what was missed while it was paused or nothing ran
-is left out. With it, each tick since the start date has its run. `end_date` is the last logical date there is.
+## Catchup, start date and end date
 
-## Where clocks are changed
+Without `catchup`, a DAG gets a run for the latest time that is due, and for every later time. Older runs, which were missed
+because the DAG was paused or Tradewind was stopped, are not created. With `catchup`, every run since the start date is created.
+`end_date` is the latest possible logical date.
 
-- The hour is `*`: the expression fires at each instant whose wall clock it names. An hour that comes twice has its ticks twice,
-  one that is left out has none.
-- Otherwise each wall-clock time fires once: one that comes twice at its second coming; those that are left out once together, as
-  much later as the clock was moved.
+## Daylight saving time
 
-Every zone of the tz database is held to this against a reference that looks at each minute (`tests/property/test_timetables.py`).
+- If the hour field of a cron expression is `*`, a run starts whenever the local time matches. In an hour that occurs twice, the
+  runs start twice; in an hour that does not exist, there are none.
+- Otherwise each local time has one run. If a local time occurs twice, the run starts at the second occurrence. If local times do
+  not exist, they have one run together, which starts later by the amount that the clock was moved.
+
+A test compares the schedules in every zone of the tz database with a reference implementation that checks every minute
+(`tests/property/test_timetables.py`).
 
 ## Your own timetable
 
@@ -152,23 +167,23 @@ class OurCalendars(AirflowPlugin):
     timetables = [Workdays]
 ```
 
-A DAG file says `from our_calendars import Workdays` and `schedule=Workdays()`. The class may also stand in the DAG file, or in a
-module beside it. One with arguments has `serialize` (a dictionary of JSON values) and `deserialize` (a class method that makes an
-equal one); both, `validate`, `summary`, `description`, `can_be_scheduled`, `active_runs_limit` and `next_dagrun_info_v2` are
-Airflow's. Subclasses of the shipped ones may begin with `super().next_dagrun_info(...)`. `generate_run_id` is not asked, and runs
-of partitions are refused with a sentence.
+The DAG file contains `from our_calendars import Workdays` and `schedule=Workdays()`. The class may also be defined in the DAG
+file, or in a module beside it. A timetable with arguments defines `serialize` (returns a dictionary of JSON values) and
+`deserialize` (a class method that creates an equal timetable from it). These methods, and `validate`, `summary`, `description`,
+`can_be_scheduled`, `active_runs_limit` and `next_dagrun_info_v2`, are Airflow's. A subclass of a built-in timetable may call
+`super().next_dagrun_info(...)`. `generate_run_id` is not called. Runs of partitions are an error.
 
-Your code never runs in the scheduler. Each question is put to a child process without credentials, with the limits of a DAG file
-(`parser.timeout`, `parser.memory_limit_mb`). One that raises, hangs, kills its process or gives a run that is not after the last
-one costs its own DAG the next run and nobody else anything. The reason stands among the import errors (`tradewind dags
-list-import-errors`) and in `tradewind why`; it is asked again after 10 seconds, then later and later, up to 10 minutes, and at
-once when its file or a plugin changes. A timetable that gives None is asked again after 10 minutes. What it answered is kept
-while nothing changes; after a restart it is asked anew.
+Your code never runs in the scheduler. Each call runs in a child process without credentials, with the limits of a DAG file
+(`parser.timeout`, `parser.memory_limit_mb`). If the code raises an exception, hangs, kills its process or returns a run that is
+not later than the previous one, only its own DAG is affected: the DAG gets no next run for now. The reason is shown among the
+import errors (`tradewind dags list-import-errors`) and by `tradewind why`. The timetable is called again after 10 seconds, then
+at growing intervals of up to 10 minutes, and at once when its file or a plugin changes. A timetable that returns None is called
+again after 10 minutes. Its results are kept until its file or a plugin changes, or Tradewind restarts.
 """
 
 
 def names() -> dict[str, Any]:
-    """What the examples may refer to."""
+    """The names that the sources of the examples may use."""
     known = {"timedelta": timedelta, "relativedelta": relativedelta, "datetime": datetime, "UTC": UTC, "Workdays": Workdays}
     return {**known, "simple": simple, "trigger": trigger, "interval": interval, "events": events}
 
@@ -187,7 +202,7 @@ def runs(written: str, catchup: bool) -> Iterator[str]:
 
 
 def shown(moment: datetime) -> str:
-    """`27 Mar 06:00`, the year where it is another one, seconds where there are any."""
+    """`27 Mar 06:00`, with the year if it is not that of `NOW`, and with the seconds if they are not 0."""
     text = f"{moment:%-d %b %H:%M}" + (f":{moment:%S}" if moment.second else "")
     return text if moment.year == NOW.year else f"{text} {moment.year}"
 
@@ -196,9 +211,9 @@ def page() -> str:
     """The whole page."""
     rows = []
     for written, meaning, catchup in EXAMPLES:
-        said = written.partition(".")[2] if written.startswith(("trigger.", "interval.", "events.")) else written
+        source = written.partition(".")[2] if written.startswith(("trigger.", "interval.", "events.")) else written
         following = "<br>".join(runs(written, catchup)) or "none"
-        rows.append(f"| `{said}`{', `catchup=True`' if catchup else ''} | {meaning} | {following} |\n")
+        rows.append(f"| `{source}`{', `catchup=True`' if catchup else ''} | {meaning} | {following} |\n")
     return HEAD + "".join(rows) + FOOT.replace("{workdays}", workdays())
 
 

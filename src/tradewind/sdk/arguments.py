@@ -103,7 +103,7 @@ def integer(minimum: int) -> Reader:
         if number != value and not isinstance(value, str):
             raise DefinitionError(f"{name} is {value!r}; it must be an integer")
         if number < minimum and minimum == 0 and open_dags.generation() < 3:
-            open_dags.warn_author(f"{name} is {value!r}; it counts as 0", DeprecationWarning)
+            open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0", DeprecationWarning)
             return 0
         if number < minimum:
             raise DefinitionError(f"{name} is {value!r}; it must be at least {minimum}")
@@ -118,7 +118,7 @@ def duration(name: str, value: Any) -> timedelta:
         raise DefinitionError(f"{name} is {value!r}; it must be a timedelta or a number of seconds")
     span = value if isinstance(value, timedelta) else timedelta(seconds=value)
     if span < timedelta(0) and open_dags.generation() < 3:
-        open_dags.warn_author(f"{name} is {value!r}; it counts as 0", DeprecationWarning)
+        open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0", DeprecationWarning)
         return timedelta(0)
     if span < timedelta(0):
         raise DefinitionError(f"{name} is {value!r}; it must not be negative")
@@ -128,7 +128,7 @@ def duration(name: str, value: Any) -> timedelta:
 def timedelta_only(name: str, value: Any) -> timedelta:
     """A timedelta. Airflow accepts no number here."""
     if isinstance(value, int | float) and not isinstance(value, bool) and open_dags.generation() < 3:
-        open_dags.warn_author(f"{name} is {value!r}, which counts as seconds; write timedelta(seconds=…)", DeprecationWarning)
+        open_dags.warn_author(f"{name} is {value!r}, which is read as seconds; write timedelta(seconds=…)", DeprecationWarning)
     elif not isinstance(value, timedelta):
         raise DefinitionError(f"{name} is {value!r}; it must be a timedelta, such as timedelta(minutes=5)")
     return duration(name, value)
@@ -152,8 +152,8 @@ def date_time(name: str, value: Any) -> datetime:
 
 
 def _other_form(text: str) -> datetime | None:
-    """A date that is not written as ISO 8601, such as `2020/1/31`, as Airflow reads it; None where it is no date."""
-    import pendulum  # lazy import: 80 ms; few files write dates so
+    """A date that is not in ISO 8601, such as `2020/1/31`, read as Airflow reads it. None: the text is not a date."""
+    import pendulum  # lazy import: 80 ms, and few files have such dates
 
     try:
         found = pendulum.parse(text, strict=False, tz=None)
@@ -169,7 +169,7 @@ def string(name: str, value: Any) -> str:
 
 
 def owner(name: str, value: Any) -> str:
-    """A name, or several with commas between; files for Airflow 1 and 2 may give a list."""
+    """A name, or several names separated by commas. Files for Airflow 1 and 2 may give a list."""
     if isinstance(value, list | tuple) and open_dags.generation() < 3:
         return ", ".join(map(str, value))
     return string(name, value)
@@ -238,7 +238,7 @@ def callbacks(name: str, value: Any) -> list[Callback]:
     found = as_list(name, value) if value else []
     for one in list(found):
         if not callable(one) and open_dags.generation() < 3:
-            open_dags.warn_author(f"{name} has {one!r}, which is no function and is not called", DeprecationWarning)
+            open_dags.warn_author(f"{name} has {one!r}, which is not a function, and is ignored", DeprecationWarning)
             found.remove(one)
         elif not callable(one):
             raise DefinitionError(

@@ -51,7 +51,7 @@ class SettingsReader:
         return offers.config_defaults().get((section, key))
 
     def get(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> Any:
-        """The value of a setting, as a string. Further arguments of Airflow's (`suppress_warnings`, `team_name`) change nothing.
+        """The value of a setting, as a string. Airflow's other arguments (`suppress_warnings`, `team_name`) have no effect.
 
         Raises:
             AirflowConfigException: the setting is not set and no fallback was given.
@@ -100,7 +100,7 @@ class SettingsReader:
         return bool(self.getsection(section))
 
     def getsection(self, section: str, **_ignored: Any) -> dict[str, Any] | None:
-        """The settings of a section: key → value, numbers and truth values converted; None where there is no such section."""
+        """The settings of a section: key → value, numbers and booleans converted. None: there is no such section."""
         name = section.lower()
         found: dict[str, str] = {key: text for (where, key), text in offers.config_defaults().items() if where == name}
         found.update({key.partition(".")[2]: text for key, text in self._installed.items() if key.startswith(f"{name}.")})
@@ -121,7 +121,7 @@ class SettingsReader:
         """The value of a setting that holds JSON.
 
         Raises:
-            AirflowConfigException: it holds no JSON.
+            AirflowConfigException: the value is not valid JSON.
         """
         found = self.get(section, key, None if fallback is NOTSET else fallback)
         if not isinstance(found, str):
@@ -131,7 +131,7 @@ class SettingsReader:
         try:
             return json.loads(found)
         except ValueError as error:
-            raise AirflowConfigException(f"the setting {section}.{key} holds no JSON: {error}") from error
+            raise AirflowConfigException(f"the setting {section}.{key} is not valid JSON: {error}") from error
 
     def getimport(self, section: str, key: str, **options: Any) -> Any:
         """The object whose full name a setting holds; None for an empty setting.
@@ -166,7 +166,7 @@ class SettingsReader:
         """A number of seconds as a timedelta.
 
         Raises:
-            AirflowConfigException: it is no number.
+            AirflowConfigException: the value is not a number.
         """
         found = self.get(section, key, fallback)
         if found is None or found == "":
@@ -203,7 +203,7 @@ class SettingsReader:
 
 
 def _typed(text: str) -> Any:
-    """A number, a truth value, or the text."""
+    """The value of a setting as an integer or a boolean if it is written as one; otherwise the string itself."""
     if text.isdigit():
         return int(text)
     lower = text.lower()

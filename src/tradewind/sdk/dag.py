@@ -44,9 +44,10 @@ _NOT_SUPPORTED = {
 """Airflow's arguments that are not supported yet, and the feature each belongs to."""
 
 _NO_EFFECT = ("default_view", "orientation", "full_filepath")
-_WITHOUT_VERSIONS = ("rerun_with_latest_version",)
-"""Arguments about versions of DAG folders, which do not exist: accepted, without effect."""
 """Arguments of Airflow 1 and 2 that configured a page of their web interface: accepted, without effect."""
+
+_WITHOUT_VERSIONS = ("rerun_with_latest_version",)
+"""Arguments about versions of DAG folders: accepted without effect, because DAG folders have no versions."""
 
 _RENAMED = {"concurrency": "max_active_tasks", "fail_stop": "fail_fast"}
 """Name in Airflow 1 or 2 → name since then."""
@@ -522,7 +523,7 @@ class DAG:
     @property
     def task(self) -> Any:
         """`@dag.task`, `@dag.task.branch`, …: `@task` for a task of this DAG."""
-        # lazy import: decorators stand on this module
+        # lazy import: decorators.py imports this module
         from tradewind.sdk.decorators import TaskDecorators
 
         return TaskDecorators(dag=self)
@@ -542,7 +543,7 @@ class DAG:
     __rrshift__ = __rlshift__
 
     def tree_view(self) -> None:
-        """Print the tasks as a tree, beginning with those that wait for none."""
+        """Print the tasks as a tree that begins with the tasks without upstream tasks."""
         pending = [(task, 0) for task in reversed(self.roots)]
         while pending:
             task, depth = pending.pop()
@@ -556,17 +557,17 @@ class DAG:
 
     @property
     def timetable(self) -> ScheduleInput:
-        """What was given as schedule, as far as it is about time."""
+        """The part of the schedule that is about time, as the author wrote it."""
         return self.time_schedule
 
     default_view = "grid"
     orientation = "LR"
 
     def __getattr__(self, name: str) -> Any:
-        """Methods of Airflow 1 and 2 that need its database refuse to be called.
+        """Return methods of Airflow 1 and 2 that need its database; each raises NotYetSupported when it is called.
 
         Raises:
-            AttributeError: no Airflow has such a method.
+            AttributeError: Airflow has no such method.
         """
         if name in _DATABASE_METHODS:
             return functools.partial(self._refuse, name)
@@ -581,12 +582,12 @@ class DAG:
         )
 
     def set_dependency(self, upstream_task_id: str, downstream_task_id: str) -> None:
-        """Draw an arrow between two tasks by their ids."""
+        """Make one task depend on another; both are given by their ids."""
         self.get_task(upstream_task_id).set_downstream(self.get_task(downstream_task_id))
 
     @property
     def filepath(self) -> str:
-        """The file, relative to the DAG folder where it lies in the folder."""
+        """The name of the DAG file, without its folder."""
         return str(Path(self.fileloc).name)
 
     @property

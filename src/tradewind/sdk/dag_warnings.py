@@ -51,7 +51,7 @@ def of_dag(dag: DAG) -> tuple[str, ...]:
 
 
 def of_generation(dag: DAG) -> str:
-    """What is different in a DAG of a file for Airflow 1 or 2."""
+    """The warning that the DAG is read with the rules of Airflow 1 or 2."""
     catchup = "" if dag.catchup is not None else ", missed runs are created (catchup)"
     return (
         f"schedule: the file uses names of Airflow {dag.generation}, so runs cover the interval before they start{catchup} and "

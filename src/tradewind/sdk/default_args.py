@@ -92,7 +92,7 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
 
 
 def _drop_unknown(operator: BaseOperator, names: frozenset[str], kwargs: dict[str, Any]) -> None:
-    """Leave out arguments that nothing takes, with a warning, as Airflow 1 does.
+    """Remove arguments that neither the operator nor its base classes take, with a warning, as Airflow 1 does.
 
     Raises:
         UnknownArgument: the file was not written for Airflow 1.
@@ -103,7 +103,7 @@ def _drop_unknown(operator: BaseOperator, names: frozenset[str], kwargs: dict[st
 
 
 def refuse_or_warn(operator: BaseOperator, name: str) -> None:
-    """Handle an argument that nothing takes: files for Airflow 1 get a warning.
+    """Handle an argument that neither the operator nor its base classes take: warn in a file for Airflow 1, else raise.
 
     Raises:
         UnknownArgument: the file was not written for Airflow 1.

@@ -1,7 +1,8 @@
-"""For which generation of Airflow a DAG file was written.
+"""The generation (major release) of Airflow for which a DAG file was written.
 
-Names that Airflow 3 does not have any more tell an earlier generation; a file that Airflow 3 would load counts as one of Airflow 3.
-A file is read as its generation read it: before 3, schedules mean intervals; in 1, unknown arguments of operators only warn.
+A file that uses names that Airflow 3 removed was written for Airflow 1 or 2; every other file is read as one for Airflow 3. The
+file is read with the rules of its generation: in 1 and 2, runs cover the interval before they start; in 1, an unknown argument of
+an operator is only a warning.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _OF_3 = re.compile(r"^\s*(?:from|import) +airflow\.sdk\b", re.MULTILINE)
 
 
 def generation_of(source: str) -> int:
-    """1, 2 or 3: the generation of Airflow that a DAG file was written for. Files that do not tell count as 3.
+    """The generation of Airflow for which a DAG file was written: 1, 2 or 3. It is 3 if the file uses no names of only 1 or 2.
 
     Args:
         source: text of the file.
@@ -55,7 +56,7 @@ def generation_of(source: str) -> int:
 
 
 def mark_of(source: str) -> tuple[str, int] | None:
-    """The first name in a file that Airflow 3 does not have any more, and its line; None where there is none."""
+    """The first name in a file that Airflow 3 removed, and its line number. None: there is no such name."""
     found = None if _OF_3.search(source) else _BEFORE_3.search(source)
     if found is None:
         return None

@@ -114,7 +114,7 @@ class Collection:
     """
 
     def __init__(self, generation: int = CURRENT) -> None:
-        """`generation`: of Airflow, for which the file was written."""
+        """`generation`: the generation of Airflow for which the file was written."""
         self.generation = generation
         self.opened_by: FrameType | None = None
         """The frame that opened the collection. The DAG file is imported inside of it."""
@@ -177,7 +177,7 @@ def record_created(dag: DAG) -> None:
 
 
 def generation() -> int:
-    """The generation of Airflow for which the file that is being read was written; the current one outside of files."""
+    """The generation of Airflow for which the DAG file that is being imported was written. Outside of a DAG file: 3."""
     return _collections[-1].generation if _collections else CURRENT
 
 

@@ -237,7 +237,7 @@ def as_json(value: Any) -> Any:
 
 
 def _only_warned(value: Any) -> bool:
-    """Warn of a value that JSON cannot hold. Tasks see it as it is; the definition shows its text."""
+    """Warn about a value that cannot be written as JSON. Tasks get the value itself; the definition contains its text."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):
