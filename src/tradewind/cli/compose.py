@@ -406,7 +406,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
     """
     from tradewind.api.config import ApiConfig
     from tradewind.api.serve import main
-    from tradewind.client.service_connection import ServiceLine
+    from tradewind.client.service_connection import ServiceConnection
 
     api, paths = settings.api, settings.paths
     config = ApiConfig(
@@ -432,12 +432,12 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
         linux.set_name("tw-api")
     faulthandler.register(signal.SIGQUIT, _log_stream or sys.stderr)
     stamp = Stamp(paths.progress("api"), SystemClock(), alive)
-    line = ServiceLine(paths.scheduler_socket, "api", "ApiServerJob")
-    line.start()
+    connection = ServiceConnection(paths.scheduler_socket, "api", "ApiServerJob")
+    connection.start()
     try:
         main(config, ready, heartbeat=(stamp.stamp, stamp_interval(settings.core.stall_limit_us) / SECOND))
     finally:
-        line.stop()
+        connection.stop()
         stamp.end()
 
 

@@ -1,4 +1,4 @@
-"""The runner's end of the line to its worker host: a blocking socket, questions and answers in turn."""
+"""The connection of a task process to its worker host: a blocking socket with questions and answers in turn."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tradewind.wire.runtime import Question
 READ_SIZE = 16 * 1024
 
 START_OP = 1
-"""The number under which the host asks for the start; questions of user code come after it."""
+"""The number of the start request that the worker host sends; questions of user code have higher numbers."""
 
 ASK_TIMEOUT_SECONDS = 120.0
-"""A scheduler that restarts answers within seconds; after this the task is told."""
+"""A scheduler that restarts answers within seconds; after this time the question fails."""
 
 
 class Channel:
     """Implements `wire.runtime.Runtime` for user code.
 
-    It works on the bare descriptor: in a freshly forked process every object that is touched is a page that is copied.
+    It uses the bare file descriptor: after a fork, each object that is touched causes a memory page to be copied.
 
     Args:
-        descriptor: connected, blocking stream socket to the host.
+        descriptor: connected, blocking stream socket to the worker host.
         read_spill: reads a value that was too large for a message, by its name.
     """
 
@@ -42,9 +42,10 @@ class Channel:
         self._op = START_OP
 
     def may_start(self) -> bool:
-        """Wait until the host passes on whether the start is accepted. No user code runs before this returns.
+        """Wait until the worker host forwards whether the start is accepted. No user code runs before this returns.
 
-        The host has asked for this process and repeats the question; it lives as long as the wait, for with it the line ends.
+        The worker host has sent the start request and repeats it. The wait has no deadline: if the worker host ends, the connection
+        closes and the wait ends, too.
         """
         data = b""
         while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
@@ -57,22 +58,22 @@ class Channel:
         return isinstance(decode_answer(data[4:end]), Accepted)
 
     def report(self, report: Report) -> None:
-        """Hand the verdict to the host, which keeps it until it counts."""
+        """Send the report to the worker host, which keeps it until the scheduler has committed it."""
         self._send(report)
 
     def rendered(self, fields: bytes) -> None:
-        """Say what the templated fields came to."""
+        """Send the rendered values of the templated fields."""
         self._send(Rendered(fields))
 
     def called_back(self) -> None:
-        """Say that the callbacks which follow from the verdict were called."""
+        """Send that the callbacks of the report were called."""
         self._send(CalledBack())
 
     def ask(self, question: Question) -> RunnerAnswer:
-        """One request, one answer.
+        """The answer to a question.
 
         Raises:
-            Unreachable: no answer came in time.
+            Unreachable: there was no answer in time.
         """
         self._op += 1
         self._send(msgspec.structs.replace(question, op=self._op))
@@ -106,7 +107,7 @@ class Channel:
                 return None
             data = os.read(self._descriptor, READ_SIZE)
             if not data:
-                raise Unreachable("the worker host is gone")
+                raise Unreachable("the worker host has closed the connection")
             self._read(data)
         return self._answers.pop(op)
 

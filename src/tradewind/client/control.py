@@ -1,7 +1,7 @@
-"""The line to the live scheduler: commands in, committed results out, and a bell when something changes.
+"""The client of the scheduler: sends commands, returns committed results, and follows notices of changes.
 
-Used by the command line and by the API (one client per thread). A command carries an op-id; when the line breaks before its
-answer, it is sent again under the same op-id, and the scheduler gives the answer it has stored: nothing is done twice.
+The command line and the API use it (one client per thread). A command has an op-id. If the connection breaks before the answer, the
+command is sent again under the same op-id, and the scheduler returns the stored result: no command is executed twice.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _READ_SIZE = 256 * 1024
 _FIRST_RETRY_US, _LONGEST_RETRY_US = 20_000, 1_000_000
 
 
-class _Lost(Exception):
-    """The line broke."""
+class _Disconnected(Exception):
+    """The connection broke."""
 
 
 class ControlClient:
-    """One connection to the scheduler, opened when it is needed. Threads may share it; they take turns.
+    """A connection to the scheduler, opened when it is needed. Threads can share it: their calls are serialized.
 
     Args:
         socket_path: the scheduler's socket.
-        name: who we are: "cli", "api" … Shown in the scheduler's log.
+        name: "cli", "api" … It is shown in the log of the scheduler.
         timeout: seconds one call may take, reconnections included.
     """
 
@@ -59,22 +59,22 @@ class ControlClient:
         self.name = name
         self.timeout = timeout
         self._lock = threading.Lock()
-        self._line: _Line | None = None
+        self._connection: _Connection | None = None
 
     def call(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R:
-        """Have the scheduler carry out one command; its committed result.
+        """Have the scheduler execute one command. Returns its committed result.
 
         Args:
             command: one of `wire.commands`.
-            actor: on whose behalf, for the audit log; None: our own name.
+            actor: on whose behalf, for the audit log; None: `name`.
             timeout: seconds, in place of the client's own.
 
         Raises:
             Unreachable: there is no live scheduler, or it did not answer in time. In the second case the command may
-                still be carried out.
+                still be executed.
             WrongArgument: an argument is missing, or has a type or value that it cannot have.
             InternalError: a bug in Tradewind; the sentence has the id under which the scheduler's log has the traceback.
-            NotFound, Conflict, …: the scheduler's error, with its sentence.
+            NotFound, Conflict, …: the error of the scheduler, with its sentence.
         """
         request = request_for(os.urandom(16).hex(), command, self.name if actor is None else actor)
         seconds = self.timeout if timeout is None else timeout
@@ -83,23 +83,23 @@ class ControlClient:
         return result_of(answer, command)
 
     def follow(self) -> Iterator[Notice]:
-        """What changes, from now on, over a connection of its own. Ends when the scheduler closes it.
+        """Yield a notice for each change, over a separate connection. Ends when the scheduler closes the connection.
 
-        A notice is only a bell: some may be lost while nobody is connected. Whoever cares reads the store.
+        Notices are lost while there is no connection, and hold no details: read the details from the database.
 
         Raises:
             Unreachable: there is no live scheduler.
         """
-        line = _Line(self.socket_path, self.name, time.monotonic() + self.timeout, follow=True)
+        connection = _Connection(self.socket_path, self.name, time.monotonic() + self.timeout, follow=True)
         try:
             while True:
-                message = line.receive(None)
+                message = connection.receive(None)
                 if isinstance(message, Notice):
                     yield message
-        except _Lost:
+        except _Disconnected:
             return
         finally:
-            line.close()
+            connection.close()
 
     def close(self) -> None:
         with self._lock:
@@ -117,14 +117,14 @@ class ControlClient:
         sent = False
         while True:
             try:
-                if self._line is None or self._line.broken():
+                if self._connection is None or self._connection.broken():
                     self._drop()
-                    self._line = _Line(self.socket_path, self.name, deadline)
+                    self._connection = _Connection(self.socket_path, self.name, deadline)
                 sent = True
                 fp("client.before_command")
-                self._line.send(document, deadline)
+                self._connection.send(document, deadline)
                 while True:
-                    message = self._line.receive(deadline)
+                    message = self._connection.receive(deadline)
                     if isinstance(message, CommandResult) and message.op == request.op:
                         fp("client.after_command")
                         return message
@@ -132,31 +132,33 @@ class ControlClient:
                 self._drop()
                 raise Unreachable(
                     f"the scheduler at {self.socket_path} did not answer the command {name!r} within {seconds:g} s; "
-                    "it may still be carried out"
+                    "it may still be executed"
                 ) from None
-            except (_Lost, Unreachable) as error:
+            except (_Disconnected, Unreachable) as error:
                 self._drop()
-                if not sent:  # nothing was asked yet: whoever called can decide at once
-                    raise error if isinstance(error, Unreachable) else _absent(self.socket_path, "it hung up") from None
+                if not sent:  # nothing was sent yet: the caller can decide at once
+                    raise (
+                        error if isinstance(error, Unreachable) else _absent(self.socket_path, "it closed the connection")
+                    ) from None
                 wait = waits.failed() / 1e6
                 if time.monotonic() + wait > deadline:
                     raise Unreachable(
-                        f"the scheduler at {self.socket_path} went away during the command {name!r} and was not back "
-                        f"within {seconds:g} s; it may have been carried out"
+                        f"the scheduler at {self.socket_path} went away during the command {name!r} and did not come back "
+                        f"within {seconds:g} s; it may have been executed"
                     ) from None
                 time.sleep(wait)
             except BaseException:
-                self._drop()  # an interrupted exchange leaves half an answer behind
+                self._drop()  # the rest of an interrupted answer would be read as the next answer
                 raise
 
     def _drop(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
-class _Line:
-    """A connected socket that has been welcomed."""
+class _Connection:
+    """A connection that the scheduler has accepted."""
 
     __slots__ = ("_documents", "_reader", "_socket")
 
@@ -169,19 +171,19 @@ class _Line:
             self._socket.connect(path)
             self.send(frame(encode(ClientHello(name, os.getpid(), follow))), deadline)
             welcome = self.receive(deadline)
-        except (OSError, _Lost) as error:
+        except (OSError, _Disconnected) as error:
             self._socket.close()
             if isinstance(error, TimeoutError):
-                raise Unreachable(f"the scheduler at {path} took the call but does not answer") from None
+                raise Unreachable(f"the scheduler at {path} accepts connections but does not answer") from None
             reason = error.strerror if isinstance(error, OSError) else None
-            raise _absent(path, reason or "it hung up") from None
+            raise _absent(path, reason or "it closed the connection") from None
         except BaseException:
             self._socket.close()
             raise
         refused = welcome.refused if isinstance(welcome, Welcome) else f"it answered {type(welcome).__name__}"
         if refused is not None:
             self._socket.close()
-            raise WireError(f"the scheduler at {path} refused us (we speak protocol {CLIENT_PROTOCOL}): {refused}")
+            raise WireError(f"the scheduler at {path} refused this client (it speaks protocol {CLIENT_PROTOCOL}): {refused}")
 
     def send(self, data: bytes, deadline: float) -> None:
         self._socket.settimeout(_left(deadline))
@@ -190,10 +192,10 @@ class _Line:
         except TimeoutError:
             raise
         except OSError:
-            raise _Lost from None
+            raise _Disconnected from None
 
     def receive(self, deadline: float | None) -> FromScheduler:
-        """The next message. Raises TimeoutError, or _Lost when there will be none."""
+        """The next message. Raises TimeoutError, or _Disconnected if the connection broke."""
         while not self._documents:
             self._socket.settimeout(None if deadline is None else _left(deadline))
             try:
@@ -201,18 +203,18 @@ class _Line:
             except TimeoutError:
                 raise
             except OSError:
-                raise _Lost from None
+                raise _Disconnected from None
             if not data:
-                raise _Lost
+                raise _Disconnected
             self._documents.extend(self._reader.feed(data))
         try:
             message: FromScheduler = decode_from_scheduler(self._documents.popleft())
         except msgspec.DecodeError as error:
-            raise WireError(f"the scheduler said something that cannot be understood: {error}") from error
+            raise WireError(f"a message of the scheduler cannot be read: {error}") from error
         return message
 
     def broken(self) -> bool:
-        """Has the other side hung up since the last answer?"""
+        """Has the scheduler closed the connection since the last answer?"""
         self._socket.settimeout(0.0)
         try:
             return self._socket.recv(1, socket.MSG_PEEK) == b""

@@ -1,6 +1,7 @@
-"""A service's standing connection to the scheduler, in a thread of its own, so that the scheduler knows the service as alive.
+"""A permanent connection of a service to the scheduler, in its own thread. It tells the scheduler that the service is alive.
 
-For services that otherwise only ask now and then. The thread waits for the scheduler to hang up and costs nothing meanwhile.
+For services that otherwise connect only now and then. The thread waits until the scheduler closes the connection, and uses no CPU
+meanwhile.
 """
 
 from __future__ import annotations
@@ -19,25 +20,27 @@ _FIRST_RETRY_US, _LONGEST_RETRY_US = 50_000, 5_000_000
 _READ_SIZE = 4096
 
 
-class ServiceLine:
-    """Args:
-    path: the scheduler's socket.
-    name: who we are.
-    job_type: which job this service is.
+class ServiceConnection:
+    """See the module.
+
+    Args:
+        path: socket of the scheduler.
+        name: name of the service, for the log of the scheduler.
+        job_type: job type of the service.
     """
 
     def __init__(self, path: str, name: str, job_type: str) -> None:
         self._path = path
-        self._hello = frame(encode(ClientHello(name, os.getpid(), job_type=job_type, life=os.urandom(8).hex())))
+        self._hello = frame(encode(ClientHello(name, os.getpid(), job_type=job_type, service_id=os.urandom(8).hex())))
         self._ends = threading.Event()
         self._link: socket.socket | None = None
-        self._thread = threading.Thread(target=self._keep, name="service line", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name="service connection", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Say goodbye: the service ends in order."""
+        """Tell the scheduler that the service ends normally, and close the connection."""
         self._ends.set()
         link = self._link
         if link is not None:

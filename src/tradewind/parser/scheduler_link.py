@@ -100,7 +100,9 @@ class SchedulerLink:
         self._connection = Connection(link, self.loop, self._on_message, self._on_disconnect)
         answers_timetables = self.on_ask is not None
         job_type = "DagProcessorJob" if answers_timetables else ""
-        hello = ClientHello(self.name, os.getpid(), answers_timetables=answers_timetables, job_type=job_type, life=self._prefix)
+        hello = ClientHello(
+            self.name, os.getpid(), answers_timetables=answers_timetables, job_type=job_type, service_id=self._prefix
+        )
         self._connection.send(encode(hello))
 
     def close(self) -> None:

@@ -94,7 +94,7 @@ Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
 class Peer:
     """One connection and who it said it is."""
 
-    __slots__ = ("connection", "goodbye", "host", "is_noted", "life", "log_trouble", "name")
+    __slots__ = ("connection", "goodbye", "host", "is_noted", "log_trouble", "name", "service_id")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -103,8 +103,8 @@ class Peer:
         """What a worker host said when it registered."""
         self.is_noted = False
         """Is this worker host written down in the store?"""
-        self.life = ""
-        """Names the life of a service; empty for everybody else."""
+        self.service_id = ""
+        """Names the process of a service; empty for other peers."""
         self.goodbye = False
         """It has said that it ends in order."""
         self.log_trouble = ""
@@ -165,7 +165,7 @@ class SchedulerServer:
         scheduler.notify = self.notify
         commands.epoch = scheduler.epoch
 
-    # --- life -------------------------------------------------------------------------------------------------------
+    # --- start and end -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Load, listen, serve."""
@@ -320,8 +320,8 @@ class SchedulerServer:
         self._followers.pop(connection, None)
         if peer is not None and connection.problem:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
-        if peer is not None and peer.life and self.jobs is not None and not self._is_here(peer.life):
-            self.jobs.gone(peer.life, None if peer.goodbye else "its connection to the scheduler broke")
+        if peer is not None and peer.service_id and self.jobs is not None and not self._is_here(peer.service_id):
+            self.jobs.gone(peer.service_id, None if peer.goodbye else "its connection to the scheduler broke")
         if peer is not None and peer is self.parser:
             self.parser = None
             self.scheduler.timetables.connect(None)
@@ -334,16 +334,16 @@ class SchedulerServer:
             log.info("a worker host is gone; what it has not started goes to another one", worker=worker)
             self.scheduler.hosts.disconnected(worker)
 
-    def _is_here(self, life: str) -> bool:
+    def _is_here(self, service_id: str) -> bool:
         """Has a service connected anew before its former connection was seen to be closed?"""
-        return any(peer.life == life for peer in self.peers.values())
+        return any(peer.service_id == service_id for peer in self.peers.values())
 
-    def _service_came(self, peer: Peer, life: str, job_type: str, hostname: str, pid: int) -> None:
+    def _service_came(self, peer: Peer, service_id: str, job_type: str, hostname: str, pid: int) -> None:
         """A service that stays connected is a job."""
-        peer.life = life
+        peer.service_id = service_id
         if self.jobs is not None:
             executor = self.executor.name if job_type == HOST else None
-            self.jobs.came(NewJob(life, job_type, hostname, self.jobs.unixname, pid, executor))
+            self.jobs.came(NewJob(service_id, job_type, hostname, self.jobs.unixname, pid, executor))
 
     def heard(self, connection: Connection, document: bytes) -> None:
         """One document of a peer. Whatever it does stays with the peer."""
@@ -409,8 +409,8 @@ class SchedulerServer:
                 f"it speaks protocol {hello.protocol}, the scheduler {CLIENT_PROTOCOL}; restart both with the same release"
             )
         peer.connection.send(encode(Welcome(self.scheduler.epoch, CLIENT_PROTOCOL, refused)))
-        if refused is None and hello.job_type and hello.life:
-            self._service_came(peer, hello.life, hello.job_type, socket.gethostname(), hello.pid)
+        if refused is None and hello.job_type and hello.service_id:
+            self._service_came(peer, hello.service_id, hello.job_type, socket.gethostname(), hello.pid)
         if refused is not None:
             peer.connection.close()
         elif hello.answers_timetables:

@@ -1,4 +1,4 @@
-"""A stream socket in a loop: documents in, documents out, never blocking."""
+"""A connection over a stream socket in an event loop: sends and receives whole documents without blocking."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tradewind.model.errors import WireError
 from tradewind.wire.frames import FrameReader, frame
 
 OUT_MAX = 16 * 1024 * 1024
-"""Bytes that may wait for a peer that does not read, before the document that is to be sent next."""
+"""Maximum of buffered bytes for a peer that does not read; the next document closes the connection."""
 READ_SIZE = 64 * 1024
-"""Below the size from which malloc asks the kernel for every buffer anew."""
+"""Smaller than the size from which malloc requests each buffer from the kernel."""
 
 
 class Watcher(Protocol):
-    """The part of `service.loop.Loop` that a connection needs."""
+    """The part of `platform.loop.Loop` that a connection needs."""
 
     def watch(self, file: socket.socket, events: int, callback: Callable[[int], None]) -> None: ...
 
@@ -25,12 +25,12 @@ class Watcher(Protocol):
 
 
 class Connection:
-    """One peer.
+    """The connection to one peer.
 
     Args:
         on_document: called for each document, in order.
-        on_close: called once, when the peer is gone, said something that cannot be followed, or does not read (`problem` says so).
-        out_max: bytes that may wait for a peer that does not read.
+        on_close: called once, when the peer has hung up, sent broken frames, or does not read (then `problem` is set).
+        out_max: maximum of buffered bytes for a peer that does not read.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class Connection:
     ) -> None:
         link.setblocking(False)
         self.problem = ""
-        """Why it was closed from this side; empty where nothing was wrong with the peer."""
+        """Why this side has closed the connection; empty: the peer did nothing wrong."""
         self._out_max = out_max
         self.socket = link
         self.closed = False
@@ -69,14 +69,14 @@ class Connection:
         watcher.watch(link, selectors.EVENT_READ, self._ready)
 
     def send(self, document: bytes) -> None:
-        """Send one document now if the socket takes it, else when it does. After a close it goes nowhere.
+        """Send one document, or buffer it until the socket accepts it. After a close it is dropped.
 
-        A peer for which too much waits already does not read: it is disconnected.
+        If the buffer is full already, the peer does not read: the connection is closed.
         """
         if self.closed:
             return
         if len(self._out) > self._out_max:
-            self.problem = f"it does not read: {len(self._out)} bytes wait for it"
+            self.problem = f"it does not read: {len(self._out)} bytes are buffered for it"
             self.close()
             return
         data = frame(document)
@@ -95,7 +95,7 @@ class Connection:
         self._out += data
 
     def close(self) -> None:
-        """Close from either side; `on_close` is called once."""
+        """Close the connection. `on_close` is called once."""
         if not self.closed:
             self.closed = True
             self._watcher.unwatch(self.socket)
@@ -103,7 +103,7 @@ class Connection:
             self._on_close(self)
 
     def drain(self) -> None:
-        """Take in what has arrived already; for a peer that has just ended."""
+        """Read what has arrived already, from a peer that has just ended."""
         while not self.closed and self._receive():
             pass
 
@@ -126,7 +126,7 @@ class Connection:
             self._watcher.watch(self.socket, selectors.EVENT_READ, self._ready)
 
     def _receive(self) -> bool:
-        """Read once; whether anything came."""
+        """Read once. Returns whether data arrived."""
         try:
             data = self.socket.recv(READ_SIZE)
         except BlockingIOError:

@@ -1,7 +1,7 @@
-"""Frames: a length, then that many bytes. Sans-IO, so that every process can use its own loop.
+"""Frames: a length, then so many bytes. Without IO, so that every process can use its own loop.
 
-A frame is a 4-byte big-endian length followed by a msgpack document. `FrameReader` is fed whatever the socket gave and
-yields whole documents; a torn frame simply waits for its rest.
+A frame is a 4-byte big-endian length followed by a msgpack document. `FrameReader` gets the bytes of the socket and yields whole
+documents; an incomplete frame is kept until the rest arrives.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from tradewind.model.errors import WireError
 
 _LENGTH = struct.Struct(">I")
 MAX_FRAME_BYTES = 512 * 1024 * 1024
-"""A definition of 100,000 tasks is some 20 MB; anything near this limit is not one of ours."""
+"""A definition of 100,000 tasks has about 20 MB; a frame near this limit is not one of ours."""
 
 
 def frame(document: bytes) -> bytes:
-    """The bytes to send for one document."""
+    """The frame of a document."""
     return _LENGTH.pack(len(document)) + document
 
 
 class FrameReader:
-    """Turns a stream of bytes into documents."""
+    """Splits a stream of bytes into documents."""
 
     __slots__ = ("_buffer", "_limit")
 
@@ -31,10 +31,10 @@ class FrameReader:
         self._limit = limit
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take what arrived and yield every document that is now complete.
+        """Add received bytes and yield every document that is complete now.
 
         Raises:
-            WireError: a length above the limit; the stream cannot be followed any more.
+            WireError: a length above the limit; the rest of the stream cannot be read.
         """
         buffer = self._buffer
         buffer += data

@@ -1,12 +1,12 @@
-"""Where an attempt's log lies, below the log folder. The runner writes there, the API and the command line read there.
+"""Paths of task logs in the log folder. The worker host writes them; the API and the command line read them.
 
     <dag_id>/<run_id>/<task_id>~attempt=<try>.<fence>.log
     <dag_id>/<run_id>/<task_id>~map_index=<n>~attempt=<try>.<fence>.log
     <dag_id>/<run_id>/~callbacks.log
 
-A run has one folder, which goes with it. Earlier releases made one for each task, and one for each instance of a mapped task:
-their logs are still found. Ids come from people: each becomes exactly one part of a name, whatever it holds. Different ids give
-different names.
+A run has one folder, which is deleted with the run. Earlier releases had a folder for each task and for each instance of a mapped
+task: their logs are still found. Users choose ids freely: each id becomes exactly one part of a path, and different ids give
+different parts.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import functools
 import re
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+=@,")
-"""Kept as they are; everything else becomes %XX of its UTF-8 bytes. No `:`, `/`, `%`, `~`: they are special somewhere."""
+"""Characters that are kept; all others become %XX of their UTF-8 bytes. `:`, `/`, `%` and `~` have a special meaning somewhere."""
 
 _NAME = re.compile(r"(^|~)attempt=\d+\.\d+\.log$|^~callbacks\.log$")
 
 _LONGEST = 200
-"""File names end at 255 bytes on every common file system; a segment that would be longer is cut and gets a hash."""
+"""Common file systems allow 255 bytes in a file name. A longer segment is cut and gets a hash."""
 
 
 def log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int, fence: int) -> str:
@@ -28,15 +28,15 @@ def log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number:
 
     Args:
         map_index: -1 for a task that is not mapped.
-        try_number: as people count, from 1.
-        fence: distinguishes the attempts of one try (a sensor that was called again, a lost worker).
+        try_number: from 1.
+        fence: distinguishes the attempts of one try (a rescheduled sensor, a lost attempt).
     """
     index = f"~map_index={map_index:d}" if map_index >= 0 else ""
     return f"{segment(dag_id)}/{segment(run_id)}/{segment(task_id)}{index}~attempt={try_number:d}.{fence:d}.log"
 
 
 def earlier_log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int, fence: int) -> str:
-    """Where releases before this one wrote the same log: in a folder of the task."""
+    """The path of the same log in earlier releases: in a folder of the task."""
     index = f"/map_index={map_index:d}" if map_index >= 0 else ""
     return f"{segment(dag_id)}/{segment(run_id)}/{segment(task_id)}{index}/attempt={try_number:d}.{fence:d}.log"
 
@@ -47,18 +47,18 @@ def run_folder(dag_id: str, run_id: str) -> str:
 
 
 def is_log(name: str) -> bool:
-    """Is a file of this name one of ours, in this layout or the earlier one?"""
+    """Is this the file name of a task log, in this layout or the earlier one?"""
     return _NAME.search(name) is not None
 
 
 def callbacks_log_path(dag_id: str, run_id: str) -> str:
-    """The log of what was called for a run itself. No task id becomes a segment with a `~` in this place."""
+    """The path of the log of the callbacks of a run. No segment of a task id begins with `~`."""
     return f"{segment(dag_id)}/{segment(run_id)}/~callbacks.log"
 
 
 @functools.lru_cache(maxsize=4096)
 def segment(text: str) -> str:
-    """`text` as one path segment: never empty, never `.` or `..`, at most 255 bytes, different for different texts."""
+    """`text` as one path segment: not empty, not `.` or `..`, at most 255 bytes, and different for different texts."""
     encoded = "".join(c if c in _PLAIN else _percent(c) for c in text)
     if not encoded:
         return "%"
@@ -67,7 +67,7 @@ def segment(text: str) -> str:
     if len(encoded) <= _LONGEST:
         return encoded
 
-    from hashlib import sha256  # lazy: only ids of extraordinary length need a hash
+    from hashlib import sha256  # lazy import: only very long ids need a hash
 
     return f"{encoded[: _LONGEST - 40]}~{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 

@@ -1,15 +1,15 @@
-"""Everything that one Tradewind process says to another.
+"""The messages between the processes of Tradewind. Commands are in `wire.commands`.
 
     runner ──RunnerRequest──▶ worker host ──FromRunner──▶ scheduler          start, report, XComs, variables …
     runner ◀──RunnerAnswer─── worker host ◀──ToRunner──── scheduler
     scheduler ──Submit, Cancel──▶ worker host ──HostHello, AttemptGone──▶ scheduler
-    scheduler ──CallbackOrder──▶ worker host ──CallbackDone──▶ scheduler     what is called after the fact
-    parser ──FromRunner──▶ scheduler ──ToRunner──▶ parser                    what DAG files ask while they are imported
+    scheduler ──CallbackOrder──▶ worker host ──CallbackDone──▶ scheduler     callbacks and mails that the scheduler sends
+    parser ──FromRunner──▶ scheduler ──ToRunner──▶ parser                    variables and connections for the import of DAG files
     command line, API, parser ──CommandRequest──▶ scheduler ──CommandResult, Notice──▶ them
 
-Shapes are msgspec structs with a tag; unknown fields are ignored and new fields have defaults, so that two releases can
-talk. Moments are integer microseconds UTC. An attempt is named by (run, slot, fence): the run's number, the task
-instance's place in it, and the fence under which it was dispatched.
+Messages are msgspec structs with a tag. Unknown fields are ignored and new fields have defaults, so that two releases can
+communicate. Times are integer microseconds UTC. An attempt is named by (run, slot, fence): the number of the run, the slot of the
+task instance in the run, and the fence under which the attempt was dispatched.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tradewind.model.states import Outcome, RunType
 from tradewind.model.waits import Deferral, Resumption, TriggerEnd, TriggerWait
 
 PROTOCOL = 1
-"""Version of the messages between scheduler and worker host. A hello with another one is answered with a sentence and closed."""
+"""Version of the messages between scheduler and worker host. A hello with another version is refused with a sentence."""
 CLIENT_PROTOCOL = 2
 """Version of the messages between scheduler and clients: command line, API, parser. 2: commands are structs (`wire.commands`)."""
 
@@ -31,22 +31,22 @@ AttemptKey = tuple[int, int, int]
 """(run number, slot, fence)."""
 
 
-# --- callbacks: what is called after the fact -----------------------------------------------------------------------
+# --- callbacks and mails that the scheduler sends -----------------------------------------------------------------------
 
 
 class Call(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is to be called in the place of a task: a callback that its own process could not call, a mail, word of a deadline."""
+    """A call that the scheduler orders: a callback that the task process could not call, a mail, or the callback of a deadline."""
 
     argument: str
-    """Under which argument it stands: `on_failure_callback`, `email`, `sla_miss_callback`, `deadline` …"""
+    """The argument of the DAG or task that holds it: `on_failure_callback`, `email`, `sla_miss_callback`, `deadline` …"""
     index: int = 0
-    """Its place there."""
+    """Its index in that argument."""
     of_run: bool = False
-    """It stands with the DAG, not with the task."""
+    """It is an argument of the DAG, not of the task."""
     state: str = ""
-    """State of the task instance then."""
+    """State of the task instance at that time."""
     reason: str | None = None
-    """Why it came to that, for people."""
+    """Why the task instance has this state, for people."""
     started: int | None = None
     ended: int | None = None
     to: tuple[str, ...] = ()
@@ -54,20 +54,20 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     run_state: str = "running"
     run_ended: int | None = None
     due: int | None = None
-    """The moment of a deadline."""
+    """When the deadline was due."""
     late: tuple[str, ...] = ()
-    """Tasks that missed it."""
+    """Tasks that missed the deadline."""
     blocking: tuple[tuple[str, str], ...] = ()
-    """(task id, state) of what had not succeeded then."""
+    """(task id, state) of the tasks that had not succeeded at that time."""
     word: str = ""
-    """Airflow's word for the end of a run: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
+    """Airflow's reason for the end of a run: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
 
 
-# --- the workload: what a runner needs to know, and no more ---------------------------------------------------------
+# --- the workload of a task process ---------------------------------------------------------
 
 
 class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One attempt to be made. Carries no credentials and only its own task."""
+    """One attempt to run. It holds no credentials, and only data of its own task."""
 
     run: int
     slot: int
@@ -110,9 +110,9 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     log: str = ""
     """Path of the attempt's log, relative to the log folder."""
     resumption: Resumption | None = None
-    """Set: it goes on after a wait."""
+    """Set: the task continues after a deferral."""
     call: Call | None = None
-    """Call this, and do not carry out the task."""
+    """Set: make this call, and do not run the task."""
     previous_host: str = ""
     """The worker host that started the attempt before this one: its process may still be ending there. Empty: there was none."""
 
@@ -125,7 +125,7 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """May I run? `nonce` names this process; only one nonce is ever accepted under a fence."""
+    """Ask whether this process may run the attempt. `nonce` names the process; only one nonce is accepted under a fence."""
 
     op: int
     nonce: str
@@ -143,20 +143,20 @@ class XComValue(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AssetUpdate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A success that updated an asset. Name or URI is empty where the author gave a reference."""
+    """An asset that a successful attempt updated. Name or URI is empty where the author gave a reference."""
 
     name: str
     uri: str
     group: str = "asset"
     extra: bytes = b""
-    """JSON object about this event."""
+    """JSON object: extra of this event."""
     about: bytes = b""
-    """JSON object about the asset itself, where it was made while the task ran."""
+    """JSON object: extra of the asset itself, where the task created the asset while it ran."""
     aliases: tuple[str, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
-    """What the attempt came to. Sent once by the runner, or by the host when the runner died without a word."""
+    """The result of an attempt. The task process sends it once; the worker host sends it if the process died without a report."""
 
     op: int
     outcome: Outcome
@@ -168,43 +168,43 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     xcoms: tuple[XComValue, ...] = ()
     branch: Branch | None = None
     map_length: int | None = None
-    """Elements that the return value offers to mapped tasks; of an instance of a mapped task, 1 for any value. None: none."""
+    """Number of elements of the return value for mapped tasks; of an instance of a mapped task 1. None: there is no value."""
     map_label: str | None = None
-    """What people are shown in place of its map index."""
+    """The text that is shown in place of its map index."""
     exit_code: int | None = None
     signal: int | None = None
     rendered: bytes = b""
-    """JSON object: what the task's templated fields came to."""
+    """JSON object: the rendered values of the templated fields."""
     deferral: Deferral | None = None
-    """With outcome DEFERRED: what it waits for."""
+    """With outcome DEFERRED: what the task waits for."""
     assets: tuple[AssetUpdate, ...] = ()
-    """What a success updated."""
+    """The assets that a success updated."""
     calls_back: bool = False
-    """The task's own process says so, and calls the callbacks that follow from it itself."""
+    """The task process calls the callbacks of this outcome itself."""
     called_back: bool = False
-    """It has called them already."""
+    """The task process has called them already."""
     nonce: str = ""
-    """Of the process that it is about: the one of its `Start`. Empty: none was forked; or an older release wrote this."""
+    """The nonce of the `Start` of this process. Empty: no process was forked, or an older release wrote the report."""
     host: str = ""
-    """Name of the life of the worker host that passed it on first. Empty: an older release."""
+    """Name of the worker host process that first forwarded the report. Empty: an older release."""
 
 
 class CalledBack(msgspec.Struct, frozen=True, omit_defaults=True, tag="called_back"):
-    """The process that called its task's callbacks itself is through with them, or (`done` False) has ended before. No answer."""
+    """The task process has called its callbacks, or (`done` False) ended before. There is no answer."""
 
     op: int = 0
     done: bool = True
 
 
 class Rendered(msgspec.Struct, frozen=True, omit_defaults=True, tag="rendered"):
-    """What the templated fields came to, before the task begins: kept by its worker, in case the process dies. No answer."""
+    """The rendered templated fields, sent before the task begins. The worker host keeps them in case the process dies."""
 
     fields: bytes
     op: int = 0
 
 
 class MaskSecrets(msgspec.Struct, frozen=True, omit_defaults=True, tag="mask"):
-    """Hide these texts in the task's log from now on. Answered by `Value` from the worker, once it does."""
+    """Mask these texts in the log of the task from now on. The worker host answers with `Value` when it does."""
 
     op: int
     values: tuple[str, ...]
@@ -243,11 +243,11 @@ class GetConnection(msgspec.Struct, frozen=True, tag="connection"):
 
 
 Lookup = GetVariable | GetConnection
-"""What a DAG file may ask for while it is imported."""
+"""The questions that a DAG file may ask while it is imported."""
 
 
 class GetTaskStates(msgspec.Struct, frozen=True, omit_defaults=True, tag="task_states"):
-    """States of task instances of some DAG at given logical dates: what sensors on other DAGs ask.
+    """Read states of task instances of a DAG at given logical dates. Sensors for other DAGs ask this.
 
     With empty `task_ids` and `group` None: the states of the runs themselves. Answered by `Value` with a list of
     `[logical_date, task_id | None, state | None]`; a run or task instance that does not exist is absent.
@@ -262,7 +262,7 @@ class GetTaskStates(msgspec.Struct, frozen=True, omit_defaults=True, tag="task_s
 
 
 class GetPreviousRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="previous_run"):
-    """The run of this DAG before `logical_date` (in `state`, when given). Answered by `Value`: a mapping or None."""
+    """Read the run of this DAG before `logical_date` (in `state`, if given). Answered by `Value`: a mapping or None."""
 
     op: int
     dag_id: str
@@ -271,10 +271,10 @@ class GetPreviousRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="previ
 
 
 class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_run"):
-    """Make a run of a DAG, or clear the one that exists. Answered by `Value` with a `commands.TriggerFromTaskResult`.
+    """Create a run of a DAG, or clear the run that exists. Answered by `Value` with a `commands.TriggerFromTaskResult`.
 
-    It has its effect once in each try of the task: `number` counts these questions within an attempt, and a question that is
-    repeated under the same number, be it by an attempt that follows a lost one, gets the first answer.
+    It has an effect once in each try of the task: `number` counts these requests within an attempt. A request that is repeated
+    under the same number gets the first answer, also if another attempt of the same try repeats it after a lost attempt.
     """
 
     op: int
@@ -289,9 +289,9 @@ class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_r
 
 
 class GetAssetEvents(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset_events"):
-    """Events of an asset (by name, URI or both) or alias; with neither, those that began the run of the attempt.
+    """Read events of an asset (by name, URI or both) or of an alias; with neither, the events that started the run of the attempt.
 
-    Answered by `Value` with a list of mappings, in the order of the events (see `scheduler.asset_answers.event_as_dict`).
+    Answered by `Value` with a list of mappings, in the order of the events (see `scheduler.assets.answers.event_as_dict`).
     """
 
     op: int
@@ -305,7 +305,7 @@ class GetAssetEvents(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset
 
 
 class GetAsset(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset"):
-    """An asset by name, URI or both. Answered by `Value` with name, uri, group and extra."""
+    """Read an asset by name, URI or both. Answered by `Value` with name, uri, group and extra."""
 
     op: int
     name: str = ""
@@ -331,49 +331,49 @@ RunnerRequest = (
 
 
 SUCCESS_LINE = "Marking task as SUCCESS."
-"""The last line of a success. An attempt that wrote nothing else has no file: whoever reads its log is shown this line."""
+"""The last line of a successful attempt. If it wrote nothing else it has no log file, and readers are shown this line."""
 
 
 class LastLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The last line of an attempt's log: what was decided, and committed, about the attempt."""
+    """The last line of the log of an attempt: what the scheduler has decided and committed about it."""
 
     level: str
     """`info`, `warning` or `error`."""
     text: str
     log: str = ""
-    """Path of the log relative to the log folder, for a worker host that does not know the attempt (any more)."""
+    """Path of the log relative to the log folder, for a worker host that does not know the attempt."""
 
 
 class Accepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="accepted"):
-    """Answer to `Start`: go. Answer to `Report`: it counts, forget it."""
+    """Answer to `Start`: the process may run. Answer to `Report`: it is committed, and the worker host may delete it."""
 
     op: int
     nonce: str = ""
-    """Of the process whose start or report is accepted: only that one may go, however late this comes."""
+    """Of the process whose start or report is accepted: only that process may run, however late the answer arrives."""
     last: LastLine | None = None
-    """Of a report that is accepted."""
+    """For an accepted report."""
 
 
 class Refused(msgspec.Struct, frozen=True, omit_defaults=True, tag="refused"):
-    """The attempt is not current any more, or was started by another process: end without a word."""
+    """The attempt is not current any more, or another process was started for it: the process ends without a report."""
 
     op: int
     reason: str = ""
     nonce: str = ""
-    """Of the process whose start or report is refused, where one was named."""
+    """Of the process whose start or report is refused, if it was named."""
     last: LastLine | None = None
-    """Of a report that is refused because the scheduler has taken it already."""
+    """For a report that is refused because the scheduler has accepted it already."""
 
 
 class XComs(msgspec.Struct, frozen=True, tag="xcoms"):
-    """(task_id, map_index, JSON bytes, spill name) of every value found, by task and map index."""
+    """(task_id, map_index, JSON bytes, spill name) of each value that was found, by task and map index."""
 
     op: int
     values: tuple[tuple[str, int, bytes, str | None], ...]
 
 
 class Value(msgspec.Struct, frozen=True, tag="value"):
-    """`found` False: there is no such thing. `secret` True: mask the value's texts in the log."""
+    """`found` False: it does not exist. `secret` True: mask the texts of the value in the log."""
 
     op: int
     found: bool
@@ -418,11 +418,11 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     triggers: tuple[AttemptKey, ...] = ()
     """Waits whose triggers it runs."""
     earlier: str = ""
-    """Name of the life before this one in the same home folder."""
+    """Name of the previous process of this worker host in the same home folder."""
     earlier_end: str = ""
-    """How that ended, in words for people."""
+    """How the previous process ended, in a sentence."""
     log_trouble: str = ""
-    """Why task logs cannot be written there; empty: they can."""
+    """Why the worker host cannot write task logs; empty: it can."""
     queues: tuple[str, ...] = ()
     """Queues that it serves; empty: all."""
     draining: bool = False
@@ -463,30 +463,30 @@ class Withdrawn(msgspec.Struct, frozen=True, tag="withdrawn"):
 
 
 class EndLog(msgspec.Struct, frozen=True, tag="end_log"):
-    """Write this line behind the log of an attempt that ended without a report, or while the task waited without a process."""
+    """Append this line to the log of an attempt that ended without a report, or while the task waited without a process."""
 
     line: LastLine
 
 
 class LogTrouble(msgspec.Struct, frozen=True, omit_defaults=True, tag="log_trouble"):
-    """Task logs cannot be written on this host (a sentence says why), or can be again (empty)."""
+    """This worker host cannot write task logs (a sentence says why), or can write them again (empty)."""
 
     trouble: str = ""
 
 
 class AttemptGone(msgspec.Struct, frozen=True, omit_defaults=True, tag="gone"):
-    """No process of this attempt exists on the host (any more). Says nothing about success."""
+    """No process of this attempt is alive on the worker host. It says nothing about success."""
 
     attempt: AttemptKey
     reason: str = ""
     nonce: str = ""
-    """Of the process that is gone, or that was asked for. Empty: none was forked; or an older release says so."""
+    """Of the process that has ended, or that was asked for. Empty: no process was forked, or the sender is an older release."""
     host: str = ""
-    """Name of the life of the worker host that says so. Empty: an older release."""
+    """Name of the worker host process that sends this. Empty: an older release."""
 
 
 class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
-    """Call what `workload.call` names, in a process of its own. One that is under way, or was done just now, is not done twice."""
+    """Make the call of `workload.call` in its own process. A repeated order has no effect if the call runs or has just ended."""
 
     post: int
     """Its number in the outbox."""
@@ -494,26 +494,26 @@ class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
     """Tries before this one."""
     workload: Workload
     due: int = 0
-    """When this try was due. With `tries` it says which one it is: they begin anew when somebody has it tried again."""
+    """When this try was due. Together with `tries` it names the try: a retry by a person resets `tries`."""
 
 
 class CallbackDone(msgspec.Struct, frozen=True, omit_defaults=True, tag="called"):
-    """What a `CallbackOrder` came to."""
+    """The result of a `CallbackOrder`."""
 
     post: int
     tries: int
     ok: bool
     reason: str = ""
     due: int = 0
-    """The order's."""
+    """As in the order."""
 
 
 class Reconcile(msgspec.Struct, frozen=True, omit_defaults=True, tag="reconcile"):
-    """Which of these attempts do you hold? For each that is not held, `AttemptGone` is answered, with the nonce given here."""
+    """Ask which of these attempts are alive. The worker host answers `AttemptGone`, with the nonce, for each other one."""
 
     attempts: tuple[AttemptKey, ...]
     nonces: tuple[str, ...] = ()
-    """Of the process that carries out each attempt, in the same order; empty texts: nobody knows."""
+    """Of the process of each attempt, in the same order; empty: unknown."""
     complete: bool = False
     """These are all attempts that the scheduler believes to run on the worker: `Unlisted` is answered if it runs others."""
 
@@ -525,36 +525,36 @@ class Unlisted(msgspec.Struct, frozen=True, tag="unlisted"):
 
 
 class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One trigger to be run. Its key is that of the attempt that deferred itself."""
+    """A trigger to run. Its key is the key of the attempt that deferred itself."""
 
     key: AttemptKey
     wait: TriggerWait
     bundle: str = ""
     """Name of the bundle that has the DAG file."""
     name: str = ""
-    """Whose trigger it is, for people."""
+    """The task instance of the trigger, for people."""
     log: str = ""
-    """Path of the log that its messages go to, relative to the log folder."""
+    """Path of the log for its messages, relative to the log folder."""
     file: str = ""
-    """Its DAG's file, relative to the bundle: modules beside it can be imported, too."""
+    """The DAG file, relative to the bundle: modules in the same folder can be imported, too."""
     folder: str = ""
     """Absolute path of the bundle's files on the worker: its modules can be imported. The worker host fills it in."""
 
 
 class RunTriggers(msgspec.Struct, frozen=True, tag="run_triggers"):
-    """Run these triggers. Those that are known are not begun twice."""
+    """Run these triggers. Known triggers are not started twice."""
 
     triggers: tuple[TriggerOrder, ...]
 
 
 class DropTriggers(msgspec.Struct, frozen=True, tag="drop_triggers"):
-    """Nobody waits for these any more: also the answer to `TriggerFired`."""
+    """Stop these triggers, because no task waits for them any more. Also the answer to `TriggerFired`."""
 
     keys: tuple[AttemptKey, ...]
 
 
 class TriggerFired(msgspec.Struct, frozen=True, tag="trigger_fired"):
-    """A trigger came to its end. Said again until it is dropped."""
+    """A trigger has ended. Sent again until `DropTriggers` names it."""
 
     key: AttemptKey
     end: TriggerEnd
@@ -572,22 +572,22 @@ class Welcome(msgspec.Struct, frozen=True, omit_defaults=True, tag="welcome"):
 
 
 class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_hello"):
-    """A command line, API or parser process. `follow` True: send `Notice`s of what changes."""
+    """A command line, API or parser process registers. `follow` True: it gets a `Notice` for each change."""
 
     name: str
     pid: int
     follow: bool = False
     protocol: int = CLIENT_PROTOCOL
     answers_timetables: bool = False
-    """It may be sent `TimetableQuestion`."""
+    """It accepts `TimetableQuestion`."""
     job_type: str = ""
-    """Of a service that stays connected: which job it is (`DagProcessorJob`); empty for everybody else."""
-    life: str = ""
-    """Names this life of the service."""
+    """The job type of a service that stays connected (`DagProcessorJob`); empty for other clients."""
+    service_id: str = ""
+    """Names this process of the service."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag="goodbye"):
-    """This service ends in order; its connection is closed next."""
+    """This service ends normally, and closes its connection."""
 
 
 class CommandRequest(msgspec.Struct, frozen=True, omit_defaults=True, tag="command"):
@@ -597,11 +597,11 @@ class CommandRequest(msgspec.Struct, frozen=True, omit_defaults=True, tag="comma
     body: msgspec.Raw = msgspec.Raw()
     """One of `wire.commands`, encoded: a command that cannot be read is refused under its `op`."""
     actor: str = ""
-    """On whose behalf."""
+    """On whose behalf, for the audit log."""
 
 
 class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result"):
-    """What became of a command."""
+    """The result of a command, or its error."""
 
     op: str
     value: msgspec.Raw = msgspec.Raw(b"\xc0")
@@ -613,11 +613,11 @@ class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result
 
 
 LOOKUP_CHANGED = "lookup"
-"""Kind of the notice that tells the parser what was set or deleted: `variable bucket`, `connection db` is its text."""
+"""Kind of the notice to the parser that a variable or connection was changed; its text is `variable bucket` or `connection db`."""
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
-    """Something changed. Only a bell: whoever cares reads the store."""
+    """Something changed. The client reads the details from the database."""
 
     kind: str
     dag_id: str = ""
@@ -628,11 +628,11 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
     text: str = ""
 
 
-# --- scheduler ⇄ parser: timetables that users wrote ------------------------------------------------------------------
+# --- scheduler ⇄ parser: custom timetables ------------------------------------------------------------------
 
 
 class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_timetable"):
-    """Put a question to a custom timetable, in a child process. Answered by `TimetableAnswer` under the same number."""
+    """Ask a custom timetable, in a child process. Answered by `TimetableAnswer` under the same number."""
 
     number: int
     dag_id: str
@@ -648,11 +648,11 @@ class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="as
     latest: int | None = None
     catchup: bool = False
     manual_at: int | None = None
-    """Set: the data interval of a run by hand at this moment is asked for, not the next run."""
+    """Set: ask for the data interval of a manual run at this time, not for the next run."""
 
 
 class TimetableAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="on_timetable_answer"):
-    """What a custom timetable answered; `problem` is a sentence where it did not."""
+    """The answer of a custom timetable. `problem`: why there is none, in a sentence."""
 
     number: int
     run: tuple[int | None, int | None, int | None, int] | None = None

@@ -1,8 +1,8 @@
-"""The port through which user code reaches the rest of Tradewind while it runs.
+"""The interface through which running user code reads and writes data of Tradewind.
 
-A runner installs an implementation that speaks to the worker host; `dag.test()` installs one that reads the in-memory
-store; a parse child one that asks its parser for variables and connections and refuses the rest with a sentence. User code never
-holds a database connection.
+A task process installs an implementation that asks the worker host. `dag.test()` installs one that reads the in-memory store. A
+parse child installs one that asks the parser for variables and connections and refuses other questions with a sentence. User code
+never has a connection to the database.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ Question = (
 
 
 class Runtime(Protocol):
-    """Answers questions of user code. `op` of a question is 0; the implementation numbers it."""
+    """Answers questions of user code. The `op` of a question is 0; the implementation sets its number."""
 
     def ask(self, question: Question) -> RunnerAnswer:
-        """One request, one answer (`XComs`, `Value` or `Failure`). Blocks; bounded by the implementation's deadline."""
+        """The answer to a question: `XComs`, `Value` or `Failure`. Blocks, at most until the deadline of the implementation."""
 
     def read_spill(self, name: str) -> bytes:
-        """The bytes of a value that was too large to be kept inline."""
+        """The bytes of an XCom that is too large for the database."""
 
 
 class NoRuntime(TradewindError):
-    """Asked for a variable, a connection or an XCom where no task is running."""
+    """A variable, a connection or an XCom was read while no task is running."""
 
 
 class _Absent:
     def ask(self, question: Question) -> RunnerAnswer:
         raise NoRuntime(
-            f"{type(question).__name__} was asked while no task is running, where no scheduler can answer. Here there are only "
+            f"{type(question).__name__} was called while no task is running, so no scheduler can answer. Here there are only "
             "the variables and connections of the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID), and in tests those of "
             "fake_variables and fake_connections; or read them inside a task, or in a template like {{ var.value.name }}."
         )
@@ -76,12 +76,12 @@ def current() -> Runtime:
 
 
 def is_installed() -> bool:
-    """Does this process carry out a task that somebody answers?"""
+    """Is a runtime installed in this process?"""
     return _current is not _ABSENT
 
 
 def install(runtime: Runtime | None) -> None:
-    """Set the runtime of this process; None removes it. Called by runners and test kits only."""
+    """Set the runtime of this process; None removes it. Only task processes and the test kit call this."""
     global _current
     _current = runtime if runtime is not None else _ABSENT
 
@@ -92,7 +92,7 @@ def ask(question: Question) -> Any:
 
 @contextmanager
 def installed(own: Runtime) -> Iterator[None]:
-    """User code of this process asks `own`; afterwards whomever it asked before."""
+    """Use `own` as the runtime of this process; at the end restore the one before."""
     before = current()
     install(own)
     try:
