@@ -482,6 +482,8 @@ class SchedulerServer:
                 fp("scheduler.start_came")
             else:
                 fp("scheduler.report_came")
+            if peer.host is None and isinstance(message.body, Start):
+                return  # its worker has not registered: nobody could say who runs the attempt. The host asks again
             host = peer.host.host if peer.host is not None else ""
             nonce = message.body.nonce if isinstance(message.body, Start) else ""
             if not self._is_repeated(message.attempt, type(message.body), nonce):

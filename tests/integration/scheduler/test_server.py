@@ -198,6 +198,26 @@ def test_a_run_through_a_host(house: Deployment) -> None:
         pass
 
 
+def test_a_start_of_a_host_that_has_not_registered_is_not_accepted(house: Deployment) -> None:
+    """Nobody could say which worker runs the attempt. The host asks again."""
+    house.dag("d", task("a"))
+    host = Line(house.socket)
+    host.host("w2.h1")
+    with house.client() as client:
+        client.call("trigger", dag_id="d", run_id="r")
+        submit = host.hear_of(Submit)
+        assert isinstance(submit, Submit)
+        host.close()
+        key = submit.workloads[0].key
+        again = Line(house.socket)
+        again.say(FromRunner(key, Start(1, "n", 4711)))
+        again.host("w2.h1", live=(key,))
+        again.say(FromRunner(key, Start(2, "n", 4711)))
+        answer = again.hear_of(ToRunner)
+        assert isinstance(answer, ToRunner)
+        assert (answer.body.op, type(answer.body)) == (2, Accepted)
+
+
 def test_another_protocol_is_refused_with_a_sentence(house: Deployment) -> None:
     old = Line(house.socket)
     old.say(ClientHello("old", 1, protocol=99))
