@@ -345,6 +345,67 @@ ROWS: tuple[Row, ...] = (
         "SubDagOperator SkippedStatePropagationOptions",
         "operators.subdag:2 operators.subdag_operator:1-2",
     ),
+    # --- Airflow 3 only: files with these load --------------------------------------------------------------------------------
+    (
+        "tradewind.airflow.compat.hitl",
+        "ApprovalOperator HITLOperator HITLBranchOperator HITLEntryOperator",
+        f"{_STANDARD}.operators.hitl:3",
+    ),
+    ("tradewind.airflow.compat.partitions", "*", "sdk:3"),
+    (
+        "tradewind.airflow.compat.partitions",
+        "CronPartitionTimetable",
+        "timetables.trigger:3 sdk.definitions.timetables.trigger:3",
+    ),
+    (
+        "tradewind.airflow.compat.partitions",
+        "PartitionedAssetTimetable PartitionedAtRuntime",
+        "timetables.simple:3 sdk.definitions.timetables.assets:3",
+    ),
+    ("tradewind.airflow.compat.partitions", "PartitionMapper RollupMapper", "sdk.definitions.partition_mappers.base:3"),
+    *(
+        ("tradewind.airflow.compat.partitions", listed, f"{package}.{module}:3")
+        for package in ("sdk.definitions.partition_mappers", "partition_mappers")
+        for listed, module in (
+            ("PartitionMapper RollupMapper", "base"),
+            ("AllowedKeyMapper", "allowed_key"),
+            ("ChainMapper", "chain"),
+            ("FixedKeyMapper", "fixed_key"),
+            ("IdentityMapper", "identity"),
+            ("ProductMapper", "product"),
+            ("WaitPolicy WaitForAll MinimumCount", "wait_policy"),
+            ("Window HourWindow DayWindow WeekWindow MonthWindow QuarterWindow YearWindow SegmentWindow", "window"),
+            (
+                """FanOutMapper StartOfHourMapper StartOfDayMapper StartOfWeekMapper StartOfMonthMapper StartOfQuarterMapper
+                StartOfYearMapper""",
+                "temporal",
+            ),
+        )
+    ),
+    (
+        "tradewind.airflow.compat.asset_extras",
+        "AssetWatcher AssetAccessControl BaseDeadlineReference deadline_reference result NEVER_EXPIRE",
+        "sdk:3",
+    ),
+    (
+        "tradewind.airflow.compat.asset_extras",
+        "AssetWatcher AssetUniqueKey AssetAliasUniqueKey AssetNameRef AssetUriRef",
+        "sdk.definitions.asset:3",
+    ),
+    ("tradewind.airflow.compat.asset_extras", "AssetAccessControl", "sdk.definitions.asset.access_control:3"),
+    ("tradewind.airflow.compat.asset_extras", "NEVER_EXPIRE", "sdk.execution_time.context:3"),
+    ("tradewind.airflow.compat.asset_extras", "BaseDeadlineReference deadline_reference", "sdk.definitions.deadline:3"),
+    ("tradewind.airflow.compat.asset_extras", "DirectoryFileDeleteTrigger", f"{_STANDARD}.triggers.file:3"),
+    ("tradewind.airflow.compat.asset_extras", "result", "sdk.definitions.decorators:3"),
+    ("tradewind.execution.macros", "*", "sdk.macros:3"),
+    ("tradewind.execution.context", "TaskInstance", "sdk:3"),
+    ("tradewind.sdk.setup_teardown", "setup teardown", "sdk.definitions.decorators:3"),
+    ("tradewind.airflow.compat.types", "ID_LEN", "models.base"),
+    ("tradewind.airflow.compat.server_internals", "pprinttable", "utils.helpers:1"),
+    ("tradewind.airflow.compat.priority_strategy", "PriorityWeightStrategy", "task.priority_strategy:2"),
+    ("tradewind.sdk.taskgroup", "MappedTaskGroup=TaskGroup", "utils.task_group:2 sdk.definitions.taskgroup:3"),
+    ("tradewind.execution.context", "get_current_context", "sdk.execution_time.context:3 sdk.definitions.context:3"),
+    ("tradewind.airflow.compat.lineage", "DataSet=File DataBase=Table", "lineage.datasets:1"),
     # --- what only Airflow has --------------------------------------------------------------------------------------------
     ("tradewind.airflow.compat.hooks", "FSHook", f"hooks.filesystem:2 contrib.hooks.fs_hook:1 {_STANDARD}.hooks.filesystem:3"),
     (

@@ -36,6 +36,7 @@ from tradewind.execution.rendered_fields import stored_fields
 from tradewind.execution.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, TaskInstance, micros_of
 from tradewind.model.branch import Branch
 from tradewind.model.errors import TradewindError
+from tradewind.model.moments import duration_micros
 from tradewind.model.states import Outcome
 from tradewind.model.waits import Deferral
 from tradewind.sdk.exceptions import (
@@ -85,6 +86,7 @@ class TaskResult:
         pushed: all XComs, encoded; also of failed attempts.
         branch: which downstream tasks run or are skipped.
         reschedule_at: microseconds, for `Outcome.RESCHEDULE`.
+        retry_delay: microseconds until the next try, where the retry policy decided; None: the delay of the task.
         callbacks: calls the author's callbacks; to be called after the result was reported. None: there are none.
         calls_back: True if `callbacks` calls everything that follows from the result; False if another process has to call.
         rendered: the rendered templated fields as JSON (see `rendered_fields.stored_fields`).
@@ -99,6 +101,7 @@ class TaskResult:
     pushed: list[XComValue] = field(default_factory=list)
     branch: Branch | None = None
     reschedule_at: int | None = None
+    retry_delay: int | None = None
     callbacks: Callable[[], None] | None = None
     rendered: bytes = b""
     map_length: int | None = None
@@ -160,7 +163,7 @@ def execute_task(
     except (TaskDeferred, TaskWaits) as error:
         result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, write)
     except BaseException as error:
-        raised, result = error, _result_of_exception(error, write)
+        raised, result = error, _with_retry_policy(ti, error, _result_of_exception(error, write))
     if ti.task.outlets and result.outcome is Outcome.SUCCESS:
         result = _with_assets(result, ti, write)
     if ti.task.operator_extra_links and context is not None:
@@ -387,6 +390,28 @@ def _result_of_exception(error: BaseException, write: Callable[[str], None]) -> 
     write(format_traceback(error))
     final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
     return TaskResult(Outcome.FAILED_FINAL if final else Outcome.FAILED, reason=reason)
+
+
+def _with_retry_policy(ti: TaskInstance, error: BaseException, result: TaskResult) -> TaskResult:
+    """Ask the `retry_policy` of the task about a failure that may be retried. A policy that fails itself decides nothing."""
+    policy = ti.task.retry_policy
+    if policy is None or result.outcome is not Outcome.FAILED:
+        return result
+    try:
+        decision = policy.evaluate(error, ti.try_number, ti.max_tries, ti.context)
+        action = str(getattr(decision.action, "value", decision.action))
+        delay = None if decision.retry_delay is None else duration_micros(decision.retry_delay)
+    except Exception:
+        log.exception("The retry policy failed; the task's own retries and delay count")
+        return result
+    if action == "default":
+        return result
+    log.info("The retry policy decided: %s%s", action, f" ({decision.reason})" if decision.reason else "")
+    if action == "fail":
+        result.outcome = Outcome.FAILED_FINAL
+    else:
+        result.retry_delay = delay
+    return result
 
 
 def _deferred(

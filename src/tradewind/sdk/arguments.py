@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -201,15 +202,21 @@ def trigger_rule(name: str, value: Any) -> TriggerRule:
         raise DefinitionError(f"{name} is {value!r}; it must be one of {', '.join(names)}.{guess}") from None
 
 
-def weight_rule(name: str, value: Any) -> WeightRule:
+def weight_rule(name: str, value: Any) -> Any:
+    """One of the weight rules, or an object (class, import path) with `get_weight(ti)`: a priority weight strategy."""
     if type(value) is WeightRule:
         return value
+    if isinstance(value, str) and "." in value:
+        module, _, class_name = value.rpartition(".")
+        try:
+            value = getattr(importlib.import_module(module), class_name)
+        except (ImportError, AttributeError) as error:
+            raise DefinitionError(f"{name} is {value!r}, which cannot be imported: {error}") from None
+    if hasattr(value, "get_weight"):
+        return value() if isinstance(value, type) else value
     rule_name = getattr(value, "value", value)
     if not isinstance(rule_name, str):
-        raise NotYetSupported(
-            f"{name} is {value!r}: custom priority weight strategies are not supported yet; "
-            "use downstream, upstream or absolute"
-        )
+        raise DefinitionError(f"{name} is {value!r}; it must be downstream, upstream, absolute or a PriorityWeightStrategy")
     try:
         return WeightRule(rule_name)
     except ValueError:
@@ -272,11 +279,21 @@ def executor(name: str, value: Any) -> str:
     return found
 
 
+def retry_policy(name: str, value: Any) -> Any:
+    """An object whose `evaluate(exception, try_number, max_tries, context)` decides about retries."""
+    if not value and not hasattr(value, "evaluate"):
+        return None
+    if not callable(getattr(value, "evaluate", None)):
+        raise DefinitionError(f"{name} is {value!r}; it must be a RetryPolicy, such as ExceptionRetryPolicy(rules=[…])")
+    return value
+
+
 READERS: dict[str, Reader] = {
     "owner": owner,
     "retries": integer(0),
     "retry_delay": duration,
     "retry_exponential_backoff": backoff,
+    "retry_policy": retry_policy,
     "lost_attempts": lost_attempts,
     "max_retry_delay": duration,
     "start_date": date_time,
@@ -327,7 +344,6 @@ READERS: dict[str, Reader] = {
 
 NOT_SUPPORTED: dict[str, tuple[str, tuple[Any, ...]]] = {
     "deadline": ("give the deadline to the DAG, or give the task an sla", ()),
-    "retry_policy": ("remove it, and raise AirflowFailException in the task to fail without a retry", ()),
     "allow_nested_operators": ("remove it, because operators called inside another task are not checked", (True,)),
 }
 """Airflow's arguments that are not supported yet: name → (what to do instead, values that are accepted without effect).

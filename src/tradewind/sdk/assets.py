@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NoReturn
 from urllib.parse import SplitResult, urlsplit
 
 from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, Condition, Leaf, expression, leaves
-from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
 from tradewind.timetables.base import Timetable
 
@@ -84,14 +84,14 @@ class Asset(BaseAsset):
     ) -> None:
         what = type(self).__name__
         if watchers:
-            raise NotYetSupported(
-                f"{what} {name or uri!r}: watchers (event-driven schedules) are not supported yet; a task, "
-                "`tradewind assets materialize` or POST /api/v2/assets/events can emit events of the asset"
+            open_dags.warn_author(
+                f"{what} {name or uri!r}: its watchers are not run yet; a task, `tradewind assets materialize` or "
+                "POST /api/v2/assets/events can emit events of the asset"
             )
         if access_control is not None:
-            raise NotYetSupported(
-                f"{what} {name or uri!r}: access_control restricts an asset to teams; there are no teams here"
-            )
+            open_dags.warn_author(f"{what} {name or uri!r}: access_control has no effect, because there are no teams")
+        self.watchers = list(watchers)
+        self.access_control = access_control
         uri = None if uri is None else getattr(uri, "__fspath__", lambda: uri)()
         if name is None and uri is None:
             raise DefinitionError(f"{what}() needs a name or a uri")

@@ -92,6 +92,7 @@ DEFAULTS = {
     ("core", "task_runner"): "StandardTaskRunner",
     ("core", "task_success_overtime"): "20",
     ("core", "test_connection"): "Disabled",
+    ("core", "sql_alchemy_conn"): "",
     ("core", "unit_test_mode"): "False",
     ("core", "worker_precheck"): "False",
     ("core", "xcom_backend"): "airflow.sdk.execution_time.xcom.BaseXCom",

@@ -22,6 +22,11 @@ _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
         "an outlet that is not an Asset or AssetAlias is only recorded and shown; it emits no asset events",
     ),
     (
+        "weight_rule",
+        lambda task: hasattr(task.weight_rule, "get_weight"),
+        "the strategy is asked when the file is read, for the first try; later tries keep that weight",
+    ),
+    (
         "executor_config",
         lambda task: bool(task.executor_config),
         "it configures executors of other machines; it has no effect on tasks that run on this machine",

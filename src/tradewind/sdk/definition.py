@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -22,6 +23,7 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
+from tradewind.model.states import WeightRule
 from tradewind.sdk import dag_warnings
 from tradewind.sdk.arguments import CALLBACKS, as_list, callbacks, trigger_rule, weight_rule
 from tradewind.sdk.exceptions import ParamValidationError
@@ -263,6 +265,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
     cls = task.operator_class
     own = task.__dict__
     given = own.get("expand_input")
+    weight = _weight(task)
     group = task.task_group
     return TaskDefinition(
         task_id=task.task_id,
@@ -270,7 +273,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         module=cls.__module__,
         upstream=tuple(sorted(task._upstream)) if task._upstream else (),
         trigger_rule=_rule(task, trigger_rule, "trigger_rule"),
-        weight_rule=_rule(task, weight_rule, "weight_rule"),
+        weight_rule=weight[0],
         retries=own.get("retries", defaults.retries),
         retry_delay=_micros(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
         retry_exponential_backoff=float(task.retry_exponential_backoff),
@@ -283,7 +286,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         wait_for_downstream=task.wait_for_downstream,
         pool=task.pool,
         pool_slots=task.pool_slots,
-        priority_weight=task.priority_weight,
+        priority_weight=weight[1],
         queue=task.queue,
         executor=task.executor,
         max_active_tis_per_dag=task.max_active_tis_per_dag,
@@ -340,6 +343,26 @@ def _data_name(data: Any) -> str:
         if isinstance(found, str) and found:
             return found
     return type(data).__name__
+
+
+def _weight(task: BaseOperator) -> tuple[WeightRule, int]:
+    """The weight rule and the priority weight. A strategy is asked here, once, for the first try of the task.
+
+    Raises:
+        DefinitionError: the strategy fails, or answers something else than a whole number.
+    """
+    rule = _rule(task, weight_rule, "weight_rule")
+    if isinstance(rule, WeightRule):
+        return rule, task.priority_weight
+    first = SimpleNamespace(
+        task=task, task_id=task.task_id, dag_id=task.dag_id, priority_weight=task.priority_weight, try_number=1, map_index=-1
+    )
+    try:
+        return WeightRule.ABSOLUTE, int(rule.get_weight(first))
+    except Exception as error:
+        raise DefinitionError(
+            task.dag.located_message(f"task {task.task_id!r}: the weight strategy {type(rule).__name__} failed: {error!r}")
+        ) from error
 
 
 def _rule(task: BaseOperator, read: Callable[[str, Any], _T], name: str) -> _T:

@@ -83,6 +83,8 @@ class BaseOperator(Templater, Node):
     lost_attempts: str | None = None
     """What the scheduler does with a lost attempt that had started: `fail`, `repeat`, or None for `scheduler.lost_attempts`."""
     max_retry_delay: timedelta | None = None
+    retry_policy: Any = None
+    """Decides about retries by the exception; called in the process of the task."""
     start_date: datetime | None = None
     end_date: datetime | None = None
     depends_on_past: bool = False

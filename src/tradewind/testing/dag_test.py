@@ -294,6 +294,7 @@ class _TestRun:
             reason=result.reason,
             ended=ended,
             reschedule_at=None if result.reschedule_at is None else result.reschedule_at + lead,
+            retry_delay=result.retry_delay,
             xcoms=tuple(result.pushed),
             branch=result.branch,
             map_length=result.map_length,

@@ -304,6 +304,7 @@ class VirtualTime:
             reason=result.reason,
             ended=own.wall(),
             reschedule_at=result.reschedule_at,
+            retry_delay=result.retry_delay,
             xcoms=tuple(result.pushed),
             branch=result.branch,
             map_length=result.map_length,

@@ -115,6 +115,7 @@ def carry_out(
             reason=result.reason,
             ended=time.time_ns() // 1000,
             reschedule_at=result.reschedule_at,
+            retry_delay=result.retry_delay,
             xcoms=tuple(result.pushed),
             branch=result.branch,
             map_length=result.map_length,

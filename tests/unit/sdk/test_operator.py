@@ -159,7 +159,7 @@ class TestUnknown:
 
 
 class TestLater:
-    @pytest.mark.parametrize("name", ["retry_policy", "deadline"])
+    @pytest.mark.parametrize("name", ["deadline"])
     def test_a_known_argument_without_behaviour_is_refused_when_it_says_something(self, name: str) -> None:
         with pytest.raises(NotYetSupported, match=f"Shell 't': the argument {name}.* not supported yet"):
             Shell(task_id="t", command="x", **{name: object()})  # type: ignore[arg-type]
@@ -176,9 +176,15 @@ class TestLater:
         task = Shell(task_id="t", command="x", executor="airflow.executors.local_executor.LocalExecutor")
         assert task.executor == "LocalExecutor"
 
-    def test_weight_strategies(self) -> None:
-        with pytest.raises(NotYetSupported, match="custom priority weight strategies"):
+    def test_what_is_no_weight_strategy(self) -> None:
+        with pytest.raises(DefinitionError, match="absolute or a PriorityWeightStrategy"):
             Shell(task_id="w", command="x", weight_rule=object())
+        with pytest.raises(DefinitionError, match="cannot be imported"):
+            Shell(task_id="w", command="x", weight_rule="no.such.Strategy")
+
+    def test_what_is_no_retry_policy(self) -> None:
+        with pytest.raises(DefinitionError, match="must be a RetryPolicy"):
+            Shell(task_id="w", command="x", retry_policy=object())
 
 
 class TestDefaultArgs:
@@ -206,8 +212,8 @@ class TestDefaultArgs:
 
     def test_later_arguments_are_refused_from_there_too(self) -> None:
         with (
-            DAG("d", default_args={"retry_policy": print}),
-            pytest.raises(NotYetSupported, match="retry_policy is not supported yet"),
+            DAG("d", default_args={"deadline": print}),
+            pytest.raises(NotYetSupported, match="deadline is not supported yet"),
         ):
             Shell(task_id="t", command="x")
 

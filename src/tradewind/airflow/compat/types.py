@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 __all__ = [
+    "ID_LEN",
     "MAX_XCOM_SIZE",
     "NOTSET",
     "SET_DURING_EXECUTION",
@@ -90,3 +91,7 @@ class DagRunTriggeredByType(StrEnum):
     TIMETABLE = "timetable"
     ASSET = "asset"
     BACKFILL = "backfill"
+
+
+ID_LEN = 250
+"""The longest id of a DAG, task or run."""

@@ -1,0 +1,113 @@
+"""What Airflow 3 has around assets: watchers, teams, references, the result of a DAG, retention of stored state."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, TypeVar
+
+from tradewind.sdk.assets import AssetRef
+from tradewind.triggers.file import FileDeleteTrigger
+
+__all__ = [
+    "NEVER_EXPIRE",
+    "AssetAccessControl",
+    "AssetAliasUniqueKey",
+    "AssetNameRef",
+    "AssetUniqueKey",
+    "AssetUriRef",
+    "AssetWatcher",
+    "BaseDeadlineReference",
+    "DirectoryFileDeleteTrigger",
+    "deadline_reference",
+    "result",
+]
+
+T = TypeVar("T")
+
+
+class _NeverExpire:
+    """Type of `NEVER_EXPIRE`."""
+
+    def __repr__(self) -> str:
+        return "NEVER_EXPIRE"
+
+
+NEVER_EXPIRE = _NeverExpire()
+"""Retention of a stored value: for ever."""
+
+
+class AssetWatcher:
+    """A trigger that watches for events of an asset. It is not run yet."""
+
+    def __init__(self, name: str, trigger: Any) -> None:
+        self.name, self.trigger = name, trigger
+
+
+class AssetAccessControl:
+    """Which teams may produce and consume an asset. There are no teams here."""
+
+    def __init__(
+        self, *, producer_teams: list[str] | None = None, consumer_teams: list[str] | None = None, allow_global: bool = True
+    ) -> None:
+        self.producer_teams, self.consumer_teams = producer_teams or [], consumer_teams or []
+        self.allow_global = allow_global
+
+
+class AssetUniqueKey(NamedTuple):
+    """Name and URI of an asset."""
+
+    name: str
+    uri: str
+
+    @classmethod
+    def from_asset(cls, asset: Any) -> AssetUniqueKey:
+        """The key of an asset."""
+        return cls(asset.name, asset.uri)
+
+
+class AssetAliasUniqueKey(NamedTuple):
+    """Name of an alias."""
+
+    name: str
+
+    @classmethod
+    def from_asset_alias(cls, asset_alias: Any) -> AssetAliasUniqueKey:
+        """The key of an alias."""
+        return cls(asset_alias.name)
+
+
+class AssetNameRef(AssetRef):
+    """A reference to an asset by its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name)
+
+
+class AssetUriRef(AssetRef):
+    """A reference to an asset by its URI."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri=uri)
+
+
+class DirectoryFileDeleteTrigger(FileDeleteTrigger):
+    """Waits for a file in a folder, and deletes it."""
+
+    def __init__(self, directory: str, filename: str, poke_interval: float = 5.0, **kwargs: Any) -> None:
+        super().__init__(filepath=os.path.join(directory, filename), poke_interval=poke_interval, **kwargs)
+
+
+class BaseDeadlineReference:
+    """Base of references of one's own for deadlines; `DeadlineAlert` does not take them yet."""
+
+
+def deadline_reference(*_args: Any, **_kwargs: Any) -> Any:
+    """Leave a class of a reference as it is."""
+    if len(_args) == 1 and isinstance(_args[0], type):
+        return _args[0]
+    return lambda cls: cls
+
+
+def result(value: T) -> T:
+    """Leave the result of a task as it is: in Airflow it becomes the result of the run."""
+    return value
