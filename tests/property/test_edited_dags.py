@@ -1,7 +1,7 @@
-"""A run that is in any state meets any other definition of its DAG, again and again, and restarts in the middle of it.
+"""A run in any state is verified against random definitions of its DAG, again and again, with restarts in between.
 
-Whatever the definitions are: all tasks of the newer one get a row, what is not in it is removed or still runs, a machine
-that is made of the rows has nothing to add, and a run that is left alone in the end has to end.
+For any definitions: all tasks of the newer one have a row, tasks that it does not have are removed or still run, a machine that is
+built from the rows decides nothing more, and the run ends when everything succeeds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from random import Random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.property.test_kernel_agrees import Life, dags
+from tests.property.test_kernel_agrees import RunHistory, dags
 from tradewind.kernel import events as e
 from tradewind.kernel.integrity import VerifiedVersion
 from tradewind.kernel.layout import fits, layout
@@ -38,8 +38,8 @@ SAME = (
 LEFT = {TaskState.REMOVED, TaskState.RUNNING, TaskState.RESTARTING}
 
 
-class Edited:
-    """One run, whose rows are all that lasts."""
+class EditedRun:
+    """One run, of which only the rows survive a rebuild."""
 
     def __init__(self, machine: RunMachine, definition: DagDefinition, chance: Random, now: int) -> None:
         self.machine, self.definition, self.chance, self.now = machine, definition, chance, now
@@ -47,7 +47,7 @@ class Edited:
         self.verified = True
 
     def rows(self) -> list[TaskRow]:
-        """What the store holds."""
+        """The rows that the store holds."""
         return [self.machine.row(slot) for slot in sorted(self.born)]
 
     def take(self, decisions: list[e.Decision]) -> None:
@@ -133,16 +133,16 @@ def test_a_run_can_be_verified_against_any_definition(
     definitions: list[DagDefinition], steps: int, budget: int, seed: int
 ) -> None:
     chance = Random(seed)
-    life = Life(definitions[0], 10**6, chance)
-    life.feed(e.RunStarted(life.now))
+    history = RunHistory(definitions[0], 10**6, chance)
+    history.apply(e.RunStarted(history.now))
     for _ in range(steps):
-        event = life._random_event()
-        if event is not None and not life.machine.ended:
-            life.feed(event)
-    if life.machine.ended:
+        event = history._random_event()
+        if event is not None and not history.machine.ended:
+            history.apply(event)
+    if history.machine.ended:
         return
-    life.machine.facts = RunFacts(1, "d", life.facts.logical_date, requeue_limit=1, budget=budget)
-    run = Edited(life.machine, definitions[0], chance, life.now + 1)
+    history.machine.facts = RunFacts(1, "d", history.facts.logical_date, requeue_limit=1, budget=budget)
+    run = EditedRun(history.machine, definitions[0], chance, history.now + 1)
     for definition in definitions[1:]:
         if not run.machine.ended:
             run.edit(definition)

@@ -1,10 +1,9 @@
-"""The run machine and the slow reference agree, whatever the DAG and whatever happens.
+"""The run machine and the slow reference agree, for any DAG and any sequence of events.
 
-Random DAGs (every trigger rule, branches, setups, teardowns, fail_fast, retries, past facts, task dates, empty tasks) live
-through random histories: late, repeated and stale reports, lost workers, retries that come due, timeouts, tasks that a person runs
-whatever they wait for. After every event
-the rows of both have to be equal; a machine rebuilt from the rows has to be the live one; and the same history told again
-has to give the same decisions.
+Random DAGs (every trigger rule, branches, setups, teardowns, fail_fast, retries, previous runs, task dates, empty tasks) are
+driven through random events: late, repeated and stale reports, lost workers, retries that are due, timeouts, tasks that a
+person runs by hand. After every event the rows of both have to be equal, a machine rebuilt from the rows has to equal the live
+one, and a replay of the events has to give the same decisions.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ WAITS = [None, None, WaitPlan(MomentPlan("epoch", 0), DAY), WaitPlan(TasksPlan("
 
 @st.composite
 def dags(draw: st.DrawFn) -> DagDefinition:
-    """Up to nine tasks; each draws its upstream tasks among those before it."""
+    """Draw a DAG of up to nine tasks; the upstream tasks of each are drawn from those before it."""
     count = draw(st.integers(1, 9))
     with_mapping = draw(st.booleans())
     groups = draw(st.sampled_from([(), (), ("g",), ("g", "g.h")])) if with_mapping else ()
@@ -112,7 +111,7 @@ def dags(draw: st.DrawFn) -> DagDefinition:
 
 
 def map_sources(tasks: list[str]) -> st.SearchStrategy[MapSource]:
-    """What a task may be mapped over: short lists, results, and both put together."""
+    """Draw what a task is mapped over: short lists, return values, and combinations of both."""
     simple: st.SearchStrategy[MapSource] = st.builds(MapLiteral, st.integers(0, 3))
     if tasks:
         simple |= st.builds(MapXCom, st.sampled_from(tasks))
@@ -120,8 +119,8 @@ def map_sources(tasks: list[str]) -> st.SearchStrategy[MapSource]:
     return simple | simple | st.builds(MapZip, pairs, st.booleans()) | st.builds(MapConcat, pairs)
 
 
-def one_by_one(decisions: list[e.Decision]) -> list[e.Decision]:
-    """With every new instance apart: how they come in bundles depends on what else the call did."""
+def split_expansions(decisions: list[e.Decision]) -> list[e.Decision]:
+    """Split expansions into single instances: how many a decision has depends on what else the call did."""
     found: list[e.Decision] = []
     for decision in decisions:
         if isinstance(decision, e.Expanded):
@@ -134,8 +133,8 @@ def one_by_one(decisions: list[e.Decision]) -> list[e.Decision]:
     return found
 
 
-class Life:
-    """One run, lived by the machine and by the reference at once."""
+class RunHistory:
+    """One run, driven in the machine and in the reference at the same time."""
 
     def __init__(self, definition: DagDefinition, budget: int, chance: Random) -> None:
         self.definition = definition
@@ -148,58 +147,58 @@ class Life:
         self.providers = {self.topology.ids[task] for task in self.topology.mapped_over}
         self.now = DATE
         self.story: list[tuple[e.Event, list[e.Decision]]] = []
-        self.torn: list[e.Event] = []
-        """During these the machine was built anew."""
+        self.interrupted: list[e.Event] = []
+        """Events during which the machine was rebuilt."""
         self.woken: set[e.TimerDue] = set()
 
     # --- one event ------------------------------------------------------------------------------------------------
 
-    def feed(self, event: e.Event) -> None:
-        """Tell both, and compare."""
+    def apply(self, event: e.Event) -> None:
+        """Give an event to both, and compare their decisions."""
         immediate = self.machine.apply(event, settle=False)
         while self.machine.sweeps:
             if self.chance.random() < 0.3:
-                self.machine = self._again()
+                self.machine = self._rebuilt()
                 if self.topology.domains:
-                    self.torn.append(event)
+                    self.interrupted.append(event)
                 if isinstance(event, e.RunStarted | e.RunTimedOut):  # the scheduler notices these anew
                     immediate += self.machine.apply(event, settle=False)
             immediate += self.machine.settle(event.at, 0)
         refused = any(isinstance(decision, e.Refusal) for decision in immediate)
         assert reference.apply_event(self.snapshot, event) is not refused, (event, immediate)
-        self._places()
+        self._record_slots()
         expected = reference.decide_all(self.snapshot)
         reference.apply_decisions(self.snapshot, expected)
         settled = self.machine.settle(event.at)
         while self.machine.unsettled:
             settled += self.machine.settle(event.at)
         assert self._as_decided(settled) == expected
-        self._places()
+        self._record_slots()
         self.story.append((event, immediate + settled))
         self._compare_rows()
         self._moves_are_legal(immediate + settled)
         if not self.machine.ended:
             self._restart()
 
-    def _places(self) -> None:
-        """Tell the reference which slots the machine gave to further instances."""
+    def _record_slots(self) -> None:
+        """Give the reference the slots of further instances of mapped tasks."""
         instances = self.machine.instances
         for slot in range(self.topology.count, instances.total):
             self.snapshot.slots[slot] = (self.topology.ids[instances.task(slot)], instances.index(slot))
 
-    def _where(self, slot: int) -> tuple[str, int]:
+    def _key(self, slot: int) -> tuple[str, int]:
         instances = self.machine.instances
         return self.topology.ids[instances.task(slot)], instances.index(slot)
 
     def _fixed(self, task: int) -> bool:
-        """The reference expands what was written down when the run starts, which is no decision."""
+        """Whether the lists are literal: the reference expands these when the run starts, without a decision."""
         return self.topology.domains[self.topology.domain_of[task]].fixed is not None
 
     def _as_decided(self, decisions: list[e.Decision]) -> frozenset[reference.Decision]:
         return frozenset(
             reference.RunDecision(d.success)
             if isinstance(d, e.RunEnds)
-            else reference.TaskDecision(*self._where(d.slot), d.after)
+            else reference.TaskDecision(*self._key(d.slot), d.after)
             if isinstance(d, e.Move)
             else reference.Expansion(self.topology.ids[d.task], d.length)
             for d in decisions
@@ -209,7 +208,7 @@ class Life:
     def _compare_rows(self) -> None:
         assert len(self.snapshot.rows) == self.machine.instances.total
         for slot in range(self.machine.instances.total):
-            task_id = self._where(slot)
+            task_id = self._key(slot)
             row, mine = self.snapshot.rows[task_id], self.machine.row(slot)
             assert (
                 self.machine.task_state(slot),
@@ -236,8 +235,8 @@ class Life:
     # --- restart and replay -----------------------------------------------------------------------------------------
 
     def _restart(self) -> None:
-        """A machine made of the rows is the machine that wrote them, and has nothing to add."""
-        live, again = self.machine, self._again()
+        """Check that a machine built from the rows equals the machine that wrote them, and decides nothing more."""
+        live, again = self.machine, self._rebuilt()
         assert again.settle(self.now) == []
         assert not again.unsettled
         for name in (
@@ -260,8 +259,8 @@ class Life:
         if self.chance.random() < 0.2:
             self.machine = again
 
-    def _again(self) -> RunMachine:
-        """The machine that a restart makes of the rows."""
+    def _rebuilt(self) -> RunMachine:
+        """Return the machine that a restart builds from the rows."""
         live = self.machine
         rows = [live.row(slot) for slot in range(live.instances.total)]
         again = RunMachine.from_rows(self.topology, self.facts, rows)
@@ -269,42 +268,42 @@ class Life:
         return again
 
     def replay(self) -> None:
-        """The same history, told to a machine that settles by itself, gives the same decisions."""
+        """Check that the same events give the same decisions in a machine that settles after each event."""
         machine = RunMachine(self.topology, self.facts)
         for event, decisions in self.story:
-            told = machine.apply(event)
+            decided = machine.apply(event)
             while machine.unsettled:
-                told += machine.settle(event.at)
-            if event in self.torn:  # what grows after a restart comes in another order
-                assert sorted(map(repr, one_by_one(told))) == sorted(map(repr, one_by_one(decisions))), event
+                decided += machine.settle(event.at)
+            if event in self.interrupted:  # what grows after a restart comes in another order
+                assert sorted(map(repr, split_expansions(decided))) == sorted(map(repr, split_expansions(decisions))), event
             else:
-                assert one_by_one(told) == one_by_one(decisions), event
+                assert split_expansions(decided) == split_expansions(decisions), event
 
     # --- a history --------------------------------------------------------------------------------------------------
 
-    def live(self, steps: int) -> None:
-        """Random events, then everything succeeds: a run that is left alone in the end has to end."""
-        self.feed(e.RunStarted(self.now))
+    def run_through(self, steps: int) -> None:
+        """Apply random events, then let everything succeed: the run has to end."""
+        self.apply(e.RunStarted(self.now))
         for _ in range(steps):
             # a microsecond more each time: what ends apart is not due together, for each is woken by an event of its own
             self._timers(self.now + self.chance.choice([0, 1, 5, 30]) * SECOND + 1)
             event = self._random_event()
             if event is not None:
-                self.feed(event)
+                self.apply(event)
         for slot in self.topology.past_tasks:
-            self.feed(e.PastChanged(slot, True, self.now))
+            self.apply(e.PastChanged(slot, True, self.now))
         rounds = 0
         while not self.machine.ended:
             rounds += 1
             assert rounds < 100, "the run never ends"
             for slot in self._in(TaskState.SCHEDULED):
-                self.feed(e.Admitted(slot, self.now))
+                self.apply(e.Admitted(slot, self.now))
             for slot in self._in(TaskState.QUEUED):
-                self.feed(e.AttemptStarted(slot, self.machine.fence[slot], self.now))
+                self.apply(e.AttemptStarted(slot, self.machine.fence[slot], self.now))
             for slot in self._in(TaskState.RUNNING):
-                self.feed(e.AttemptEnded(slot, self.machine.fence[slot], Outcome.SUCCESS, self.now, length=self._length(slot)))
+                self.apply(e.AttemptEnded(slot, self.machine.fence[slot], Outcome.SUCCESS, self.now, length=self._length(slot)))
             for slot in self._in(TaskState.DEFERRED):
-                self.feed(e.WaitOver(slot, self.machine.fence[slot], self.now))
+                self.apply(e.WaitOver(slot, self.machine.fence[slot], self.now))
             self._timers(self.now + 60 * SECOND)
         self.replay()
 
@@ -312,15 +311,15 @@ class Life:
         return [slot for slot in range(self.machine.instances.total) if self.machine.task_state(slot) is state]
 
     def _timers(self, until: int) -> None:
-        """Go on to `until`; what is due before it wakes at its moment, in order."""
+        """Advance to `until`, and fire the timers before it, in order."""
         while not self.machine.ended and (soon := min(self._waking(until), default=None)) is not None:
             self.now = soon[0]
             self.woken.add(e.TimerDue(soon[1], soon[0]))
-            self.feed(e.TimerDue(soon[1], soon[0]))
+            self.apply(e.TimerDue(soon[1], soon[0]))
         self.now = until
 
     def _waking(self, until: int) -> list[tuple[int, int]]:
-        """(due, slot) up to `until`, without those that were woken already (the past may hold them)."""
+        """Return (due, slot) up to `until`, without timers that have fired (the previous run may block their tasks)."""
         asleep = (*self._in(TaskState.UP_FOR_RETRY), *self._in(TaskState.UP_FOR_RESCHEDULE))
         due = [(self.machine.due[slot], slot) for slot in asleep]
         return [(moment, slot) for moment, slot in due if moment <= until and e.TimerDue(slot, moment) not in self.woken]
@@ -360,7 +359,7 @@ class Life:
         return self._end(slot, fence)
 
     def _of_deferred(self, slot: int, fence: int) -> e.Event:
-        """Its wait is over: it goes on, or ends."""
+        """Return the end of a wait: the task continues, or ends."""
         ends = [None, None, Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED, Outcome.FAILED_FINAL]
         return e.WaitOver(slot, fence, self.now, self.chance.choice(ends))
 
@@ -375,7 +374,7 @@ class Life:
         )
 
     def _length(self, slot: int) -> int | None:
-        """What it offers to mapped tasks."""
+        """Return the length that a task offers to mapped tasks."""
         if self.topology.ids[self.machine.instances.task(slot)] not in self.providers:
             return None
         return self.chance.choice([None, 0, 1, 2, 3])
@@ -392,5 +391,5 @@ class Life:
 @settings(max_examples=800, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(dags(), st.integers(0, 60), st.sampled_from([1, 3, 2000]), st.integers(0, 2**32))
 def test_the_machine_agrees_with_the_reference(definition: DagDefinition, steps: int, budget: int, seed: int) -> None:
-    """Event by event, row by row, through restarts, and once more in replay."""
-    Life(definition, budget, Random(seed)).live(steps)
+    """Machine and reference agree after every event, in every row, through restarts and in a replay."""
+    RunHistory(definition, budget, Random(seed)).run_through(steps)

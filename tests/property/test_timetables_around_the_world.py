@@ -1,7 +1,8 @@
 """Every built-in timetable against an independent calendar, in every time zone: what a scheduler that looks now and then creates.
 
-The reference walks minute by minute through the wall clock of `zoneinfo` (see test_timetables.py) and knows nothing of the product.
-`make test` draws a fixed number of windows from a seed; TIMETABLE_SEED=… draws others, and the slow tests walk through all of them.
+The reference walks minute by minute through the wall clock of `zoneinfo` (see test_timetables.py) and knows nothing of the
+product. `make test` draws a fixed number of windows from a seed; TIMETABLE_SEED=… draws others, and the slow tests walk through
+all of them.
 """
 
 from __future__ import annotations

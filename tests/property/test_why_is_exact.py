@@ -1,6 +1,6 @@
-"""`why` says what the scheduler does: random worlds live through random histories, and at quiet moments `check_why` looks.
+"""`why` agrees with what the scheduler does: random worlds go through random histories, and `check_why` looks at quiet moments.
 
-See `why_check` for what is held against what.
+See `why_check` for what is compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tradewind.model.moments import DAY, HOUR, SECOND
 from tradewind.store.memory import MemoryStore
 
 RARE = ("branch", "setup", "teardown", "list", "past", "dates", "due")
-"""Rules whose blockers are tried first where there are any."""
+"""Rules whose blockers are removed first."""
 SEEDS = 24
 STEPS = 60
 
@@ -47,7 +47,7 @@ def test_why_agrees_with_the_scheduler(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_why_there_is_no_next_run(seed: int) -> None:
-    """Paused DAGs, full ones, and moments that have not come."""
+    """Paused DAGs, DAGs at max_active_runs, and runs that are not due."""
     chance, bench, made, done = Random(seed), Bench(MemoryStore()), dict[str, int](), 0
     for number in range(4):
         schedule = chance.choice([HOURLY, CronSchedule(("0 0 * * *",), interval_kind="data")])
@@ -73,7 +73,7 @@ def test_why_there_is_no_next_run(seed: int) -> None:
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(dags(), st.integers(0, 2**32), st.sampled_from([1, 3, 16]))
 def test_why_agrees_with_the_scheduler_for_every_kind_of_dag(dag: DagDefinition, seed: int, places: int) -> None:
-    """Every trigger rule, branches, setups and teardowns, mapped groups, task dates, facts of the past."""
+    """Every trigger rule, branches, setups and teardowns, mapped groups, task dates, previous runs."""
     chance = Random(seed)
     host = Host(chance)
     host.fails = 0.4
@@ -107,7 +107,7 @@ def _histories() -> None:
 
 
 def _without(rule: str) -> Callable[..., list[Blocker]]:
-    """`explain.limits` that keep one thing to themselves."""
+    """`explain.limits` that leaves out one blocker."""
     honest = explain.limits
 
     def limits(*args: Any) -> list[Blocker]:
@@ -117,7 +117,7 @@ def _without(rule: str) -> Callable[..., list[Blocker]]:
 
 
 def _with(wrong: Blocker) -> Callable[..., list[Blocker]]:
-    """`explain.limits` that name something that is not in the way."""
+    """`explain.limits` that names something that does not block."""
     honest = explain.limits
 
     def limits(*args: Any) -> list[Blocker]:
@@ -150,7 +150,7 @@ def test_a_wrong_explanation_is_found(
 
 
 def test_a_superfluous_blocker_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Setups that hold what does not wait for them."""
+    """`setups` that block tasks which do not wait for them."""
     monkeypatch.setattr(explain, "dependencies", lambda *args: [Blocker("past", "The past, they say.")])
     with pytest.raises(NotExact, match="though"):
         _histories()

@@ -1,16 +1,16 @@
-"""Is `why` exact? Its words are held against what the scheduler then does, in copies of the world.
+"""Checks that `why` is exact: its blockers are compared with what the scheduler then does, in copies of the world.
 
     check_why(scheduler, chance)        # after any step of any test that runs a Scheduler over a MemoryStore
 
-At a moment when nothing is left to decide, every task instance that is neither under way nor over has to have a blocker, for else
-it would have been dispatched. And of some task instances, drawn by lot:
+At a moment when nothing is left to decide, every task instance that is neither active nor finished must have a blocker:
+otherwise it would have been dispatched. For some task instances, drawn at random, it also checks:
 
-- a scheduler born anew from the same store does not dispatch it either;
-- where all blockers are removed, by the way of each kind, and whatever is named then, it is dispatched;
-- where all blockers but one are removed, it is not dispatched: that one is a blocker.
+- a new scheduler over the same store does not dispatch the task instance either;
+- where all blockers are removed, each in its own way, and those that are named then, too, the task instance is dispatched;
+- where all blockers but one are removed, the task instance is not dispatched: this one blocks it.
 
-The real world is not touched: everything happens in copies of the store, each with a scheduler and a clock of its own. Under
-faults the simulation asks `why`, too, and judges it by the rows: `tradewind.simulation.why_checks`.
+The test's own world is not changed: everything happens in copies of the store, each with its own scheduler and clock. Under
+faults the simulation checks `why`, too, by the rows: `tradewind.simulation.why_checks`.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from tradewind.simulation.why_checks import blockers_at, is_quiet
 from tradewind.store.memory import MemoryStore
 
 ROUNDS = 12
-"""So often what is named anew may be removed again: starting a run brings rivals with it."""
+"""How often newly named blockers are removed again: a started run may bring competing candidates."""
 
 TOO_FAR = 60 * DAY
-"""A copy of the world does not live so long only to see a run: the hourly schedules beside it would make all of theirs."""
+"""How long a copy of the world runs at most to see a run created: other hourly schedules create their runs meanwhile."""
 
 UNDER_WAY = frozenset({"queued", "running", "restarting", "no_worker"})
 OUT_OF_REACH = frozenset(
     {"store", "no_scheduler", "set_aside", "not_taken_up", "dates", "timetable", "deferred", "deferred_until", "input"}
 )
-"""Rules of blockers that no remover takes away; what they hold is not tried."""
+"""Rules of blockers that no remover can remove; task instances with these are not checked."""
 
 
 class NotExact(AssertionError):
@@ -53,13 +53,13 @@ class NotExact(AssertionError):
 
 
 class Checked(NamedTuple):
-    """What a check has looked at, so that a test can see that it was not idle."""
+    """Counts of what was checked, so that a test can see that the check did something."""
 
     instances: int
     removed: dict[str, int]
     """Rule → how often all blockers were removed and the task instance was dispatched."""
     held: dict[str, int]
-    """Rule → how often it alone was left, and held the task instance."""
+    """Rule → how often only this blocker was left, and blocked the task instance."""
 
 
 class Twin:
@@ -95,11 +95,11 @@ class Twin:
         )
 
     def is_open(self, run: int, slot: int) -> bool:
-        """Can it still be dispatched?"""
+        """Return whether the task instance can still be dispatched."""
         return self.row(run).state in (RunState.QUEUED, RunState.RUNNING) and self.state(run, slot) not in FINISHED
 
     def write(self, run: int, change: Callable[[TaskRow], TaskRow]) -> None:
-        """Rows of a run become others, whatever the rules say."""
+        """Overwrite rows of a run, regardless of the rules."""
         snapshot = self.store.snapshot(run)
         assert snapshot is not None
         row = snapshot.run
@@ -115,12 +115,12 @@ def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int =
 
     Args:
         scheduler: over a `MemoryStore`, or something whose `inner` is one.
-        chance: draws; None looks at the first ones.
-        at_most: task instances that copies of the world are made for.
-        wanted: of these those with a blocker of one of these rules come first.
+        chance: draws the task instances; None: take the first ones.
+        at_most: how many task instances are checked in copies of the world.
+        wanted: task instances with a blocker of one of these rules come first.
 
     Raises:
-        NotExact: with a sentence that says what was named and what happened.
+        NotExact: the message says what was named and what happened.
     """
     checked = Checked(0, {}, {})
     if not is_quiet(scheduler):
@@ -158,7 +158,7 @@ def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int =
 
 
 def memory_of(store: object) -> MemoryStore:
-    """The store in memory behind whatever a test has put before it."""
+    """Return the store in memory behind the wrappers of a test."""
     while not isinstance(store, MemoryStore):
         store = cast("Any", store).inner
     return store
@@ -234,7 +234,7 @@ def _check_left_alone(scheduler: Scheduler, row: RunRow, slot: int, alone: Block
 
 
 def _signature(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> object:
-    """What a blocker speaks of, to see whether it has changed meanwhile; None where that cannot be said."""
+    """Return the state that a blocker describes, to see whether it has changed meanwhile; None where that is not known."""
     active_run = twin.active_run(row.id)
     machine = active_run.machine
     if blocker.resource is not None:
@@ -254,7 +254,7 @@ def _signature(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> object:
 
 
 def _above(twin: Twin, row: RunRow, slot: int) -> list[int]:
-    """Instances whose states its graph rules look at."""
+    """Return the instances whose states the graph rules of a task instance depend on."""
     machine = twin.active_run(row.id).machine
     topology, task = machine.topology, machine.instances.task(slot)
     tasks = {*topology.upstream(task), *topology.setups_of.get(task, ()), *topology.teardown_scope.get(task, ())}
@@ -277,13 +277,13 @@ def _past_states(twin: Twin, row: RunRow, slot: int) -> object:
 
 
 def check_next_runs(scheduler: Scheduler, chance: Random | None = None, at_most: int = 1) -> dict[str, int]:
-    """The same of the next scheduled runs of DAGs: what is named keeps the run from being made, and without it, it is made.
+    """Check the next scheduled runs of DAGs: with a named blocker the run is not created, without any it is created.
 
     Returns:
-        Rule → how often it was removed and the run was made.
+        Rule → how often it was removed and the run was created.
 
     Raises:
-        NotExact: with a sentence.
+        NotExact: the message says what was named and what happened.
     """
     made: dict[str, int] = {}
     now = scheduler.clock.wall()
@@ -305,7 +305,7 @@ def check_next_runs(scheduler: Scheduler, chance: Random | None = None, at_most:
 
 
 def _make_next(twin: Twin, dag_id: str) -> set[str]:
-    """Remove what is named until a run is made; the rules that were removed."""
+    """Remove named blockers until a run is created, and return the removed rules."""
     store, scheduler = twin.store, twin.scheduler
     before = {row.id for row in store.runs_between(dag_id, None, None)}
     removed: set[str] = set()
@@ -346,11 +346,11 @@ _WANTED = {
     TriggerRule.ONE_FAILED: TaskState.FAILED,
     TriggerRule.ALL_SKIPPED: TaskState.SKIPPED,
 }
-"""How upstream tasks have to end, where not with success."""
+"""Trigger rule → how upstream tasks have to end, where not with success."""
 
 
 def _impossible(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> bool:
-    """A rule that wants its upstream tasks to fail or to be skipped, of a task that also wants them to succeed."""
+    """Return whether a task's rule needs its upstream tasks to fail or be skipped, while it also needs them to succeed."""
     machine = twin.active_run(row.id).machine
     topology, task = machine.topology, machine.instances.task(slot)
     if blocker.rule == "past":
@@ -365,7 +365,7 @@ def _impossible(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> bool:
 
 
 def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
-    """Take one blocker away, as whoever can would do."""
+    """Remove one blocker, in the way in which a person or the world would remove it."""
     scheduler, store = twin.scheduler, twin.store
     row = twin.row(run)
     dag_id = row.dag_id
@@ -417,7 +417,7 @@ def _ended(row: TaskRow, state: TaskState, length: int) -> TaskRow:
 
 
 def _change_above(twin: Twin, row: RunRow, slot: int, rule: str) -> None:
-    """Have what is above it end so that it can go on."""
+    """Let the upstream tasks end so that the task instance can continue."""
     machine = twin.active_run(row.id).machine
     topology, instances, task = machine.topology, machine.instances, machine.instances.task(slot)
     wanted: dict[int, TaskState] = {}
@@ -441,7 +441,7 @@ def _change_above(twin: Twin, row: RunRow, slot: int, rule: str) -> None:
 
 
 def _change_past(twin: Twin, row: RunRow, slot: int) -> None:
-    """The previous run was a good one."""
+    """Make the previous run a success."""
     active_run = twin.active_run(row.id)
     date, before = row.logical_date, None
     if date is not None:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.unit.kernel.making import DATE, Hand, fan, task
+from tests.unit.kernel.machine_driver import DATE, MachineDriver, fan, task
 from tradewind.kernel import events as e
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.run_data import RunData, RunFacts
@@ -36,12 +36,12 @@ def live_through(topology: Topology) -> RunMachine:
 @pytest.mark.parametrize("budget", [1, 7, 100])
 def test_no_call_exceeds_its_budget(budget: int) -> None:
     """A wave of 500 comes in chunks, `unsettled` says that more is to come, and nothing is lost or decided twice."""
-    hand = Hand(*fan(500).tasks, budget=budget).begin()
-    out = hand.run("first")
+    driver = MachineDriver(*fan(500).tasks, budget=budget).begin()
+    out = driver.run("first")
     assert len(out) <= max(budget, 1)
     chunks = [out]
-    while hand.machine.unsettled:
-        chunks.append(hand.machine.settle(hand.now))
+    while driver.machine.unsettled:
+        chunks.append(driver.machine.settle(driver.now))
         assert 0 < len(chunks[-1]) <= budget
     scheduled = [d.slot for chunk in chunks for d in chunk if isinstance(d, e.Move) and d.after is TaskState.SCHEDULED]
     assert scheduled == list(range(1, 501))
@@ -49,22 +49,24 @@ def test_no_call_exceeds_its_budget(budget: int) -> None:
 
 def test_events_between_two_calls_are_applied() -> None:
     """A verdict that waits in the backlog does not fall on a task instance that has ended meanwhile."""
-    hand = Hand(task("bad"), task("first"), *(task(f"m{i}", "first") for i in range(10)), budget=3, fail_fast=True).begin()
-    hand.start("bad")
-    hand.run("first")
-    assert hand.machine.unsettled
-    hand.end("bad", Outcome.FAILED)
-    while hand.machine.unsettled:
-        hand.decisions += hand.machine.settle(hand.now)
-    assert {hand.state(f"m{i}") for i in range(10)} == {TaskState.SKIPPED}
-    assert hand.ending() is not None
+    driver = MachineDriver(
+        task("bad"), task("first"), *(task(f"m{i}", "first") for i in range(10)), budget=3, fail_fast=True
+    ).begin()
+    driver.start("bad")
+    driver.run("first")
+    assert driver.machine.unsettled
+    driver.end("bad", Outcome.FAILED)
+    while driver.machine.unsettled:
+        driver.decisions += driver.machine.settle(driver.now)
+    assert {driver.state(f"m{i}") for i in range(10)} == {TaskState.SKIPPED}
+    assert driver.ending() is not None
 
 
 def test_a_restart_between_two_calls_loses_nothing() -> None:
     """The backlog is not kept: it follows from the rows."""
-    hand = Hand(*fan(20).tasks, budget=5).begin()
-    hand.run("first")
-    twin = hand.restarted()
+    driver = MachineDriver(*fan(20).tasks, budget=5).begin()
+    driver.run("first")
+    twin = driver.restarted()
     while twin.machine.unsettled:
         twin.machine.settle(twin.now)
     assert sum(twin.machine.task_state(slot) is TaskState.SCHEDULED for slot in range(22)) == 20
@@ -72,24 +74,26 @@ def test_a_restart_between_two_calls_loses_nothing() -> None:
 
 def test_a_batch_is_settled_once() -> None:
     """Immediate effects first, what follows from all of them afterwards."""
-    hand = Hand(task("a"), task("b"), task("c", "a", "b")).begin().start("a", "b")
+    driver = MachineDriver(task("a"), task("b"), task("c", "a", "b")).begin().start("a", "b")
     for slot in (0, 1):
-        out = hand.feed(e.AttemptEnded(slot, 1, Outcome.SUCCESS, hand.now), settle=False)
+        out = driver.feed(e.AttemptEnded(slot, 1, Outcome.SUCCESS, driver.now), settle=False)
         assert [d.slot for d in out if isinstance(d, e.Move)] == [slot]
-    assert hand.machine.unsettled
-    (step,) = hand.machine.settle(hand.now)
+    assert driver.machine.unsettled
+    (step,) = driver.machine.settle(driver.now)
     assert isinstance(step, e.Move)
     assert (step.slot, step.after) == (2, TaskState.SCHEDULED)
 
 
 def test_settling_wave_by_wave() -> None:
     """One wave is one pass of Airflow's scheduler: empty tasks in a row take one each."""
-    hand = Hand(task("a"), *(task(f"e{i}", f"e{i - 1}" if i else "a", empty=True) for i in range(4))).begin().start("a")
-    hand.feed(e.AttemptEnded(0, 1, Outcome.SUCCESS, hand.now), settle=False)
+    driver = (
+        MachineDriver(task("a"), *(task(f"e{i}", f"e{i - 1}" if i else "a", empty=True) for i in range(4))).begin().start("a")
+    )
+    driver.feed(e.AttemptEnded(0, 1, Outcome.SUCCESS, driver.now), settle=False)
     for wave in range(4):
-        steps = [d.slot for d in hand.machine.settle(hand.now, waves=1) if isinstance(d, e.Move)]
+        steps = [d.slot for d in driver.machine.settle(driver.now, waves=1) if isinstance(d, e.Move)]
         assert steps == [wave + 1]
-    assert hand.machine.ended or hand.machine.settle(hand.now)
+    assert driver.machine.ended or driver.machine.settle(driver.now)
 
 
 @pytest.mark.parametrize("stage", ["fresh", "scheduled", "ended"])
@@ -144,7 +148,7 @@ def test_the_cost_of_a_task_does_not_grow_with_the_scope_of_a_setup() -> None:
         best = float("inf")
         for _ in range(lives):
             began = time.process_time()
-            topology = Topology(Hand(task("s", is_setup=True), *middle, *behind, closing).topology.definition)
+            topology = Topology(MachineDriver(task("s", is_setup=True), *middle, *behind, closing).topology.definition)
             assert live_through(topology).ended
             best = min(best, time.process_time() - began)
         return best / topology.count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.kernel.making import DATE, Hand, setup, task, teardown
+from tests.unit.kernel.machine_driver import DATE, MachineDriver, setup, task, teardown
 from tradewind.kernel import events as e
 from tradewind.model.definition import MapLiteral
 from tradewind.model.states import Outcome, TaskState
@@ -12,8 +12,8 @@ from tradewind.model.states import Outcome, TaskState
 S = TaskState
 
 
-def verdict(hand: Hand) -> bool | None:
-    ending = hand.ending()
+def verdict(driver: MachineDriver) -> bool | None:
+    ending = driver.ending()
     return None if ending is None else ending.success
 
 
@@ -23,44 +23,44 @@ def verdict(hand: Hand) -> bool | None:
 @pytest.mark.spec("S189")
 def test_leaves_decide_the_state_of_the_run() -> None:
     """A failure that a later task repairs does not fail the run; one at the end does."""
-    hand = Hand(task("a"), task("b", "a", trigger_rule="all_done")).begin()
-    hand.run("a", Outcome.FAILED)
-    hand.run("b")
-    assert verdict(hand) is True
-    hand = Hand(task("a"), task("b", "a")).begin()
-    hand.run("a", Outcome.FAILED)
-    assert hand.state("b") is S.UPSTREAM_FAILED
-    assert verdict(hand) is False
+    driver = MachineDriver(task("a"), task("b", "a", trigger_rule="all_done")).begin()
+    driver.run("a", Outcome.FAILED)
+    driver.run("b")
+    assert verdict(driver) is True
+    driver = MachineDriver(task("a"), task("b", "a")).begin()
+    driver.run("a", Outcome.FAILED)
+    assert driver.state("b") is S.UPSTREAM_FAILED
+    assert verdict(driver) is False
 
 
 @pytest.mark.parametrize("counts", [False, True])
 def test_a_teardown_decides_only_with_on_failure_fail_dagrun(counts: bool) -> None:
     """What stands before it counts either way."""
-    hand = Hand(setup("s"), task("w", "s"), teardown("t", "s", "w", on_failure_fail_dagrun=counts)).begin()
-    hand.run("s")
-    hand.run("w")
-    hand.run("t", Outcome.FAILED)
-    assert verdict(hand) is not counts
+    driver = MachineDriver(setup("s"), task("w", "s"), teardown("t", "s", "w", on_failure_fail_dagrun=counts)).begin()
+    driver.run("s")
+    driver.run("w")
+    driver.run("t", Outcome.FAILED)
+    assert verdict(driver) is not counts
 
 
 def test_teardowns_decide_a_dag_without_other_tasks() -> None:
     """Somebody has to."""
-    hand = Hand(teardown("t")).begin()
-    hand.run("t", Outcome.FAILED)
-    assert verdict(hand) is False
+    driver = MachineDriver(teardown("t")).begin()
+    driver.run("t", Outcome.FAILED)
+    assert verdict(driver) is False
 
 
 def test_a_run_without_tasks_is_a_success() -> None:
     """There is nothing to wait for."""
-    assert verdict(Hand().begin()) is True
+    assert verdict(MachineDriver().begin()) is True
 
 
 def test_nothing_is_decided_after_the_end() -> None:
     """Attempts that still live may report; nothing follows from it."""
-    hand = Hand(task("a", retries=1, retry_delay=0), task("b")).begin().start("a", "b")
-    hand.feed(e.RunTimedOut(hand.now))
-    assert not hand.machine.unsettled
-    assert hand.machine.settle(hand.now) == []
+    driver = MachineDriver(task("a", retries=1, retry_delay=0), task("b")).begin().start("a", "b")
+    driver.feed(e.RunTimedOut(driver.now))
+    assert not driver.machine.unsettled
+    assert driver.machine.settle(driver.now) == []
 
 
 # --- fail_fast, timeout, deadlock --------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_nothing_is_decided_after_the_end() -> None:
 
 def test_fail_fast_ends_all_other_tasks_except_teardowns() -> None:
     """Running ones fail and are stopped, waiting ones are skipped, finished ones and teardowns stay."""
-    hand = Hand(
+    driver = MachineDriver(
         task("done"),
         task("bad"),
         task("running"),
@@ -78,11 +78,11 @@ def test_fail_fast_ends_all_other_tasks_except_teardowns() -> None:
         teardown("t", "s", "waiting"),
         fail_fast=True,
     ).begin()
-    hand.run("done")
-    hand.run("s")
-    hand.start("bad", "running").admit("queued")
-    out = hand.end("bad", Outcome.FAILED)
-    assert hand.states() == {
+    driver.run("done")
+    driver.run("s")
+    driver.start("bad", "running").admit("queued")
+    out = driver.end("bad", Outcome.FAILED)
+    assert driver.states() == {
         "done": "success",
         "bad": "failed",
         "running": "failed",
@@ -91,25 +91,28 @@ def test_fail_fast_ends_all_other_tasks_except_teardowns() -> None:
         "s": "success",
         "t": "scheduled",
     }
-    assert {decision.slot for decision in out if isinstance(decision, e.Stop)} == {hand.slot("running"), hand.slot("queued")}
-    hand.run("t")
-    assert verdict(hand) is False
+    assert {decision.slot for decision in out if isinstance(decision, e.Stop)} == {
+        driver.slot("running"),
+        driver.slot("queued"),
+    }
+    driver.run("t")
+    assert verdict(driver) is False
 
 
 def test_fail_fast_applies_after_the_last_try() -> None:
     """A retry is no failure yet."""
-    hand = Hand(task("bad", retries=1, retry_delay=0), task("other"), fail_fast=True).begin()
-    hand.run("bad", Outcome.FAILED)
-    assert hand.state("other") is S.SCHEDULED
-    hand.run("bad", Outcome.FAILED)
-    assert hand.state("other") is S.SKIPPED
+    driver = MachineDriver(task("bad", retries=1, retry_delay=0), task("other"), fail_fast=True).begin()
+    driver.run("bad", Outcome.FAILED)
+    assert driver.state("other") is S.SCHEDULED
+    driver.run("bad", Outcome.FAILED)
+    assert driver.state("other") is S.SKIPPED
 
 
 def test_leaves_decide_the_state_of_a_fail_fast_run() -> None:
     """As in Airflow a failed task in the middle leaves a success behind; the run says why."""
-    hand = Hand(task("bad"), task("after", "bad"), fail_fast=True).begin()
-    out = hand.run("bad", Outcome.FAILED)
-    assert hand.states() == {"bad": "failed", "after": "skipped"}
+    driver = MachineDriver(task("bad"), task("after", "bad"), fail_fast=True).begin()
+    out = driver.run("bad", Outcome.FAILED)
+    assert driver.states() == {"bad": "failed", "after": "skipped"}
     (end,) = [decision for decision in out if isinstance(decision, e.RunEnds)]
     assert end.success
     assert "bad failed, but fail_fast skipped what came after it" in end.cause
@@ -118,24 +121,24 @@ def test_leaves_decide_the_state_of_a_fail_fast_run() -> None:
 @pytest.mark.spec("S188")
 def test_dagrun_timeout_fails_the_run() -> None:
     """dagrun_timeout: unfinished task instances are skipped, living attempts stopped."""
-    hand = Hand(task("done"), task("running"), task("waiting", "running")).begin()
-    hand.run("done")
-    hand.start("running")
-    out = hand.feed(e.RunTimedOut(hand.now + 1))
-    assert hand.states() == {"done": "success", "running": "skipped", "waiting": "skipped"}
+    driver = MachineDriver(task("done"), task("running"), task("waiting", "running")).begin()
+    driver.run("done")
+    driver.start("running")
+    out = driver.feed(e.RunTimedOut(driver.now + 1))
+    assert driver.states() == {"done": "success", "running": "skipped", "waiting": "skipped"}
     assert [decision.slot for decision in out if isinstance(decision, e.Stop)] == [1]
-    assert verdict(hand) is False
-    late = hand.feed(e.AttemptEnded(1, 1, Outcome.SUCCESS, hand.now))
+    assert verdict(driver) is False
+    late = driver.feed(e.AttemptEnded(1, 1, Outcome.SUCCESS, driver.now))
     assert isinstance(late[0], e.Refusal)
 
 
 def test_a_deadlocked_run_fails() -> None:
     """all_skipped is never met where one upstream task has no part in the run and another one is skipped."""
-    hand = Hand(
+    driver = MachineDriver(
         task("gone", end_date=DATE - 1), task("skips"), task("stuck", "gone", "skips", trigger_rule="all_skipped")
     ).begin()
-    hand.run("skips", Outcome.SKIPPED)
-    ending = hand.ending()
+    driver.run("skips", Outcome.SKIPPED)
+    ending = driver.ending()
     assert ending is not None
     assert not ending.success
     assert ending.cause == "deadlock: 1 tasks can never start (the first: stuck)"
@@ -143,26 +146,28 @@ def test_a_deadlocked_run_fails() -> None:
 
 def test_a_rescheduled_task_whose_rule_cannot_be_met_is_a_deadlock() -> None:
     """all_skipped cannot be met beside a task that has no part in the run; the sensor asks to be called again all the same."""
-    hand = Hand(task("gone", end_date=DATE - 1), task("other"), task("stuck", "gone", trigger_rule="all_skipped")).begin()
-    hand.feed(e.RunNow(hand.slot("stuck"), hand.now, "a person asked"))
-    hand.start("stuck")
-    later = hand.now + 60
-    hand.feed(e.AttemptEnded(hand.slot("stuck"), 1, Outcome.RESCHEDULE, hand.now, reschedule_at=later))
-    hand.feed(e.TimerDue(hand.slot("stuck"), later))
-    assert verdict(hand) is None
-    hand.run("other")
-    assert verdict(hand) is False
+    driver = MachineDriver(
+        task("gone", end_date=DATE - 1), task("other"), task("stuck", "gone", trigger_rule="all_skipped")
+    ).begin()
+    driver.feed(e.RunNow(driver.slot("stuck"), driver.now, "a person asked"))
+    driver.start("stuck")
+    later = driver.now + 60
+    driver.feed(e.AttemptEnded(driver.slot("stuck"), 1, Outcome.RESCHEDULE, driver.now, reschedule_at=later))
+    driver.feed(e.TimerDue(driver.slot("stuck"), later))
+    assert verdict(driver) is None
+    driver.run("other")
+    assert verdict(driver) is False
 
 
 def test_waiting_for_another_run_is_no_deadlock() -> None:
     """Until the previous run says yes; then a task that is stuck for another reason is."""
     stuck = task("stuck", "gone", depends_on_past=True, trigger_rule="all_skipped")
-    hand = Hand(task("gone", end_date=DATE - 1), stuck).begin()
-    assert verdict(hand) is None
-    hand.past("stuck", False)
-    assert verdict(hand) is None
-    hand.past("stuck", True)
-    assert verdict(hand) is False
+    driver = MachineDriver(task("gone", end_date=DATE - 1), stuck).begin()
+    assert verdict(driver) is None
+    driver.past("stuck", False)
+    assert verdict(driver) is None
+    driver.past("stuck", True)
+    assert verdict(driver) is False
 
 
 # --- the past ----------------------------------------------------------------------------------------------------------
@@ -171,33 +176,33 @@ def test_waiting_for_another_run_is_no_deadlock() -> None:
 @pytest.mark.spec("S283")
 def test_depends_on_past_blocks_until_the_previous_run_allows() -> None:
     """depends_on_past: no word means no."""
-    hand = Hand(task("t", depends_on_past=True)).begin()
-    assert hand.state("t") is S.NONE
-    hand.past("t", True)
-    assert hand.state("t") is S.SCHEDULED
+    driver = MachineDriver(task("t", depends_on_past=True)).begin()
+    assert driver.state("t") is S.NONE
+    driver.past("t", True)
+    assert driver.state("t") is S.SCHEDULED
 
 
 def test_a_blocking_previous_run_drops_verdicts_that_are_not_applied() -> None:
     """Decided on good news, but for want of room not carried out when the bad news comes."""
-    hand = Hand(task("t", mapped=True, expand=(MapLiteral(5),), depends_on_past=True), budget=2).begin()
-    hand.past("t", True)
-    while not (begun := hand.machine.state.count(S.SCHEDULED.code)):
-        assert hand.machine.unsettled
-        hand.machine.settle(hand.now)
+    driver = MachineDriver(task("t", mapped=True, expand=(MapLiteral(5),), depends_on_past=True), budget=2).begin()
+    driver.past("t", True)
+    while not (begun := driver.machine.state.count(S.SCHEDULED.code)):
+        assert driver.machine.unsettled
+        driver.machine.settle(driver.now)
     assert begun < 5
-    hand.machine.budget = 2000
-    hand.past("t", False)
-    assert hand.machine.state.count(S.SCHEDULED.code) == begun
-    hand.past("t", True)
-    assert hand.machine.state.count(S.SCHEDULED.code) == 5
+    driver.machine.budget = 2000
+    driver.past("t", False)
+    assert driver.machine.state.count(S.SCHEDULED.code) == begun
+    driver.past("t", True)
+    assert driver.machine.state.count(S.SCHEDULED.code) == 5
 
 
 @pytest.mark.parametrize(("holds", "state"), [(False, "skipped"), (True, "none")])
 def test_a_skip_waits_for_the_previous_run_only_with_its_argument(holds: bool, state: str) -> None:
     """wait_for_past_depends_before_skipping."""
     dependent = task("t", "a", depends_on_past=True, wait_for_past_depends_before_skipping=holds)
-    hand = Hand(task("a"), dependent).begin()
-    hand.run("a", Outcome.SKIPPED)
-    assert hand.state("t").value == state
-    hand.past("t", True)
-    assert hand.state("t") is S.SKIPPED
+    driver = MachineDriver(task("a"), dependent).begin()
+    driver.run("a", Outcome.SKIPPED)
+    assert driver.state("t").value == state
+    driver.past("t", True)
+    assert driver.state("t") is S.SKIPPED

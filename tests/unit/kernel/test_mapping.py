@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.kernel.making import DATE, Hand, dag, task
+from tests.unit.kernel.machine_driver import DATE, MachineDriver, dag, task
 from tradewind.kernel import events as e
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.run_data import RunData, RunFacts
@@ -21,29 +21,29 @@ def mapped(task_id: str, *upstream: str, over: tuple[Any, ...], **more: Any) -> 
     return task(task_id, *upstream, mapped=True, expand=over, **more)
 
 
-def shown(hand: Hand) -> dict[str, str]:
+def shown(driver: MachineDriver) -> dict[str, str]:
     """State by name and map index."""
-    machine = hand.machine
+    machine = driver.machine
     return {machine.name(slot): machine.task_state(slot).value for slot in range(machine.instances.total)}
 
 
-def run_slot(hand: Hand, slot: int, outcome: Outcome = Outcome.SUCCESS, **more: Any) -> None:
-    hand.feed(e.Admitted(slot, hand.now))
-    fence = hand.machine.fence[slot]
-    hand.feed(e.AttemptStarted(slot, fence, hand.now))
-    hand.feed(e.AttemptEnded(slot, fence, outcome, hand.now, **more))
+def run_slot(driver: MachineDriver, slot: int, outcome: Outcome = Outcome.SUCCESS, **more: Any) -> None:
+    driver.feed(e.Admitted(slot, driver.now))
+    fence = driver.machine.fence[slot]
+    driver.feed(e.AttemptStarted(slot, fence, driver.now))
+    driver.feed(e.AttemptEnded(slot, fence, outcome, driver.now, **more))
 
 
 def test_a_mapped_task_is_expanded_when_the_length_is_known() -> None:
-    hand = Hand(task("a"), mapped("m", "a", over=(MapXCom("a"), MapLiteral(2))), task("z", "m")).begin()
-    assert shown(hand) == {"a": "scheduled", "m": "none", "z": "none"}
-    run_slot(hand, 0, length=2)
-    assert shown(hand) == {"a": "success", "m[0]": "scheduled", "z": "none", **{f"m[{i}]": "scheduled" for i in (1, 2, 3)}}
+    driver = MachineDriver(task("a"), mapped("m", "a", over=(MapXCom("a"), MapLiteral(2))), task("z", "m")).begin()
+    assert shown(driver) == {"a": "scheduled", "m": "none", "z": "none"}
+    run_slot(driver, 0, length=2)
+    assert shown(driver) == {"a": "success", "m[0]": "scheduled", "z": "none", **{f"m[{i}]": "scheduled" for i in (1, 2, 3)}}
     for slot in (3, 4, 5):
-        run_slot(hand, slot)
-    assert shown(hand)["z"] == "none", "one instance is missing"
-    run_slot(hand, 1)
-    assert shown(hand)["z"] == "scheduled"
+        run_slot(driver, slot)
+    assert shown(driver)["z"] == "none", "one instance is missing"
+    run_slot(driver, 1)
+    assert shown(driver)["z"] == "scheduled"
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_a_mapped_task_is_expanded_when_the_length_is_known() -> None:
     ],
 )
 def test_length_of_combined_lists(source: Any, lengths: tuple[int, int], expected: int) -> None:
-    hand = Hand(task("a"), task("b"), mapped("m", "a", "b", over=(source,))).begin()
+    driver = MachineDriver(task("a"), task("b"), mapped("m", "a", "b", over=(source,))).begin()
     for slot, length in enumerate(lengths):
-        run_slot(hand, slot, length=length)
-    assert len(hand.machine.instances.slots(2)) == expected
+        run_slot(driver, slot, length=length)
+    assert len(driver.machine.instances.slots(2)) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,59 +71,63 @@ def test_length_of_combined_lists(source: Any, lengths: tuple[int, int], expecte
     ],
 )
 def test_without_a_list_there_are_no_instances(outcome: Outcome, rule: str, state: str) -> None:
-    hand = Hand(task("a"), mapped("m", "a", over=(MapXCom("a"),), trigger_rule=rule)).begin()
-    run_slot(hand, 0, outcome)
-    assert shown(hand)["m"] == state
+    driver = MachineDriver(task("a"), mapped("m", "a", over=(MapXCom("a"),), trigger_rule=rule)).begin()
+    run_slot(driver, 0, outcome)
+    assert shown(driver)["m"] == state
 
 
 @pytest.mark.parametrize("put_together", [MapZip, MapConcat])
 def test_a_missing_list_does_not_end_the_wait_for_another_list(put_together: Any) -> None:
     both = (put_together((MapXCom("a"), MapXCom("b"))),)
-    hand = Hand(task("a"), task("b"), mapped("m", "a", "b", over=both, trigger_rule="always")).begin()
-    run_slot(hand, 0)
-    assert shown(hand)["m"] == "none"
-    run_slot(hand, 1, length=2)
-    assert shown(hand)["m"] == "upstream_failed"
+    driver = MachineDriver(task("a"), task("b"), mapped("m", "a", "b", over=both, trigger_rule="always")).begin()
+    run_slot(driver, 0)
+    assert shown(driver)["m"] == "none"
+    run_slot(driver, 1, length=2)
+    assert shown(driver)["m"] == "upstream_failed"
 
 
 def test_a_rule_that_is_met_early_waits_for_the_list() -> None:
-    hand = Hand(task("a"), task("b"), mapped("m", "a", "b", over=(MapXCom("a"),), trigger_rule="one_success")).begin()
-    run_slot(hand, 1)
-    assert shown(hand)["m"] == "none"
-    run_slot(hand, 0, length=1)
-    assert shown(hand)["m[0]"] == "scheduled"
+    driver = MachineDriver(
+        task("a"), task("b"), mapped("m", "a", "b", over=(MapXCom("a"),), trigger_rule="one_success")
+    ).begin()
+    run_slot(driver, 1)
+    assert shown(driver)["m"] == "none"
+    run_slot(driver, 0, length=1)
+    assert shown(driver)["m[0]"] == "scheduled"
 
 
 def test_map_indexes_of_a_group_are_independent() -> None:
     group = GroupDefinition("g", mapped=True, expand=(MapXCom("a"),))
-    hand = Hand(task("a"), task("x", "a", group="g"), task("y", "x", group="g"), task("z", "y"), groups=(group,)).begin()
-    run_slot(hand, 0, length=2)
-    first, second = hand.machine.instances.slots(1)
-    run_slot(hand, second)
-    assert (shown(hand)["y[0]"], shown(hand)["y[1]"]) == ("none", "scheduled")
-    run_slot(hand, first, Outcome.FAILED)
-    assert shown(hand)["y[0]"] == "upstream_failed"
-    assert shown(hand)["z"] == "upstream_failed"
+    driver = MachineDriver(
+        task("a"), task("x", "a", group="g"), task("y", "x", group="g"), task("z", "y"), groups=(group,)
+    ).begin()
+    run_slot(driver, 0, length=2)
+    first, second = driver.machine.instances.slots(1)
+    run_slot(driver, second)
+    assert (shown(driver)["y[0]"], shown(driver)["y[1]"]) == ("none", "scheduled")
+    run_slot(driver, first, Outcome.FAILED)
+    assert shown(driver)["y[0]"] == "upstream_failed"
+    assert shown(driver)["z"] == "upstream_failed"
 
 
 def test_fail_fast_does_not_end_other_instances_of_the_failed_task() -> None:
-    hand = Hand(mapped("m", over=(MapLiteral(3),)), task("other"), fail_fast=True).begin()
-    run_slot(hand, hand.machine.instances.slots(0)[1], Outcome.FAILED)
-    assert shown(hand) == {"m[0]": "scheduled", "m[1]": "failed", "m[2]": "scheduled", "other": "skipped"}
+    driver = MachineDriver(mapped("m", over=(MapLiteral(3),)), task("other"), fail_fast=True).begin()
+    run_slot(driver, driver.machine.instances.slots(0)[1], Outcome.FAILED)
+    assert shown(driver) == {"m[0]": "scheduled", "m[1]": "failed", "m[2]": "scheduled", "other": "skipped"}
 
 
 def test_events_during_an_expansion_are_applied() -> None:
     """A failure under fail_fast while a list is half written takes the instances away that come after it, too."""
-    hand = Hand(task("a"), task("bad"), mapped("m", "a", over=(MapXCom("a"),)), budget=4, fail_fast=True).begin()
-    hand.start("bad")
-    run_slot(hand, 0, length=20)
-    assert hand.machine.expanding
-    hand.end("bad", Outcome.FAILED)
-    while hand.machine.unsettled:
-        hand.machine.mark_written()
-        hand.decisions += hand.machine.settle(hand.now)
-    assert {state for name, state in shown(hand).items() if name.startswith("m[")} == {"skipped"}
-    assert len(hand.machine.instances.slots(2)) == 20
+    driver = MachineDriver(task("a"), task("bad"), mapped("m", "a", over=(MapXCom("a"),)), budget=4, fail_fast=True).begin()
+    driver.start("bad")
+    run_slot(driver, 0, length=20)
+    assert driver.machine.expanding
+    driver.end("bad", Outcome.FAILED)
+    while driver.machine.unsettled:
+        driver.machine.mark_written()
+        driver.decisions += driver.machine.settle(driver.now)
+    assert {state for name, state in shown(driver).items() if name.startswith("m[")} == {"skipped"}
+    assert len(driver.machine.instances.slots(2)) == 20
 
 
 def lived(width: int, *, waiting: int = 0) -> RunMachine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.kernel.making import Hand, task
+from tests.unit.kernel.machine_driver import MachineDriver, task
 from tradewind.kernel import events as e
 from tradewind.kernel.retry import LONGEST, retry_delay
 from tradewind.model.moments import DAY, MINUTE, SECOND
@@ -55,63 +55,63 @@ def test_max_retry_delay_limits_every_delay(back_off: float) -> None:
 @pytest.mark.spec("S158", "S273")
 def test_a_retry_is_scheduled_when_its_delay_is_over() -> None:
     """Failed at t, due at t + delay: not before, and then at once."""
-    hand = Hand(task("t", retries=1, retry_delay=60 * SECOND)).begin()
-    out = hand.run("t", Outcome.FAILED)
-    failed_at = hand.now
+    driver = MachineDriver(task("t", retries=1, retry_delay=60 * SECOND)).begin()
+    out = driver.run("t", Outcome.FAILED)
+    failed_at = driver.now
     assert out[-1] == e.Timer(0, failed_at + 60 * SECOND)
-    assert hand.state("t") is TaskState.UP_FOR_RETRY
-    early = hand.feed(e.TimerDue(0, failed_at + 59 * SECOND))
+    assert driver.state("t") is TaskState.UP_FOR_RETRY
+    early = driver.feed(e.TimerDue(0, failed_at + 59 * SECOND))
     assert isinstance(early[0], e.Refusal)
-    hand.wake("t")
-    assert hand.now == failed_at + 60 * SECOND
-    assert hand.state("t") is TaskState.SCHEDULED
-    assert hand.machine.tries[0] == 2
+    driver.wake("t")
+    assert driver.now == failed_at + 60 * SECOND
+    assert driver.state("t") is TaskState.SCHEDULED
+    assert driver.machine.tries[0] == 2
 
 
 def test_a_retry_delay_in_the_report_overrides_the_definition() -> None:
     """retry_delay_override of a retry policy."""
-    hand = Hand(task("t", retries=1, retry_delay=60 * SECOND)).begin().start("t")
-    out = hand.end("t", Outcome.FAILED, retry_delay=5 * SECOND)
-    assert out[-1] == e.Timer(0, hand.now + 5 * SECOND)
+    driver = MachineDriver(task("t", retries=1, retry_delay=60 * SECOND)).begin().start("t")
+    out = driver.end("t", Outcome.FAILED, retry_delay=5 * SECOND)
+    assert out[-1] == e.Timer(0, driver.now + 5 * SECOND)
 
 
 def test_without_delay_the_next_try_is_scheduled_at_once() -> None:
     """No timer lies between them."""
-    hand = Hand(task("t", retries=1, retry_delay=0)).begin()
-    out = hand.run("t", Outcome.FAILED)
+    driver = MachineDriver(task("t", retries=1, retry_delay=0)).begin()
+    out = driver.run("t", Outcome.FAILED)
     assert not [decision for decision in out if isinstance(decision, e.Timer)]
-    assert hand.state("t") is TaskState.SCHEDULED
+    assert driver.state("t") is TaskState.SCHEDULED
 
 
 @pytest.mark.spec("S177", "S178")
 def test_retries_are_counted_and_a_hard_failure_is_not_retried() -> None:
     """retries = 2 gives three tries; AirflowFailException gives one."""
-    hand = Hand(task("t", retries=2, retry_delay=0), task("hard", retries=2, retry_delay=0)).begin()
+    driver = MachineDriver(task("t", retries=2, retry_delay=0), task("hard", retries=2, retry_delay=0)).begin()
     for _ in range(3):
-        hand.run("t", Outcome.FAILED)
-    hand.run("hard", Outcome.FAILED_FINAL)
-    assert hand.states() == {"t": "failed", "hard": "failed"}
-    assert list(hand.machine.tries) == [3, 1]
+        driver.run("t", Outcome.FAILED)
+    driver.run("hard", Outcome.FAILED_FINAL)
+    assert driver.states() == {"t": "failed", "hard": "failed"}
+    assert list(driver.machine.tries) == [3, 1]
 
 
 @pytest.mark.spec("S176")
 def test_a_reschedule_does_not_use_up_a_try() -> None:
     """A sensor may be called again a hundred times: it is the same try, and it keeps its start."""
-    hand = Hand(task("sensor")).begin().start("sensor")
-    began = hand.machine.started_at[0]
+    driver = MachineDriver(task("sensor")).begin().start("sensor")
+    began = driver.machine.started_at[0]
     for _ in range(100):
-        hand.end("sensor", Outcome.RESCHEDULE, reschedule_at=hand.now + 30 * SECOND)
-        assert hand.state("sensor") is TaskState.UP_FOR_RESCHEDULE
-        hand.wake("sensor")
-        hand.start("sensor")
-    assert hand.machine.tries[0] == 1
-    assert hand.machine.started_at[0] == began
-    assert hand.machine.fence[0] == 101
+        driver.end("sensor", Outcome.RESCHEDULE, reschedule_at=driver.now + 30 * SECOND)
+        assert driver.state("sensor") is TaskState.UP_FOR_RESCHEDULE
+        driver.wake("sensor")
+        driver.start("sensor")
+    assert driver.machine.tries[0] == 1
+    assert driver.machine.started_at[0] == began
+    assert driver.machine.fence[0] == 101
 
 
 def test_a_reschedule_to_a_past_moment_is_scheduled_at_once() -> None:
     """No timer is needed for it."""
-    hand = Hand(task("sensor")).begin().start("sensor")
-    out = hand.end("sensor", Outcome.RESCHEDULE, reschedule_at=hand.now - SECOND)
+    driver = MachineDriver(task("sensor")).begin().start("sensor")
+    out = driver.end("sensor", Outcome.RESCHEDULE, reschedule_at=driver.now - SECOND)
     assert not [decision for decision in out if isinstance(decision, e.Timer)]
-    assert hand.state("sensor") is TaskState.SCHEDULED
+    assert driver.state("sensor") is TaskState.SCHEDULED

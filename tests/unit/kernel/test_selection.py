@@ -1,10 +1,10 @@
-"""Which task instances a clear or a mark means, and what becomes of a run that is ended by hand."""
+"""Which task instances a clear or a mark means, and what becomes of a run that is ended by driver."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.unit.kernel.making import setup, task, teardown
+from tests.unit.kernel.machine_driver import setup, task, teardown
 from tradewind.kernel.rules.run_by_hand import new_states
 from tradewind.kernel.rules.selection import choose, holds, with_setups
 from tradewind.kernel.topology import Topology

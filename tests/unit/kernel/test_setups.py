@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.kernel.making import Hand, setup, task, teardown
+from tests.unit.kernel.machine_driver import MachineDriver, setup, task, teardown
 from tradewind.kernel.rules.setups import with_setups
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition
@@ -26,11 +26,11 @@ S = TaskState
 )
 def test_a_teardown_runs_when_one_of_its_setups_succeeded(first: Outcome, second: Outcome, state: str) -> None:
     """All skipped: skipped. None succeeded: upstream_failed."""
-    hand = Hand(setup("s1"), setup("s2"), teardown("t", "s1", "s2")).begin()
-    hand.run("s1", first)
-    assert hand.state("t") is S.NONE
-    hand.run("s2", second)
-    assert hand.state("t").value == state
+    driver = MachineDriver(setup("s1"), setup("s2"), teardown("t", "s1", "s2")).begin()
+    driver.run("s1", first)
+    assert driver.state("t") is S.NONE
+    driver.run("s2", second)
+    assert driver.state("t").value == state
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_a_task_waits_for_its_indirect_setups(outcome: Outcome, state: str) -> N
         task("b", "a", trigger_rule="all_done"),
         teardown("t", "s", "b"),
     )
-    hand = Hand(*tasks).begin()
-    hand.run("a")
-    assert hand.state("b") is S.NONE, "its rule is met, its setup has not ended"
-    hand.run("s", outcome)
-    assert hand.state("b").value == state
+    driver = MachineDriver(*tasks).begin()
+    driver.run("a")
+    assert driver.state("b") is S.NONE, "its rule is met, its setup has not ended"
+    driver.run("s", outcome)
+    assert driver.state("b").value == state
 
 
 def test_a_task_after_the_teardown_does_not_need_the_setup() -> None:
@@ -61,16 +61,16 @@ def test_a_task_after_the_teardown_does_not_need_the_setup() -> None:
 
 def test_a_task_with_rule_always_waits_for_no_setup() -> None:
     """That is what always means."""
-    hand = Hand(setup("s"), task("a", "s"), task("b", "a", trigger_rule="always"), teardown("t", "s", "b")).begin()
-    assert hand.state("b") is S.SCHEDULED
+    driver = MachineDriver(setup("s"), task("a", "s"), task("b", "a", trigger_rule="always"), teardown("t", "s", "b")).begin()
+    assert driver.state("b") is S.SCHEDULED
 
 
 def test_a_rule_may_skip_a_task_while_its_setups_run() -> None:
     """Waiting for a setup holds back only the start."""
-    hand = Hand(setup("s"), task("a", "s", trigger_rule="always"), task("b", "a"), teardown("t", "s", "b")).begin()
-    hand.run("a", Outcome.SKIPPED)
-    assert hand.state("s") is S.SCHEDULED
-    assert hand.state("b") is S.SKIPPED
+    driver = MachineDriver(setup("s"), task("a", "s", trigger_rule="always"), task("b", "a"), teardown("t", "s", "b")).begin()
+    driver.run("a", Outcome.SKIPPED)
+    assert driver.state("s") is S.SCHEDULED
+    assert driver.state("b") is S.SKIPPED
 
 
 def test_a_teardown_waits_for_all_tasks_in_its_scope() -> None:
@@ -81,13 +81,13 @@ def test_a_teardown_waits_for_all_tasks_in_its_scope() -> None:
         task("eager", "late", trigger_rule="always"),
         teardown("t", "s", "eager"),
     )
-    hand = Hand(*tasks).begin()
-    hand.run("s")
-    hand.run("eager")
-    hand.start("late")
-    assert hand.state("t") is S.NONE
-    twin = hand.restarted()
-    for one in (hand, twin):
+    driver = MachineDriver(*tasks).begin()
+    driver.run("s")
+    driver.run("eager")
+    driver.start("late")
+    assert driver.state("t") is S.NONE
+    twin = driver.restarted()
+    for one in (driver, twin):
         one.end("late")
         assert one.state("t") is S.SCHEDULED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.kernel.making import DATE, Hand, refusal, task
+from tests.unit.kernel.machine_driver import DATE, MachineDriver, refusal, task
 from tradewind.kernel import events as e
 from tradewind.model.branch import Branch
 from tradewind.model.moments import DAY, SECOND
@@ -13,9 +13,9 @@ from tradewind.model.states import FINISHED, RUN_TRANSITIONS, TASK_STATES, TASK_
 S = TaskState
 
 
-def grand_tour() -> Hand:
+def grand_tour() -> MachineDriver:
     """One run that leads task instances through every state the machine gives by itself."""
-    hand = Hand(
+    driver = MachineDriver(
         task("sensor"),
         task("fragile", retries=1, retry_delay=SECOND),
         task("after", "fragile"),
@@ -23,22 +23,22 @@ def grand_tour() -> Hand:
         task("old", end_date=DATE - DAY),
         task("nothing", empty=True),
     ).begin()
-    hand.start("sensor").end("sensor", Outcome.RESCHEDULE, reschedule_at=hand.now + 9 * SECOND)
-    hand.run("fragile", Outcome.FAILED)
-    hand.wake("fragile")
-    hand.run("fragile", Outcome.FAILED)
-    hand.run("skips", Outcome.SKIPPED)
-    hand.wake("sensor")
-    hand.run("sensor")
-    return hand
+    driver.start("sensor").end("sensor", Outcome.RESCHEDULE, reschedule_at=driver.now + 9 * SECOND)
+    driver.run("fragile", Outcome.FAILED)
+    driver.wake("fragile")
+    driver.run("fragile", Outcome.FAILED)
+    driver.run("skips", Outcome.SKIPPED)
+    driver.wake("sensor")
+    driver.run("sensor")
+    return driver
 
 
 def test_every_step_of_the_machine_is_in_the_table() -> None:
     """And every task instance starts without a state and ends in a finished one."""
-    hand = grand_tour()
-    steps = [decision for decision in hand.decisions if isinstance(decision, e.Move)]
+    driver = grand_tour()
+    steps = [decision for decision in driver.decisions if isinstance(decision, e.Move)]
     assert all(step.after in TASK_TRANSITIONS[step.before] for step in steps)
-    assert all(hand.state(task_id) in FINISHED for task_id in hand.topology.ids)
+    assert all(driver.state(task_id) in FINISHED for task_id in driver.topology.ids)
 
 
 def test_the_machine_reaches_every_state_that_it_can_give() -> None:
@@ -73,10 +73,10 @@ def test_states_have_airflows_names() -> None:
 def test_an_illegal_step_raises_with_task_and_states(state: TaskState) -> None:
     """Rather a run in quarantine than a row nobody can explain."""
     for after in set(TaskState) - TASK_TRANSITIONS[state]:
-        hand = Hand(task("t"))
-        hand.machine.state[0] = state.code
+        driver = MachineDriver(task("t"))
+        driver.machine.state[0] = state.code
         with pytest.raises(AssertionError, match=f"run 1, task t: {state.value} → {after.value} is no legal step"):
-            hand.machine.step(0, after.code, DATE, "because")
+            driver.machine.step(0, after.code, DATE, "because")
     assert TASK_STATES[state.code] is state
 
 
@@ -85,67 +85,69 @@ def test_an_illegal_step_raises_with_task_and_states(state: TaskState) -> None:
 
 def test_every_attempt_has_its_own_fence() -> None:
     """Admission raises it; nothing lowers it."""
-    hand = Hand(task("t", retries=3, retry_delay=0)).begin()
+    driver = MachineDriver(task("t", retries=3, retry_delay=0)).begin()
     fences = []
     for _ in range(3):
-        hand.admit("t")
-        fences.append(hand.machine.fence[0])
-        hand.end("t", Outcome.FAILED)
+        driver.admit("t")
+        fences.append(driver.machine.fence[0])
+        driver.end("t", Outcome.FAILED)
     assert fences == [1, 2, 3]
 
 
 @pytest.mark.spec("S224")
 def test_an_event_of_an_older_attempt_is_refused() -> None:
     """A late start, result or death of attempt 1 cannot touch attempt 2."""
-    hand = Hand(task("t", retries=1, retry_delay=0)).begin()
-    hand.run("t", Outcome.FAILED)
-    hand.start("t")
-    before = hand.machine.row(0)
+    driver = MachineDriver(task("t", retries=1, retry_delay=0)).begin()
+    driver.run("t", Outcome.FAILED)
+    driver.start("t")
+    before = driver.machine.row(0)
     late: list[e.Event] = [
-        e.AttemptStarted(0, 1, hand.now),
-        e.AttemptEnded(0, 1, Outcome.SUCCESS, hand.now),
-        e.AttemptVanished(0, 1, hand.now),
+        e.AttemptStarted(0, 1, driver.now),
+        e.AttemptEnded(0, 1, Outcome.SUCCESS, driver.now),
+        e.AttemptVanished(0, 1, driver.now),
     ]
     for event in late:
-        assert refusal(hand.feed(event)) == "it came from attempt 1, but attempt 2 is the current one"
-    assert hand.machine.row(0) == before
+        assert refusal(driver.feed(event)) == "it came from attempt 1, but attempt 2 is the current one"
+    assert driver.machine.row(0) == before
 
 
 def test_a_repeated_event_counts_once() -> None:
     """The second start and the second result are refused."""
-    hand = Hand(task("t")).begin().start("t")
-    assert refusal(hand.feed(e.AttemptStarted(0, 1, hand.now))) == "the task instance is running"
-    hand.end("t")
-    assert refusal(hand.end("t", Outcome.FAILED)) == "the task instance is success"
-    assert refusal(hand.feed(e.Admitted(0, hand.now))) == "it is success, not scheduled"
-    assert refusal(hand.feed(e.TimerDue(0, hand.now))) == "nothing is due"
+    driver = MachineDriver(task("t")).begin().start("t")
+    assert refusal(driver.feed(e.AttemptStarted(0, 1, driver.now))) == "the task instance is running"
+    driver.end("t")
+    assert refusal(driver.end("t", Outcome.FAILED)) == "the task instance is success"
+    assert refusal(driver.feed(e.Admitted(0, driver.now))) == "it is success, not scheduled"
+    assert refusal(driver.feed(e.TimerDue(0, driver.now))) == "nothing is due"
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE])
 def test_a_result_needs_an_accepted_start(outcome: Outcome) -> None:
     """Without it, nobody knows whose result that is."""
-    hand = Hand(task("t")).begin().admit("t")
-    assert "never accepted" in refusal(hand.end("t", outcome))
-    assert hand.state("t") is S.QUEUED
+    driver = MachineDriver(task("t")).begin().admit("t")
+    assert "never accepted" in refusal(driver.end("t", outcome))
+    assert driver.state("t") is S.QUEUED
 
 
 @pytest.mark.spec("S316")
 def test_a_forced_state_stops_the_live_attempt_and_raises_the_fence() -> None:
     """A branch skips a task that is queued: its worker's start comes too late."""
-    hand = Hand(task("choose"), task("eager", "choose", trigger_rule="always")).begin().start("choose").admit("eager")
-    out = hand.end("choose", branch=Branch("follow"))
+    driver = (
+        MachineDriver(task("choose"), task("eager", "choose", trigger_rule="always")).begin().start("choose").admit("eager")
+    )
+    out = driver.end("choose", branch=Branch("follow"))
     assert [decision for decision in out if isinstance(decision, e.Stop)] == [e.Stop(1, 1, "choose did not choose this branch")]
-    assert hand.state("eager") is S.SKIPPED
-    assert "attempt 1" in refusal(hand.feed(e.AttemptStarted(1, 1, hand.now)))
+    assert driver.state("eager") is S.SKIPPED
+    assert "attempt 1" in refusal(driver.feed(e.AttemptStarted(1, 1, driver.now)))
 
 
 def test_a_branch_skips_a_running_task_only_after_its_attempt() -> None:
     """Its attempt may end; its retry finds that the branch was not chosen, after a restart too."""
-    hand = Hand(task("choose"), task("eager", "choose", trigger_rule="always", retries=1, retry_delay=0)).begin()
-    hand.start("choose", "eager").end("choose", branch=Branch("follow"))
-    assert hand.state("eager") is S.RUNNING
-    twin = hand.restarted()
-    for one in (hand, twin):
+    driver = MachineDriver(task("choose"), task("eager", "choose", trigger_rule="always", retries=1, retry_delay=0)).begin()
+    driver.start("choose", "eager").end("choose", branch=Branch("follow"))
+    assert driver.state("eager") is S.RUNNING
+    twin = driver.restarted()
+    for one in (driver, twin):
         one.end("eager", Outcome.FAILED)
         assert one.state("eager") is S.SKIPPED
         assert one.ending() is not None
@@ -157,52 +159,52 @@ def test_a_branch_skips_a_running_task_only_after_its_attempt() -> None:
 @pytest.mark.parametrize("started", [False, True])
 def test_an_attempt_lost_before_its_start_is_dispatched_again_in_its_try(started: bool) -> None:
     """The worker failed, not the task: it was lost before its start was accepted, or its process was never told of that."""
-    hand = Hand(task("t")).begin().admit("t")
+    driver = MachineDriver(task("t")).begin().admit("t")
     if started:
-        hand.feed(e.AttemptStarted(0, 1, hand.now))
-        hand.end("t", Outcome.REFUSED)
+        driver.feed(e.AttemptStarted(0, 1, driver.now))
+        driver.end("t", Outcome.REFUSED)
     else:
-        hand.vanish("t")
-    assert hand.state("t") is S.SCHEDULED
-    assert hand.machine.tries[0] == 1
-    hand.run("t")
-    assert (hand.machine.tries[0], hand.machine.fence[0]) == (1, 2)
+        driver.vanish("t")
+    assert driver.state("t") is S.SCHEDULED
+    assert driver.machine.tries[0] == 1
+    driver.run("t")
+    assert (driver.machine.tries[0], driver.machine.fence[0]) == (1, 2)
 
 
 @pytest.mark.parametrize("vanished", [False, True])
 def test_an_attempt_lost_after_its_start_fails_its_try(vanished: bool) -> None:
-    hand = Hand(task("t", retries=1, retry_delay=SECOND)).begin()
+    driver = MachineDriver(task("t", retries=1, retry_delay=SECOND)).begin()
     for state in (S.UP_FOR_RETRY, S.FAILED):
-        hand.start("t")
-        out = hand.vanish("t") if vanished else hand.end("t", Outcome.LOST, reason="its host died")
-        assert hand.state("t") is state
+        driver.start("t")
+        out = driver.vanish("t") if vanished else driver.end("t", Outcome.LOST, reason="its host died")
+        assert driver.state("t") is state
         assert isinstance(out[0], e.Move)
         assert out[0].cause == "its host died"
         if state is S.UP_FOR_RETRY:
-            hand.wake("t")
+            driver.wake("t")
 
 
 def test_lost_attempts_repeat_repeats_the_try() -> None:
     """Or the deployment, for tasks that do not choose."""
-    hand = Hand(task("chooses", lost_attempts="repeat"), task("silent"), task("fails", lost_attempts="fail"))
-    hand.machine.facts = hand.facts._replace(repeat_lost=True)
-    hand.begin()
+    driver = MachineDriver(task("chooses", lost_attempts="repeat"), task("silent"), task("fails", lost_attempts="fail"))
+    driver.machine.facts = driver.facts._replace(repeat_lost=True)
+    driver.begin()
     for name in ("chooses", "silent", "fails"):
-        hand.start(name).vanish(name)
-    assert hand.states() == {"chooses": "scheduled", "silent": "scheduled", "fails": "failed"}
-    assert [hand.machine.tries[slot] for slot in range(3)] == [1, 1, 1]
+        driver.start(name).vanish(name)
+    assert driver.states() == {"chooses": "scheduled", "silent": "scheduled", "fails": "failed"}
+    assert [driver.machine.tries[slot] for slot in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.spec("S170")
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_requeue_limit_bounds_lost_attempts(limit: int) -> None:
     """Then the task has failed, and the sentence says why."""
-    hand = Hand(task("t"), requeue_limit=limit).begin()
+    driver = MachineDriver(task("t"), requeue_limit=limit).begin()
     for _ in range(limit):
-        hand.admit("t").vanish("t")
-        assert hand.state("t") is S.SCHEDULED
-    out = hand.admit("t").vanish("t")
-    assert hand.state("t") is S.FAILED
+        driver.admit("t").vanish("t")
+        assert driver.state("t") is S.SCHEDULED
+    out = driver.admit("t").vanish("t")
+    assert driver.state("t") is S.FAILED
     assert isinstance(out[0], e.Move)
     assert out[0].cause == f"its host died; it was lost {limit + 1} times, which is the limit"
 
@@ -210,24 +212,24 @@ def test_requeue_limit_bounds_lost_attempts(limit: int) -> None:
 @pytest.mark.spec("S169")
 def test_requeues_are_counted_per_try() -> None:
     """The limit is about one try."""
-    hand = Hand(task("t", retries=1, retry_delay=0), requeue_limit=1).begin()
+    driver = MachineDriver(task("t", retries=1, retry_delay=0), requeue_limit=1).begin()
     for _ in range(2):
-        hand.admit("t").vanish("t")
-    assert (hand.state("t"), hand.machine.tries[0]) == (S.SCHEDULED, 2)
-    hand.start("t").end("t", Outcome.REFUSED)
-    assert hand.state("t") is S.SCHEDULED
+        driver.admit("t").vanish("t")
+    assert (driver.state("t"), driver.machine.tries[0]) == (S.SCHEDULED, 2)
+    driver.start("t").end("t", Outcome.REFUSED)
+    assert driver.state("t") is S.SCHEDULED
 
 
 def test_a_deferred_task_continues_in_the_same_try() -> None:
-    hand = Hand(task("t", retries=3), task("after", "t")).begin()
-    hand.run("t", Outcome.DEFERRED)
-    assert hand.state("t") is S.DEFERRED
-    out = hand.feed(e.WaitOver(0, 1, hand.now, None, "its trigger fired"))
-    assert (hand.state("t"), hand.machine.tries[0]) == (S.SCHEDULED, 1)
+    driver = MachineDriver(task("t", retries=3), task("after", "t")).begin()
+    driver.run("t", Outcome.DEFERRED)
+    assert driver.state("t") is S.DEFERRED
+    out = driver.feed(e.WaitOver(0, 1, driver.now, None, "its trigger fired"))
+    assert (driver.state("t"), driver.machine.tries[0]) == (S.SCHEDULED, 1)
     assert isinstance(out[0], e.Move)
     assert out[0].cause == "its trigger fired"
-    hand.run("t")
-    assert (hand.state("t"), hand.state("after"), hand.machine.tries[0]) == (S.SUCCESS, S.SCHEDULED, 1)
+    driver.run("t")
+    assert (driver.state("t"), driver.state("after"), driver.machine.tries[0]) == (S.SUCCESS, S.SCHEDULED, 1)
 
 
 @pytest.mark.parametrize(
@@ -240,25 +242,25 @@ def test_a_deferred_task_continues_in_the_same_try() -> None:
     ],
 )
 def test_a_wait_may_end_its_task_without_another_attempt(outcome: Outcome, state: S, after: S) -> None:
-    hand = Hand(task("t", retries=1), task("after", "t")).begin()
-    hand.run("t", Outcome.DEFERRED)
-    hand.feed(e.WaitOver(0, 1, hand.now, outcome, "what it waited for has come"))
-    assert (hand.state("t"), hand.state("after")) == (state, after)
+    driver = MachineDriver(task("t", retries=1), task("after", "t")).begin()
+    driver.run("t", Outcome.DEFERRED)
+    driver.feed(e.WaitOver(0, 1, driver.now, outcome, "what it waited for has come"))
+    assert (driver.state("t"), driver.state("after")) == (state, after)
 
 
 def test_the_end_of_a_wait_counts_once_and_under_its_fence() -> None:
-    hand = Hand(task("t")).begin()
-    hand.run("t", Outcome.DEFERRED)
-    for event in (e.WaitOver(0, 0, hand.now), e.WaitOver(0, 2, hand.now)):
-        assert isinstance(hand.feed(event)[0], e.Refusal)
-    hand.feed(e.WaitOver(0, 1, hand.now))
-    assert isinstance(hand.feed(e.WaitOver(0, 1, hand.now))[0], e.Refusal)
+    driver = MachineDriver(task("t")).begin()
+    driver.run("t", Outcome.DEFERRED)
+    for event in (e.WaitOver(0, 0, driver.now), e.WaitOver(0, 2, driver.now)):
+        assert isinstance(driver.feed(event)[0], e.Refusal)
+    driver.feed(e.WaitOver(0, 1, driver.now))
+    assert isinstance(driver.feed(e.WaitOver(0, 1, driver.now))[0], e.Refusal)
 
 
 def test_an_attempt_whose_start_was_never_accepted_cannot_defer() -> None:
-    hand = Hand(task("t")).begin()
-    hand.admit("t")
-    assert isinstance(hand.end("t", Outcome.DEFERRED)[0], e.Refusal)
+    driver = MachineDriver(task("t")).begin()
+    driver.admit("t")
+    assert isinstance(driver.end("t", Outcome.DEFERRED)[0], e.Refusal)
 
 
 # --- task dates ------------------------------------------------------------------------------------------------------
@@ -267,14 +269,14 @@ def test_an_attempt_whose_start_was_never_accepted_cannot_defer() -> None:
 def test_tasks_outside_of_their_dates_are_removed() -> None:
     """The DAG's own start date does not count as the task's: a run triggered before it is whole."""
     later = DATE + DAY
-    hand = Hand(
+    driver = MachineDriver(
         task("always there", start_date=later),
         task("not yet", start_date=later + DAY),
         task("not any more", end_date=DATE - DAY),
         task("after", "not any more"),
         start_date=later,
     ).begin()
-    assert hand.states() == {
+    assert driver.states() == {
         "always there": "scheduled",
         "not yet": "removed",
         "not any more": "removed",

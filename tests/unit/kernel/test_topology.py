@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.kernel.making import dag, fan, task
+from tests.unit.kernel.machine_driver import dag, fan, task
 from tradewind.kernel import topology as topology_module
 from tradewind.kernel.topology import PRIORITY_MAX, PRIORITY_MIN, Topology
 

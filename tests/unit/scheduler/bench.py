@@ -1,8 +1,8 @@
-"""A scheduler on a bench: a store, a clock that stands still, and an executor played by the test.
+"""A scheduler for tests: with a store, a clock that the test moves, and an executor that the test plays.
 
     bench.dag("d", task("a"), task("b", "a"))
     run = bench.trigger("d", "r1")
-    bench.finish("r1.a")              # its worker starts and reports success
+    bench.finish("r1.a")              # its worker starts it and reports success
     assert bench.states("r1") == {"a": "success", "b": "queued"}
 
 Attempts are named "run_id.task_id", or "dag_id/run_id.task_id" where two DAGs have a run of that name.
@@ -84,14 +84,14 @@ DEFAULTS: dict[str, Any] = {
 
 
 def task(task_id: str, *upstream: str, **more: Any) -> TaskDefinition:
-    """A task behind `upstream`; rules may be given by name."""
+    """Return a task definition; trigger and weight rules may be given by name."""
     more["trigger_rule"] = TriggerRule(more.get("trigger_rule", "all_success"))
     more["weight_rule"] = WeightRule(more.get("weight_rule", "downstream"))
     return TaskDefinition(task_id=task_id, upstream=tuple(sorted(upstream)), **more)
 
 
 class StubExecutor(SingleWorker):
-    """Remembers what it was told."""
+    """An executor that records what it gets."""
 
     name = "StubExecutor"
     parallelism = 0
@@ -101,7 +101,7 @@ class StubExecutor(SingleWorker):
         self.cancelled: list[AttemptKey] = []
         self.asked: list[AttemptKey] = []
         self.asked_for: dict[AttemptKey, str] = {}
-        """Attempt → nonce of the process that was asked for."""
+        """Attempt → nonce of the process that reconciliation named."""
         self.answers: list[ToRunner] = []
         self.ended_logs: list[LastLine] = []
         self.ready = True
@@ -132,13 +132,13 @@ class StubExecutor(SingleWorker):
 
 
 class WatchedStore:
-    """A store whose commits are measured and can be made to fail."""
+    """A store whose commits are recorded and can be made to fail."""
 
     def __init__(self, inner: Store) -> None:
         self.inner = inner
         self.commits: list[Batch] = []
         self.faults: list[Callable[[Batch], str | TradewindError | None]] = []
-        """Asked before each commit: None lets it through, an error is raised in its place, "unknown" is written and raises."""
+        """Called before each commit: None: commit; an error: raise it instead; "unknown": commit and raise."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -154,7 +154,7 @@ class WatchedStore:
         return done
 
     def rows_of(self, batch: Batch) -> int:
-        """Rows that a commit wrote."""
+        """Return how many rows a commit wrote."""
         rows = sum(
             1 + len(w.tasks) + len(w.journal) + len(w.starts) + len(w.ends) + len(w.xcoms) + len(w.births) for w in batch.runs
         )
@@ -174,7 +174,7 @@ class Bench:
         self.notices: list[Notice] = []
         self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())
         self.accepted: dict[AttemptKey, str] = {}
-        """The nonce that was told to go on, for every attempt."""
+        """Attempt → the nonce whose start was accepted."""
         self._asked: dict[tuple[AttemptKey, int], str] = {}
         self._op = 0
         self.scheduler = self._begin()
@@ -188,7 +188,7 @@ class Bench:
     # --- the scheduler ------------------------------------------------------------------------------------------------
 
     def restart(self) -> None:
-        """The scheduler dies with what it had in memory; another one is born. The executor's host says what it holds."""
+        """Replace the scheduler by a new one with empty memory. The worker host registers with what it holds."""
         self.scheduler = self._begin()
         self.process()
 
@@ -205,7 +205,7 @@ class Bench:
         self.process()
 
     def next_timer(self) -> None:
-        """On to the next moment for which something waits."""
+        """Advance the clock to the next timer."""
         due = self.scheduler.timers.next_due()
         assert due is not None, "nothing waits for a moment"
         self.pass_time(max(0, due - self.clock.wall()))
@@ -213,7 +213,7 @@ class Bench:
     # --- people -------------------------------------------------------------------------------------------------------
 
     def command(self, command: str, /, *, timetable_answer: TimetableAnswer | None = None, **args: Any) -> Any:
-        """Carry it out as the server does; its result as plain values, or its error raised."""
+        """Execute a command as the server does: return its result as plain values, or raise its error."""
         asked = self.ask_for(command, **args)
         answer, effects = self.commands.run(asked, timetable_answer)
         effects.apply(self.scheduler)
@@ -221,7 +221,7 @@ class Bench:
         return plain(answer, asked.command)
 
     def ask_for(self, command: str, /, **args: Any) -> IncomingCommand:
-        """A command under a new op-id."""
+        """Execute a command under a new op-id."""
         self._op += 1
         return incoming(f"op{self._op}", command, args)
 
@@ -237,7 +237,7 @@ class Bench:
         self.process()
 
     def trigger(self, dag_id: str, run_id: str, day: int | None = None, **args: Any) -> RunRow:
-        """A manual run; `day` gives it a logical date."""
+        """Trigger a manual run; `day` gives it a logical date."""
         if day is not None:
             args["logical_date"] = NOW - 100 * DAY + day * DAY
         self.command("trigger", dag_id=dag_id, run_id=run_id, **args)
@@ -252,7 +252,7 @@ class Bench:
     # --- workers ------------------------------------------------------------------------------------------------------
 
     def attempt(self, name: str) -> Workload:
-        """The newest workload of "run.task"."""
+        """Return the newest workload of "run.task"."""
         dag_id, _, rest = name.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
         found = [
@@ -265,7 +265,7 @@ class Bench:
         return found[-1]
 
     def ask(self, attempt: str | Workload, nonce: str | None = None, host: str = "host") -> Accepted | Refused | None:
-        """Its worker asks to start; the answer, or None when there is none yet."""
+        """Request the start of the attempt of "run.task"; return the answer, or None when there is none yet."""
         work = self.attempt(attempt) if isinstance(attempt, str) else attempt
         nonce = nonce or f"n{work.fence}"
         self._op += 1
@@ -273,7 +273,7 @@ class Bench:
         return self._send(work, Start(self._op, nonce, 99), host)
 
     def report(self, attempt: str | Workload, outcome: Outcome = Outcome.SUCCESS, **more: Any) -> Accepted | Refused | None:
-        """Its worker reports; the answer, or None when there is none yet."""
+        """Report the end of the attempt of "run.task"; return the answer, or None when there is none yet."""
         work = self.attempt(attempt) if isinstance(attempt, str) else attempt
         self._op += 1
         more["xcoms"] = tuple(XComValue(key, value, None, len(value)) for key, value in more.pop("xcoms", {}).items())
@@ -281,7 +281,7 @@ class Bench:
         return self._send(work, Report(self._op, outcome, **more))
 
     def _nonce(self, key: AttemptKey) -> str:
-        """Of the process that was told to go, or of the one that is about to ask."""
+        """Return the nonce of the process whose start was accepted, or of the one that is about to request it."""
         return self.accepted.get(key, f"n{key[2]}")
 
     def _send(self, work: Workload, body: Start | Report, host: str = "host") -> Accepted | Refused | None:
@@ -298,7 +298,7 @@ class Bench:
             assert isinstance(self.ask(attempt), Accepted), attempt
 
     def finish(self, *attempts: str, outcome: Outcome = Outcome.SUCCESS, **more: Any) -> None:
-        """Start, then report."""
+        """Start the attempt of "run.task", then report its end."""
         for attempt in attempts:
             if self.state(attempt) is not TaskState.RUNNING:
                 self.start(attempt)
@@ -311,7 +311,7 @@ class Bench:
         self.finish(attempt, branch=Branch(kind, task_ids, direct_only))
 
     def vanish(self, attempt: str | Workload, nonce: str | None = None, host: str = "host") -> None:
-        """A worker host says that a process is gone: the one that was told to go, unless a nonce is given."""
+        """Say, as a worker host, that a process is gone: the one whose start was accepted, unless a nonce is given."""
         key = (self.attempt(attempt) if isinstance(attempt, str) else attempt).key
         run, slot, fence = key
         said = AttemptVanished(slot, fence, 0, "it died", self._nonce(key) if nonce is None else nonce, host)
@@ -319,7 +319,7 @@ class Bench:
         self.process()
 
     def work(self, rounds: int = 1000, *, but: Collection[str] = ()) -> None:
-        """Let everything that was submitted succeed, until nothing more comes."""
+        """Let every submitted attempt succeed, until nothing more is submitted."""
         done = 0
         for _ in range(rounds):
             todo = self.executor.submitted[done:]
@@ -345,7 +345,7 @@ class Bench:
         return found
 
     def states(self, run_id: str, dag_id: str | None = None) -> dict[str, str]:
-        """State of each task instance, as the store has it."""
+        """Return the state of each task instance, as the store has it."""
         row = self.run(run_id, dag_id)
         snapshot = self.store.snapshot(row.id)
         assert snapshot is not None
@@ -354,7 +354,7 @@ class Bench:
         }
 
     def instances(self, run_id: str, task_id: str) -> dict[int, str]:
-        """Map index → state of all instances of a task, those that were removed included."""
+        """Return map index → state of all instances of a task, removed ones included."""
         rows = self.snapshot(run_id).rows
         return {row.map_index: TASK_STATES[row.state].value for row in rows if row.task_id == task_id}
 
@@ -364,7 +364,7 @@ class Bench:
         return TaskState(self.states(run_id, dag_id or None)[task_id])
 
     def in_state(self, state: str) -> list[str]:
-        """ "run.task" of all task instances of active runs in a state."""
+        """Return "run.task" of all task instances of active runs in a state."""
         return [
             f"{row.run_id}.{name}"
             for row in self.store.active_runs()
@@ -380,12 +380,12 @@ class Bench:
         return {row.run_id: row.state.value for row in self.runs(dag_id)}
 
     def why(self, attempt: str, *, live: bool = True, map_index: int | None = None) -> dict[str, str]:
-        """Rule → sentence."""
-        found = self.told(attempt, live=live, map_index=map_index)
+        """Return the blockers of "run.task" as rule → sentence."""
+        found = self.why_answer(attempt, live=live, map_index=map_index)
         return {blocker["rule"]: blocker["sentence"] for blocker in found["blockers"]}
 
-    def told(self, attempt: str, *, live: bool = True, map_index: int | None = None) -> dict[str, Any]:
-        """All that `why` says."""
+    def why_answer(self, attempt: str, *, live: bool = True, map_index: int | None = None) -> dict[str, Any]:
+        """Return the whole answer of `why`."""
         dag_id, _, rest = attempt.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
         dag_id = dag_id or self.run(run_id).dag_id
@@ -394,7 +394,7 @@ class Bench:
     # --- checking -----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """State = fold of the journal, numbers without gaps, legal steps, and the limits' use equal to a recount."""
+        """Check states against the journal, its numbers and steps, and the use of limits against a recount."""
         fsck(self.watched.inner)
         scheduler = self.scheduler
         assert not scheduler.busy
@@ -421,7 +421,7 @@ class Bench:
         self._check_indexes()
 
     def _check_indexes(self) -> None:
-        """What is kept so that nothing has to be looked for is what would be found."""
+        """Check that every index in memory equals what a search would find."""
         scheduler = self.scheduler
         waiting = {row.id: row for entry in scheduler.dags.values() for row in entry.waiting.values()}
         assert scheduler.queue._queued == {run: row.dag_id for run, row in waiting.items()}
@@ -441,7 +441,7 @@ class Bench:
 
 
 def journal(store: Store, run: int) -> list[tuple[int, JournalEntry]]:
-    """(number, entry) of a run's journal."""
+    """Return (number, entry) of a run's journal."""
     assert isinstance(store, SqlStore)
     rows = store.engine.rows(
         "SELECT seq, slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,)
@@ -468,7 +468,7 @@ def fsck(store: Store) -> None:
 
 @contextmanager
 def failing(store: WatchedStore, fault: Callable[[Batch], str | TradewindError | None]) -> Iterator[None]:
-    """Commits go through `fault` inside of this."""
+    """Have `fault` called before each commit inside of this context."""
     store.faults.append(fault)
     try:
         yield
@@ -477,7 +477,7 @@ def failing(store: WatchedStore, fault: Callable[[Batch], str | TradewindError |
 
 
 def on_commit(numbers: Mapping[int, str | TradewindError]) -> Callable[[Batch], str | TradewindError | None]:
-    """Faults by the number of the commit from now on, the first being 1."""
+    """Return a fault that raises by the number of the commit; the next commit has number 1."""
     count = 0
 
     def fault(batch: Batch) -> str | TradewindError | None:

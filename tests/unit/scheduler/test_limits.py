@@ -17,7 +17,7 @@ def test_a_pool_limits_its_tasks(bench: Bench) -> None:
     bench.trigger("d", "r")
     assert sorted(bench.in_state("queued")) == ["r.big", "r.t0"]
     assert bench.why("r.t1") == {"pool": "Pool small has 0 of 3 slots free; it needs 1."}
-    told = bench.told("r.t2")
+    told = bench.why_answer("r.t2")
     assert told["position"] == {
         "ahead": 1,
         "first": {"dag_id": "d", "run_id": "r", "task_id": "t1", "map_index": -1, "priority_weight": 1},
@@ -99,7 +99,7 @@ def test_max_active_tasks_all_runs_counts_all_runs_and_names_holders(bench: Benc
         bench.trigger("d", name)
     bench.trigger("other", "r")
     assert sorted(bench.in_state("queued")) == ["r.a", "r1.a", "r1.b", "r2.a"]
-    (blocker,) = bench.told("r2.b")["blockers"]
+    (blocker,) = bench.why_answer("r2.b")["blockers"]
     assert blocker["rule"] == "max_active_tasks_all_runs"
     assert blocker["sentence"] == "d has 3 live task instances over all its runs; its max_active_tasks_all_runs is 3."
     assert [f"{one['run_id']}.{one['task_id']}" for one in blocker["holders"]] == ["r1.a", "r1.b", "r2.a"]

@@ -19,7 +19,7 @@ HOURLY = CronSchedule(("0 * * * *",))
 DAILY = CronSchedule(("30 1 * * *",))
 
 
-def told(bench: Bench, count: int = 5, *, live: bool = True, **more: Any) -> dict[str, Any]:
+def forecast(bench: Bench, count: int = 5, *, live: bool = True, **more: Any) -> dict[str, Any]:
     scheduler = bench.scheduler if live else None
     return ask(build("upcoming", {"count": count, **more}), bench.store, scheduler, bench.clock.wall())
 
@@ -33,7 +33,7 @@ def test_the_forecast_has_runs_of_all_dags_by_time(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=DAILY, start_date=NOW)
     bench.dag("p", task("a", empty=True), schedule=HOURLY, start_date=NOW, paused=True)
     bench.dag("n", task("a", empty=True))
-    answer = told(bench)
+    answer = forecast(bench)
     assert names(answer) == [
         ("2026-01-01T01:00:00Z", "h", "run"),
         ("2026-01-01T01:30:00Z", "d", "run"),
@@ -42,8 +42,8 @@ def test_the_forecast_has_runs_of_all_dags_by_time(bench: Bench) -> None:
         ("2026-01-01T04:00:00Z", "h", "run"),
     ]
     assert answer["paused_dags"] == 1
-    assert answer == told(bench, live=False), "without a scheduler the same book is read from the store"
-    assert [one["dag_id"] for one in told(bench, dag_ids=["d"])["upcoming"]] == ["d"] * 5
+    assert answer == forecast(bench, live=False), "without a scheduler the same book is read from the store"
+    assert [one["dag_id"] for one in forecast(bench, dag_ids=["d"])["upcoming"]] == ["d"] * 5
 
 
 def test_the_forecast_agrees_with_the_runs_that_are_created(bench: Bench) -> None:
@@ -66,7 +66,7 @@ def test_the_forecast_has_tasks_and_runs_that_wait_for_a_moment(bench: Bench) ->
     bench.finish("r1.s", outcome=Outcome.RESCHEDULE, reschedule_at=NOW + MINUTE)
     bench.trigger("d", "r2")
     bench.trigger("d", "r3", run_after=NOW + 2 * HOUR)
-    answer = told(bench)
+    answer = forecast(bench)
     assert [(one["at"], one["kind"], one["run_id"], one["task_id"]) for one in answer["upcoming"]] == [
         (iso(NOW), "queued", "r2", None),
         (iso(NOW + MINUTE), "reschedule", "r1", "s"),
@@ -79,7 +79,7 @@ def test_the_forecast_has_tasks_and_runs_that_wait_for_a_moment(bench: Bench) ->
 def test_the_forecast_names_what_blocks_a_due_run(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=HOURLY, start_date=NOW, max_active_runs=1, catchup=True)
     bench.pass_time(2 * HOUR)
-    first, second = told(bench, 2)["upcoming"]
+    first, second = forecast(bench, 2)["upcoming"]
     assert (first["run_id"], first["held_by"]) == (
         "scheduled__2026-01-01T01:00:00+00:00",
         "1 runs have not ended; max_active_runs is 1",
@@ -89,10 +89,10 @@ def test_the_forecast_names_what_blocks_a_due_run(bench: Bench) -> None:
 
 def test_times_are_shown_in_a_zone(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=HOURLY, start_date=NOW + HOUR)
-    (one,) = told(bench, 1, timezone="Europe/Berlin")["upcoming"]
+    (one,) = forecast(bench, 1, timezone="Europe/Berlin")["upcoming"]
     assert (one["at"], one["local"]) == ("2026-01-01T01:00:00Z", "2026-01-01 02:00:00+01:00")
     with pytest.raises(ScheduleError, match="Europe/Berlin"):
-        told(bench, timezone="Europe/Berlinn")
+        forecast(bench, timezone="Europe/Berlinn")
 
 
 def test_a_question_without_its_argument_is_refused(bench: Bench) -> None:

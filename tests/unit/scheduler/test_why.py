@@ -190,7 +190,7 @@ def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
     bench.trigger("d", "r")
     bench.pass_time(MINUTE)
     bench.start("r.t0")
-    told = bench.told("r.t8")
+    told = bench.why_answer("r.t8")
     pool = _of(told, "pool")
     assert pool["holder_count"] == 7
     assert [one["task_id"] for one in pool["holders"]] == ["t0", "t1", "t2", "t3", "t4"]
@@ -217,20 +217,20 @@ def test_candidates_of_a_paused_dag_are_not_counted_ahead(bench: Bench) -> None:
     for name in ("a", "b"):
         bench.dag(name, task("t0", pool="p", priority_weight=9), task("t1", pool="p"))
         bench.trigger(name, name)
-    assert bench.told("b/b.t1")["position"]["ahead"] == 2
+    assert bench.why_answer("b/b.t1")["position"]["ahead"] == 2
     bench.command("set_paused", dag_id="a", is_paused=True)
-    assert bench.told("b/b.t1")["position"]["ahead"] == 1
+    assert bench.why_answer("b/b.t1")["position"]["ahead"] == 1
 
 
 def test_a_task_far_downstream_names_how_far_the_run_has_got(bench: Bench) -> None:
     bench.dag("d", task("t0", retries=1, retry_delay=HOUR), *(task(f"t{i}", f"t{i - 1}") for i in range(1, 20)))
     bench.trigger("d", "r")
     bench.start("r.t0")
-    told = bench.told("r.t19")
+    told = bench.why_answer("r.t19")
     assert _of(told, "trigger_rule")["sentence"].endswith("Not ended: t18 (not started). The run has reached t0 (running).")
     assert told["next_event"]["event"] == "t0 ends"
     bench.report("r.t0", Outcome.FAILED)
-    told = bench.told("r.t1")
+    told = bench.why_answer("r.t1")
     assert told["earliest_start"] == "2026-01-01T01:00:00Z", "not before the retry of the task above it"
 
 
@@ -238,11 +238,11 @@ def test_a_moment_is_the_next_event_and_the_earliest_start(bench: Bench) -> None
     bench.dag("d", task("a", retries=1, retry_delay=HOUR))
     bench.trigger("d", "r")
     bench.fail("r.a")
-    told = bench.told("r.a")
+    told = bench.why_answer("r.a")
     assert told["next_event"] == {"event": "it is 2026-01-01T01:00:00Z", "at": "2026-01-01T01:00:00Z", "rule": "due"}
     assert told["earliest_start"] == "2026-01-01T01:00:00Z"
     bench.command("set_paused", dag_id="d", is_paused=True)
-    told = bench.told("r.a")
+    told = bench.why_answer("r.a")
     assert told["earliest_start"] is None, "a person has to unpause it first"
     assert _of(told, "paused")["command"] == "tradewind dags unpause d"
 
@@ -251,20 +251,20 @@ def test_a_task_that_ended_without_running_names_the_cause(bench: Bench) -> None
     bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("s"))
     bench.trigger("d", "r")
     bench.fail("r.a")
-    finished = _of(bench.told("r.c"), "finished")
+    finished = _of(bench.why_answer("r.c"), "finished")
     assert finished["sentence"] == (
         "It is upstream_failed: upstream of it, b (upstream_failed). The root cause is a (failed). "
         "Clear a and downstream tasks to run it again."
     )
     assert finished["command"] == "tradewind tasks clear d -t '^a$' --downstream --only-failed --run-id r"
-    assert _of(bench.told("r.b"), "finished")["command"] == finished["command"]
+    assert _of(bench.why_answer("r.b"), "finished")["command"] == finished["command"]
 
 
 def test_a_skipped_task_names_the_branch_that_decided(bench: Bench) -> None:
     bench.dag("d", task("choose"), task("g.left", "choose"), task("below", "g.left"), task("right", "choose"))
     bench.trigger("d", "~r")
     bench.branch("~r.choose", "follow", "right")
-    finished = _of(bench.told("~r.below"), "finished")
+    finished = _of(bench.why_answer("~r.below"), "finished")
     assert finished["command"] == "tradewind tasks clear d -t '^choose$' --downstream --run-id '~r'"
     assert "Clear choose and downstream tasks" in finished["sentence"]
 
@@ -273,7 +273,7 @@ def test_a_task_that_skipped_itself_is_its_own_cause(bench: Bench) -> None:
     bench.dag("d", task("one"))
     bench.trigger("d", "r")
     bench.finish("r.one", outcome=Outcome.SKIPPED)
-    assert _of(bench.told("r.one"), "finished")["command"] == "tradewind tasks clear d -t '^one$' --run-id r"
+    assert _of(bench.why_answer("r.one"), "finished")["command"] == "tradewind tasks clear d -t '^one$' --run-id r"
     assert pattern(["g.one", "two"]) == r"'^(g\.one|two)$'"
 
 
@@ -284,7 +284,7 @@ def test_a_chain_of_depends_on_past_names_the_root_cause(bench: Bench) -> None:
     bench.fail("r1.a")
     bench.finish("r2.a", "r3.a", "r4.a")
     for live in (True, False):
-        past = _of(bench.told("r4.b", live=live), "past")
+        past = _of(bench.why_answer("r4.b", live=live), "past")
         assert past["sentence"] == (
             "depends_on_past: b is none in the previous run r3; it has to be success or skipped. "
             "The cause is 3 runs back in r1, where b is upstream_failed. The root cause is a (failed)."
@@ -298,7 +298,7 @@ def test_a_chain_of_depends_on_past_names_the_running_task(bench: Bench) -> None
     for day in (1, 2, 3):
         bench.trigger("d", f"r{day}", day=day)
     bench.start("r1.b")
-    past = _of(bench.told("r3.b"), "past")
+    past = _of(bench.why_answer("r3.b"), "past")
     assert "2 runs back in r1, where b is running. See: tradewind why d b --run-id r1" in past["sentence"]
     assert (past["by_hand"], past["command"], past["ends_with"]) == (False, None, "b ends in r1")
 
@@ -309,7 +309,7 @@ def test_wait_for_downstream_names_the_blocking_task(bench: Bench) -> None:
     bench.finish("r1.a")
     bench.fail("r1.b")
     bench.trigger("d", "r2", day=2)
-    assert _of(bench.told("r2.a"), "past")["command"] == "tradewind tasks clear d -t '^b$' --run-id r1"
+    assert _of(bench.why_answer("r2.a"), "past")["command"] == "tradewind tasks clear d -t '^b$' --run-id r1"
 
 
 def test_rule_always_names_no_setups(bench: Bench) -> None:
@@ -345,10 +345,10 @@ def test_lists_in_sentences_are_short(bench: Bench) -> None:
     bench.pool("p", 0)
     bench.dag("d", *many, task("end", *(one.task_id for one in many)))
     bench.trigger("d", "r")
-    told = bench.told("r.end")
+    told = bench.why_answer("r.end")
     sentence = _of(told, "trigger_rule")["sentence"]
     assert sentence.endswith("Not ended: t0000 (scheduled), t0001 (scheduled), t0002 (scheduled) and 1997 more.")
-    assert bench.told("r.t1999")["position"]["ahead"] == 1999
+    assert bench.why_answer("r.t1999")["position"]["ahead"] == 1999
 
 
 # --- runs ---------------------------------------------------------------------------------------------------------------------
@@ -358,7 +358,7 @@ def test_a_queued_run_names_the_runs_that_hold_run_slots(bench: Bench) -> None:
     bench.dag("d", task("a"), max_active_runs=2)
     for day in range(1, 6):
         bench.trigger("d", f"r{day}", day=day)
-    told = bench.told("r5.a")
+    told = bench.why_answer("r5.a")
     assert set(bench.why("r5.a")) == {"max_active_runs"}
     places = _of(told, "max_active_runs")
     assert [one["run_id"] for one in places["holders"]] == ["r1", "r2"]
@@ -453,8 +453,8 @@ def test_a_queued_run_names_its_queued_previous_run(bench: Bench) -> None:
         "Its tasks depend on the previous run, and r1 is queued: that one starts first."
     )
     assert "and r2 is queued" in bench.why("r3.a")["previous_run"]
-    assert bench.told("r1.a")["position"] == {"ahead": 0, "first": None}
-    assert bench.told("r3.a")["position"] == {"ahead": 2, "first": {"dag_id": "d", "run_id": "r1"}}
+    assert bench.why_answer("r1.a")["position"] == {"ahead": 0, "first": None}
+    assert bench.why_answer("r3.a")["position"] == {"ahead": 2, "first": {"dag_id": "d", "run_id": "r1"}}
     bench.finish("r0.a")
     assert bench.run_states("d") == {"r0": "success", "r1": "running", "r2": "queued", "r3": "queued"}
     assert set(bench.why("r2.a")) == {"max_active_runs", "past"}
@@ -475,7 +475,7 @@ def test_a_queued_run_names_a_previous_run_of_a_backfill(bench: Bench) -> None:
     assert bench.run_states("d")["without"] == "running"
     assert set(bench.why("r.a")) == {"previous_run", "past"}
     assert f"and {first} is queued" in bench.why("r.a")["previous_run"]
-    assert bench.told("r.a")["position"] == {"ahead": 1, "first": {"dag_id": "d", "run_id": first}}
+    assert bench.why_answer("r.a")["position"] == {"ahead": 1, "first": {"dag_id": "d", "run_id": first}}
     bench.finish(f"{second}.a")
     assert bench.run_states("d")[first] == bench.run_states("d")["r"] == "running"
 
@@ -516,7 +516,7 @@ def _defer(bench: Bench, wait: Any, **more: Any) -> dict[str, Any]:
     bench.dag("d", task("t"))
     bench.trigger("d", "r", day=0)
     bench.finish("r.t", outcome=Outcome.DEFERRED, deferral=Deferral(wait, "go_on", **more))
-    return bench.told("r.t")
+    return bench.why_answer("r.t")
 
 
 def test_a_trigger_is_named_with_its_timeout(bench: Bench) -> None:
@@ -550,12 +550,12 @@ def test_a_wait_for_another_dag_names_its_states(bench: Bench) -> None:
     assert "There is no DAG 'other'" in _of(told, "waits_for_nothing")["sentence"]
     bench.dag("other", task("x"))
     bench.trigger("other", "o1", day=0)
-    sentence = _of(bench.told("r.t"), "deferred")["sentence"]
+    sentence = _of(bench.why_answer("r.t"), "deferred")["sentence"]
     assert sentence == (
         "It waits without a process until 'x' of DAG 'other' is success: "
         "on 2025-09-23T00:00:00Z x is queued; there is no run of 2025-09-24T00:00:00Z."
     )
     bench.command("set_paused", dag_id="other", is_paused=True)
-    told = bench.told("r.t")
+    told = bench.why_answer("r.t")
     assert _of(told, "waits_for_paused")["command"] == "tradewind dags unpause other"
     assert told["earliest_start"] is None

@@ -1,6 +1,6 @@
-"""A small world around a scheduler: DAGs drawn by lot, a host with processes, people, clocks, deaths and a failing store.
+"""A small random world around a scheduler: DAGs, a worker host with processes, people, clocks, crashes and a failing store.
 
-The host is the judge: it knows which processes really ran, and that no two of one task instance ran at a time.
+The host checks the result: it knows which processes really ran, and that no two of one task instance ran at the same time.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ HOURLY = CronSchedule(("0 * * * *",))
 
 
 class Host(StubExecutor):
-    """A worker host as the real one behaves: known attempts are not taken twice, verdicts are said again until answered."""
+    """A worker host that behaves like the real one: it starts an attempt once, and repeats reports until they are answered."""
 
     def __init__(self, chance: Random) -> None:
         super().__init__()
         self.chance = chance
         self.out: list[FromWorker | RunEvent | WaitNews] = []
-        """On its way to the scheduler."""
+        """Messages on the way to the scheduler."""
         self.workloads: dict[AttemptKey, Workload] = {}
         self.pending: list[AttemptKey] = []
         self.starting: dict[AttemptKey, str] = {}
         self.running: set[AttemptKey] = set()
         self.verdicts: dict[AttemptKey, Report] = {}
         self.ran: dict[AttemptKey, str] = {}
-        """Attempts whose process was let into user code → its nonce."""
+        """Attempts whose start was accepted → the nonce of the process."""
         self.loses = 0.0
-        """Chance that a message to the host is lost."""
+        """Probability that a message to the host is lost."""
         self.fails = 0.15
         self._op = 0
 
@@ -111,7 +111,7 @@ class Host(StubExecutor):
     # --- what its processes do ------------------------------------------------------------------------------------------
 
     def step(self, now: int) -> None:
-        """Something happens on the host."""
+        """Do one random thing on the host."""
         for key in list(self.pending):
             if not any(other[:2] == key[:2] for other in (*self.starting, *self.running)):
                 self.pending.remove(key)
@@ -122,7 +122,7 @@ class Host(StubExecutor):
             self.out.append(FromWorker(key, "host", Start(self._op, self.starting[key], 1)))
         if self.running and self.chance.random() < 0.6:
             self._end(self.chance.choice(sorted(self.running)), now)
-        if self.triggers and self.chance.random() < 0.3:  # said again until it is dropped
+        if self.triggers and self.chance.random() < 0.3:  # repeated until the scheduler drops it
             ends = [TriggerEnd(), TriggerEnd(), TriggerEnd(outcome=Outcome.SUCCESS), TriggerEnd(error="it broke")]
             end = self.chance.choice(ends if self.fails else ends[:3])
             self.out.append(WaitNews(*self.chance.choice(sorted(self.triggers)), end))
@@ -147,7 +147,7 @@ class Host(StubExecutor):
             self._verdict(key, Outcome.FAILED)
 
     def _deferral(self, now: int) -> Deferral:
-        """Something to wait for, which in the end comes or takes too long."""
+        """Return a random wait, which in the end is fulfilled or times out."""
         chance = self.chance
 
         def tasks() -> TasksWait:
@@ -163,7 +163,7 @@ class Host(StubExecutor):
         return Deferral(wait, method, timeout_at=now + chance.choice([20, 300]) * SECOND, soft_fail=chance.random() < 0.3)
 
     def die(self) -> None:
-        """Everything on it dies; another host comes. What it was about to say is lost too."""
+        """Kill all processes and replace the host. Its messages are lost."""
         self.pending.clear()
         self.starting.clear()
         self.running.clear()
@@ -173,12 +173,12 @@ class Host(StubExecutor):
 
     @property
     def holds(self) -> frozenset[AttemptKey]:
-        """What its hello lists."""
+        """Return the attempts that its registration lists."""
         return frozenset((*self.pending, *self.starting, *self.running))
 
 
 class World:
-    """One history."""
+    """One random history."""
 
     def __init__(self, store: Store, seed: int, **config: Any) -> None:
         self.chance = Random(seed)
@@ -187,27 +187,27 @@ class World:
         self.numbers = 0
         self.bench.pool("p", 2)
         for name in ("d0", "d1", "d2"):
-            # d2 also runs when the tasks of d0 have updated something
+            # d2 also runs when tasks of d0 have updated assets
             more = {"assets": AssetSchedule(X)} if name == "d2" else {}
             self.bench.dag(name, *self._tasks(), **self._dag(), **more)
 
     def _tasks(self) -> list[TaskDefinition]:
         chance, tasks, empty = self.chance, list[TaskDefinition](), set[str]()
         rules = [TriggerRule.ALL_SUCCESS] * 5 + [TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED, TriggerRule.ONE_SUCCESS]
-        # what cannot come fails or skips the task each time: then nothing may wait for its success in the run before
+        # an impossible wait fails or skips its task in every run: then no task may depend on its success in the previous run
         hard = chance.random() < 0.5
         for number in range(chance.randint(1, 6)):
             above = [one.task_id for one in tasks if chance.random() < 0.4]
             past, wait = not hard and chance.random() < 0.15, None
             sources: list[MapSource] = []
             if chance.random() < 0.25:
-                with_list = [name for name in above if name not in empty]  # an empty one never has a list
+                with_list = [name for name in above if name not in empty]  # an empty task never returns a list
                 sources = [MapXCom(name) for name in with_list[:1]] or [MapLiteral(chance.choice([0, 2, 4]))]
                 sources += [MapLiteral(2)] if chance.random() < 0.3 else []
             if chance.random() < 0.1:
                 empty.add(f"t{number}")
             elif chance.random() < 0.15:
-                empty.add(f"t{number}")  # one that only waits has no list, either
+                empty.add(f"t{number}")  # a task that only waits returns no list, either
                 wait = WaitPlan(self._plan(hard), chance.choice([60, 300]) * SECOND, soft_fail=chance.random() < 0.3)
             tasks.append(
                 task(
@@ -231,7 +231,7 @@ class World:
         return tasks
 
     def _plan(self, hard: bool) -> MomentPlan | TasksPlan:
-        """Something to wait for without an attempt: moments, and tasks of any of the DAGs, also of its own."""
+        """Return a random planned wait: for a moment, or for tasks of any of the DAGs, also of its own."""
         chance = self.chance
         if not hard or chance.random() < 0.3:
             return MomentPlan("start", chance.choice([0, 5, 40]) * SECOND)
@@ -307,7 +307,7 @@ class World:
                 self.bench.scheduler.push(item)
 
     def _hello(self, *, dead: bool) -> None:
-        """A host says hello; what it has to say besides comes behind."""
+        """Register the host; its other messages follow."""
         if dead:
             self.host.die()
         self.bench.process()
@@ -315,7 +315,7 @@ class World:
         self.host.out += [FromWorker(key, "host", report) for key, report in self.host.verdicts.items()]
 
     def _fail(self) -> None:
-        """A commit fails, or nobody knows."""
+        """Have a commit fail, or have an unknown outcome."""
         fault = self.chance.choice([StoreBusy("held"), StoreFull("full"), "unknown"])
         armed = True
 
@@ -358,7 +358,7 @@ class World:
             self._command("clear", **which, downstream=down, reset_dag_runs=reset)
 
     def _mark(self) -> None:
-        """Some tasks of a run, with what lies around them, perhaps also of the runs around it."""
+        """Clear or mark some tasks of a run, perhaps with upstream, downstream, earlier or later ones."""
         chance = self.chance
         rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
         if rows:
@@ -382,7 +382,7 @@ class World:
             self._command("set_run_state", dag_id=row.dag_id, run_id=row.run_id, state=state)
 
     def _run_task(self) -> None:
-        """Often refused; with luck something runs before what it waits for, or once more."""
+        """Run a task by hand: often refused, else it runs before its dependencies are met, or once more."""
         chance = self.chance
         rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
         if rows:
@@ -394,7 +394,7 @@ class World:
             self._command("run_task", **which, **how, force=chance.random() < 0.5)
 
     def _backfill(self) -> None:
-        """One is begun, paused, let go on, or cancelled."""
+        """Create, pause, unpause or cancel a backfill."""
         chance, now = self.chance, self.bench.clock.wall()
         open_ones = self.bench.store.backfills()
         if open_ones and chance.random() < 0.6:
@@ -417,7 +417,7 @@ class World:
     # --- the end ------------------------------------------------------------------------------------------------------------
 
     def check_assets(self) -> None:
-        """Each success of a task of d0 emitted once; d2 consumed each event at most once, and what it did not consume waits."""
+        """Check that each success of d0 emitted one event, and that d2 consumed each event at most once or has it waiting."""
         store = self.bench.store
         consumed = [event.id for row in self.bench.runs("d2") for event in store.asset_events_of_run(row.id)]
         events = store.asset_events(name=X.name)
@@ -434,7 +434,7 @@ class World:
         assert len(sources) == successes, (len(sources), successes)
 
     def settle(self) -> None:
-        """Nothing breaks any more and every task succeeds: every run has to end."""
+        """Stop all faults and let every task succeed: every run has to end."""
         bench = self.bench
         self.host.loses = self.host.fails = 0.0
         self._command("set_pool", name="p", slots=9)
@@ -455,15 +455,15 @@ class World:
                     assert bench.scheduler.waits.open == {}
                     assert bench.scheduler.waits.watches is False
                     return
-                bench.scheduler.compare_with_store()  # an order for a trigger may have been lost
+                bench.scheduler.compare_with_store()  # an order to run a trigger may have been lost
                 self._unstick()
-                bench.clock.advance(10 * SECOND)  # also after a clear: what was cleared may wait for a date
+                bench.clock.advance(10 * SECOND)  # also after a clear: a cleared task may wait for a moment
                 bench.process()
         left = {f"{row.dag_id}/{row.run_id}": bench.states(row.run_id, row.dag_id) for row in bench.store.active_runs()}
         raise AssertionError(f"these runs never end: {left}")
 
     def _unstick(self) -> bool:
-        """A failed past holds what comes after it for ever: a person clears it. Whether there was one."""
+        """Clear a failed previous run, which blocks later runs for ever, and return whether there was one."""
         for row in self.bench.store.active_runs():
             active_run = self.bench.scheduler.active_runs_by_id.get(row.id)
             if active_run is None or active_run.row.logical_date is None or not active_run.topology.has_past:
@@ -479,7 +479,7 @@ class World:
                 ]
                 if bad:
                     which = {"dag_id": before.dag_id, "run_id": before.run_id}
-                    self._command("clear", **which, task_ids=bad, upstream=True)  # one that was marked returned no list
-                    self._command("set_run_state", **which, state="queued")  # what was cleared without it
+                    self._command("clear", **which, task_ids=bad, upstream=True)  # a task that was marked has returned no list
+                    self._command("set_run_state", **which, state="queued")  # for tasks that were cleared without their run
                     return True
         return False

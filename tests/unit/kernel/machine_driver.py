@@ -1,4 +1,4 @@
-"""Small DAGs in few words, and a hand that leads a run machine through its events."""
+"""Small DAG definitions, and a driver that feeds a run machine with events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DATE = 20_000 * DAY
 
 
 def task(task_id: str, *upstream: str, **more: Any) -> TaskDefinition:
-    """A task behind `upstream`; rules may be given by name."""
+    """Return a task definition; trigger and weight rules may be given by name."""
     more["trigger_rule"] = TriggerRule(more.get("trigger_rule", "all_success"))
     more["weight_rule"] = WeightRule(more.get("weight_rule", "downstream"))
     return TaskDefinition(task_id=task_id, upstream=tuple(sorted(upstream)), **more)
@@ -36,13 +36,13 @@ def dag(*tasks: TaskDefinition, **more: Any) -> DagDefinition:
 
 
 def fan(width: int) -> DagDefinition:
-    """1 → width → 1."""
+    """Return a DAG of one task, `width` tasks after it, and one task after these."""
     middle = tuple(f"m{number}" for number in range(width))
     return dag(task("first"), *(task(name, "first") for name in middle), task("last", *middle))
 
 
-class Hand:
-    """Leads one run by task ids, one second per event. Every decision is kept in `decisions`."""
+class MachineDriver:
+    """Drives one run by task ids; each event takes one second. Every decision is kept in `decisions`."""
 
     def __init__(self, *tasks: TaskDefinition, budget: int = 2000, requeue_limit: int = 3, **dag_options: Any) -> None:
         self.topology = Topology(dag(*tasks, **dag_options))
@@ -51,7 +51,7 @@ class Hand:
         self.now = DATE
         self.decisions: list[e.Decision] = []
 
-    def begin(self) -> Hand:
+    def begin(self) -> MachineDriver:
         self.feed(e.RunStarted(self._tick()))
         return self
 
@@ -60,15 +60,15 @@ class Hand:
         self.decisions += out
         return out
 
-    def start(self, *task_ids: str) -> Hand:
-        """Admit them and let their workers start."""
+    def start(self, *task_ids: str) -> MachineDriver:
+        """Admit these tasks and start their attempts."""
         for task_id in task_ids:
             self.admit(task_id)
             slot = self.slot(task_id)
             self.feed(e.AttemptStarted(slot, self.machine.fence[slot], self._tick()))
         return self
 
-    def admit(self, task_id: str) -> Hand:
+    def admit(self, task_id: str) -> MachineDriver:
         self.feed(e.Admitted(self.slot(task_id), self._tick()))
         return self
 
@@ -77,7 +77,7 @@ class Hand:
         return self.feed(e.AttemptEnded(slot, self.machine.fence[slot], outcome, self._tick(), **more))
 
     def run(self, task_id: str, outcome: Outcome = Outcome.SUCCESS, branch: Branch | None = None) -> list[e.Decision]:
-        """A whole attempt."""
+        """Run one whole attempt of a task."""
         return self.start(task_id).end(task_id, outcome, branch=branch)
 
     def vanish(self, task_id: str) -> list[e.Decision]:
@@ -85,7 +85,7 @@ class Hand:
         return self.feed(e.AttemptVanished(slot, self.machine.fence[slot], self._tick(), "its host died"))
 
     def wake(self, task_id: str) -> list[e.Decision]:
-        """Its timer, at its moment."""
+        """Fire the timer of a task at its moment."""
         slot = self.slot(task_id)
         self.now = max(self.now, self.machine.due[slot])
         return self.feed(e.TimerDue(slot, self.now))
@@ -103,14 +103,14 @@ class Hand:
         return {task_id: self.state(task_id).value for task_id in self.topology.ids}
 
     def ending(self) -> e.RunEnds | None:
-        """The verdict on the run, which comes once at most."""
+        """Return the end of the run, which comes at most once; None while it goes on."""
         verdicts = [decision for decision in self.decisions if isinstance(decision, e.RunEnds)]
         assert len(verdicts) <= 1
         return verdicts[0] if verdicts else None
 
-    def restarted(self) -> Hand:
-        """A hand on a machine rebuilt from the rows."""
-        twin = Hand.__new__(Hand)
+    def restarted(self) -> MachineDriver:
+        """Return a driver of a machine that is rebuilt from the rows."""
+        twin = MachineDriver.__new__(MachineDriver)
         twin.topology, twin.facts, twin.now, twin.decisions = self.topology, self.facts, self.now, []
         rows = [self.machine.row(slot) for slot in range(self.topology.count)]
         twin.machine = RunMachine.from_rows(self.topology, self.facts, rows)
@@ -122,12 +122,12 @@ class Hand:
 
 
 def moves(decisions: list[e.Decision]) -> list[tuple[int, str, str]]:
-    """(slot, before, after) of each step."""
+    """Return (slot, before, after) of each step."""
     return [(d.slot, d.before.value, d.after.value) for d in decisions if isinstance(d, e.Move)]
 
 
 def refusal(decisions: list[e.Decision]) -> str:
-    """The sentence of the one refusal that is all there is."""
+    """Return the cause of the refusal, which has to be the only decision."""
     (only,) = decisions
     assert isinstance(only, e.Refusal)
     return only.cause
