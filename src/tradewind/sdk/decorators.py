@@ -137,11 +137,11 @@ class DecoratedOperator(BaseOperator):
         return "".join(written)
 
     def determine_kwargs(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Those of the context variables that the decorated function takes."""
+        """The keyword arguments of the call: `op_kwargs` and the context variables that the decorated function takes."""
         # lazy import: needed only where a task runs
         from tradewind.execution.call_arguments import arguments_for
 
-        return arguments_for(self.python_callable, self.op_args, {}, context)
+        return arguments_for(self.python_callable, self.op_args, self.op_kwargs, context)
 
 
 def _is_task_decorator(node: ast.expr) -> bool:

@@ -103,7 +103,7 @@ def test_settings_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conf.get("operators", "default_owner") == "airflow"
     assert conf.get("operators", "default_owner", fallback="me") == "me"
     assert (conf.has_option("smtp", "smtp_host"), conf.is_set("smtp", "smtp_host")) == (True, False)
-    with pytest.raises(AirflowConfigException, match="holds no JSON"):
+    with pytest.raises(AirflowConfigException, match="is not valid JSON"):
         conf.getjson("mine", "bad")
     with pytest.raises(AirflowConfigException, match="cannot be loaded"):
         conf.getimport("mine", "json")
