@@ -1,7 +1,7 @@
-"""The scheduler's process: the socket, the peers, the clockwork around `core.Scheduler`.
+"""The server of the scheduler process: the socket, the connected peers, and the event loop around `core.Scheduler`.
 
-Peers are worker hosts, command lines, the API and the parser. What they say becomes items in the inbox or commands; after each
-turn of the loop the scheduler processes all of it.
+Peers are worker hosts, command lines, the API and the parser. Their messages become items of the inbox, or commands. After each
+turn of the loop the scheduler processes all of them.
 """
 
 from __future__ import annotations
@@ -79,20 +79,20 @@ from tradewind.wire.worker_names import worker_of
 log = Log("scheduler")
 
 RECOVER_EVERY = SECOND // 2
-MOST_DOUBLINGS = 6
-"""Where faults of ours follow each other, the pause before everything is read anew doubles so often: up to 32 seconds."""
-MORE_SOON = SECOND // 20
-TIMETABLE_PATIENCE = 25 * SECOND
-"""How long a command waits for a custom timetable. Clients give up after 30 seconds."""
-DISPATCH_PATIENCE = 15 * SECOND
-"""How long `when_dispatched` waits for a worker host to start what is due."""
-_SILENT = "it took too long to answer"
+DOUBLINGS_MAX = 6
+"""After each bug in a row the pause before everything is read from the store again doubles, at most so often: up to 32 seconds."""
+MORE_WORK_DELAY = SECOND // 20
+TIMETABLE_TIMEOUT = 25 * SECOND
+"""How long a command waits for the answer of a custom timetable. Clients wait 30 seconds for a command."""
+DISPATCH_TIMEOUT = 15 * SECOND
+"""How long `when_dispatched` waits until worker hosts have started all attempts that are due."""
+_TOO_SLOW = "it took too long to answer"
 
 Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
 
 
 class Peer:
-    """One connection and who it said it is."""
+    """One connection, and what its process has registered."""
 
     __slots__ = ("connection", "goodbye", "host", "is_noted", "log_trouble", "name", "service_id")
 
@@ -100,13 +100,13 @@ class Peer:
         self.connection = connection
         self.name = ""
         self.host: HostHello | None = None
-        """What a worker host said when it registered."""
+        """The registration of a worker host."""
         self.is_noted = False
-        """Is this worker host written down in the store?"""
+        """Is this worker host recorded in the store?"""
         self.service_id = ""
         """Names the process of a service; empty for other peers."""
         self.goodbye = False
-        """It has said that it ends in order."""
+        """It has announced its normal end."""
         self.log_trouble = ""
         """Why a worker host cannot write task logs."""
 
@@ -115,9 +115,9 @@ class SchedulerServer:
     """See the module. `run` returns after TERM, or when this scheduler was superseded.
 
     Args:
-        answer: answers what user code asks (`scheduler.questions`).
-        loop: what waits for sockets and timers; a loop of its own unless given (a simulation gives one without sockets, and
-            calls `begin`, `met`, `heard`, `closed` and `process` itself).
+        answer: answers questions of user code.
+        loop: the event loop; None: a new one. (A simulation passes a loop without sockets and
+            calls `begin`, `on_connect`, `on_document`, `on_disconnect` and `process` itself).
     """
 
     def __init__(
@@ -145,22 +145,22 @@ class SchedulerServer:
         self.jobs = jobs
         self.peers: dict[Connection, Peer] = {}
         self._followers: dict[Connection, None] = {}
-        """Connections of those peers that want to hear every notice."""
+        """Connections of the peers that follow all notices."""
         self.workers: dict[str, Peer] = {}
         """Worker → the connection of its process."""
         self.parser: Peer | None = None
         """The connection of the parser, which answers questions about custom timetables and caches variables and connections."""
         self._waiting_for_timetables: dict[int, tuple[c.IncomingCommand, Callable[[CommandResult], None]]] = {}
-        self._patience_with: dict[int, TimerHandle] = {}
-        """Commands that can be carried out when a timetable has answered."""
+        self._timetable_timeouts: dict[int, TimerHandle] = {}
+        """Timeouts of the commands in `_waiting_for_timetables`."""
         self._questions: list[tuple[Peer, FromRunner]] = []
-        self._heard_while_paused: set[tuple[Hashable, ...]] = set()
-        """What hosts said since nothing can be written. They repeat it; it is kept once."""
+        self._seen_while_paused: set[tuple[Hashable, ...]] = set()
+        """Messages of worker hosts since the store cannot be written. Worker hosts repeat messages; each is kept once."""
         self._on_dispatched: Callable[[], None] | None = None
-        """Called once, when a worker host has started all that was due."""
+        """Called once, when worker hosts have started all attempts that were due."""
         self._recovering = False
-        self._faults = 0
-        """How often in a row deciding failed by a fault of ours."""
+        self._bugs_in_a_row = 0
+        """How often in a row a decision failed by a bug."""
         self._timer_due: int | None = None
         scheduler.notify = self.notify
         commands.epoch = scheduler.epoch
@@ -180,8 +180,8 @@ class SchedulerServer:
             while not self.loop.stopping and not self.scheduler.superseded:
                 self.process()
                 if self._on_dispatched is not None and self.is_all_dispatched():
-                    self._say_dispatched()
-                self.loop.turn(self.patience())
+                    self._report_dispatched()
+                self.loop.turn(self.wait_time())
             self.process()
             broke = "another scheduler has taken over" if self.scheduler.superseded else None
         finally:
@@ -195,33 +195,33 @@ class SchedulerServer:
             self.store.close()
 
     def when_dispatched(self, call: Callable[[], None]) -> None:
-        """Call this, once, when all that is due is dispatched; after `DISPATCH_PATIENCE` in any case."""
+        """Call the function once, when all attempts that are due are dispatched; after `DISPATCH_TIMEOUT` in any case."""
         if self._on_dispatched is None:
             self._on_dispatched = call
-            self.loop.call_later(DISPATCH_PATIENCE, self._give_up_dispatching)
+            self.loop.call_later(DISPATCH_TIMEOUT, self._give_up_dispatching)
 
     def is_all_dispatched(self) -> bool:
-        """Is there nothing to decide now, and has every attempt been started? What comes due later does not count."""
+        """Is there nothing to decide now, and has every attempt been started? Attempts that are due later do not count."""
         if self.scheduler.busy or self.scheduler.paused:
             return False
         return all(state is not TaskState.QUEUED for _, state, _ in self.scheduler.hosts.attempts())
 
-    def _say_dispatched(self) -> None:
+    def _report_dispatched(self) -> None:
         call, self._on_dispatched = self._on_dispatched, None
         if call is not None:
             call()
 
     def _give_up_dispatching(self) -> None:
         if self._on_dispatched is not None:
-            log.warning("not all that is due could be started in time; it stays queued", seconds=DISPATCH_PATIENCE / SECOND)
-            self._say_dispatched()
+            log.warning("some due attempts could not be started in time; they stay queued", seconds=DISPATCH_TIMEOUT / SECOND)
+            self._report_dispatched()
 
     def begin(self) -> None:
-        """Build everything from the store, and have the duties take their turns."""
+        """Load the state from the store, and schedule the duties."""
         self.scheduler.load()
         fp("scheduler.loaded")
         for duty in self.duties:
-            self._arrange(duty)
+            self._schedule_duty(duty)
 
     def _listen(self) -> socket.socket:
         with suppress(FileNotFoundError):
@@ -237,24 +237,24 @@ class SchedulerServer:
         self.loop.watch(listener, selectors.EVENT_READ, lambda events: self._accept(listener))
         return listener
 
-    def patience(self) -> int:
-        """How long the loop may wait: until the next date, never longer than clocks can be trusted."""
+    def wait_time(self) -> int:
+        """How long the loop may wait: until the next timer, at most `LONGEST_WAIT`."""
         if self.scheduler.paused:
-            return LONGEST_WAIT  # what is due waits for the recovery, which has its own timer
+            return LONGEST_WAIT  # the recovery has its own timer
         moments = [m for m in (self.scheduler.timers.next_due(), self.scheduler.callbacks.due()) if m is not None]
         wait = max(0, min(moments) - self.clock.wall()) if moments else LONGEST_WAIT
         return min(wait, LONGEST_WAIT)
 
     def process(self) -> None:
-        """What follows each turn of the loop: decide, write, answer."""
+        """Decide, write and answer, after each turn of the loop."""
         self._decide()
         self._answer_questions()
         if self.scheduler.busy:  # a task has triggered a run
             self._decide()
-        self._call_back()
+        self._run_callbacks()
 
-    def _call_back(self) -> None:
-        """What is to be called after the fact, when it is due."""
+    def _run_callbacks(self) -> None:
+        """Order the callbacks and mails of the outbox that are due."""
         scheduler, due = self.scheduler, self.scheduler.callbacks.due()
         if due is None or scheduler.paused or scheduler.superseded or due > (now := self.clock.wall()):
             return
@@ -263,40 +263,43 @@ class SchedulerServer:
         except Stale as error:
             scheduler.stop_superseded(error)
         except Exception:
-            log.exception("the outbox cannot be worked through; it is tried again")
+            log.exception("the outbox cannot be processed; it is tried again")
             scheduler.callbacks.try_again(now)
 
     def _decide(self) -> None:
         try:
             self.scheduler.process()
-            self._faults = self._faults if self.scheduler.paused else 0
+            self._bugs_in_a_row = self._bugs_in_a_row if self.scheduler.paused else 0
         except StoreError as error:
             self.scheduler.record_failure(str(error))
         except Exception as error:
-            self._faults += 1
-            log.exception("deciding failed; everything is read anew, and it is tried again", in_a_row=self._faults)
+            self._bugs_in_a_row += 1
+            log.exception(
+                "a decision failed; the state is read again, and the decision repeated",
+                in_a_row=self._bugs_in_a_row,
+            )
             self.scheduler.record_failure(f"a bug in Tradewind, see the scheduler's log: {type(error).__name__}: {error}")
         if self.scheduler.paused and not self._recovering:
             self._recovering = True
-            self.loop.call_later(RECOVER_EVERY << min(self._faults, MOST_DOUBLINGS), self._recover)
+            self.loop.call_later(RECOVER_EVERY << min(self._bugs_in_a_row, DOUBLINGS_MAX), self._recover)
 
     def _recover(self) -> None:
         self._recovering = False
         if self.scheduler.recover():
             self._note_hosts()
 
-    def _arrange(self, duty: Duty) -> None:
+    def _schedule_duty(self, duty: Duty) -> None:
         def turn() -> None:
             more = False
             if self.scheduler.trouble is None:
                 try:
                     more = duty.run_once()
                 except StoreError as error:
-                    self.scheduler.record_failure(str(error))  # perhaps in the midst of reading something anew
+                    self.scheduler.record_failure(str(error))  # the state in memory may be incomplete
                 except Exception as error:
-                    log.exception("a duty failed; everything is read anew, and it is tried again", duty=duty.name)
+                    log.exception("a duty failed; the state is read again, and the duty repeated", duty=duty.name)
                     self.scheduler.record_failure(f"the duty {duty.name} failed: {error}")
-            self.loop.call_later(MORE_SOON if more else duty.interval, turn)
+            self.loop.call_later(MORE_WORK_DELAY if more else duty.interval, turn)
 
         self.loop.call_later(duty.interval, turn)
 
@@ -308,64 +311,66 @@ class SchedulerServer:
                 link, _ = listener.accept()
             except BlockingIOError:
                 return
-            self.met(Connection(link, self.loop, self.heard, self.closed))
+            self.on_connect(Connection(link, self.loop, self.on_document, self.on_disconnect))
 
-    def met(self, connection: Connection) -> None:
-        """Somebody has connected."""
+    def on_connect(self, connection: Connection) -> None:
+        """A peer has connected."""
         self.peers[connection] = Peer(connection)
 
-    def closed(self, connection: Connection) -> None:
-        """A peer is gone."""
+    def on_disconnect(self, connection: Connection) -> None:
+        """The connection of a peer is closed."""
         peer = self.peers.pop(connection, None)
         self._followers.pop(connection, None)
         if peer is not None and connection.problem:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
-        if peer is not None and peer.service_id and self.jobs is not None and not self._is_here(peer.service_id):
+        if peer is not None and peer.service_id and self.jobs is not None and not self._is_connected(peer.service_id):
             self.jobs.gone(peer.service_id, None if peer.goodbye else "its connection to the scheduler broke")
         if peer is not None and peer is self.parser:
             self.parser = None
             self.scheduler.timetables.connect(None)
             for number in list(self._waiting_for_timetables):
-                self._on_timetable_answer(TimetableAnswer(number, problem="the process that asks it went away; try again"))
+                self._on_timetable_answer(TimetableAnswer(number, problem="the parser has ended before it answered; try again"))
         if peer is not None and peer.host is not None and self.workers.get(worker := worker_of(peer.host.host)) is peer:
             del self.workers[worker]
             self.executor.disconnect(worker)
             self.scheduler.callbacks.detach(worker, self.clock.wall())
-            log.info("a worker host is gone; what it has not started goes to another one", worker=worker)
+            log.info(
+                "a worker host has disconnected; attempts that it has not started go to another worker host", worker=worker
+            )
             self.scheduler.hosts.disconnected(worker)
 
-    def _is_here(self, service_id: str) -> bool:
-        """Has a service connected anew before its former connection was seen to be closed?"""
+    def _is_connected(self, service_id: str) -> bool:
+        """Has the service connected again, before its old connection was closed?"""
         return any(peer.service_id == service_id for peer in self.peers.values())
 
-    def _service_came(self, peer: Peer, service_id: str, job_type: str, hostname: str, pid: int) -> None:
-        """A service that stays connected is a job."""
+    def _register_job(self, peer: Peer, service_id: str, job_type: str, hostname: str, pid: int) -> None:
+        """Record a service that stays connected as a job."""
         peer.service_id = service_id
         if self.jobs is not None:
             executor = self.executor.name if job_type == HOST else None
             self.jobs.came(NewJob(service_id, job_type, hostname, self.jobs.unixname, pid, executor))
 
-    def heard(self, connection: Connection, document: bytes) -> None:
-        """One document of a peer. Whatever it does stays with the peer."""
+    def on_document(self, connection: Connection, document: bytes) -> None:
+        """Handle one message of a peer. An error closes the connection of this peer and affects no other peer."""
         if self.scheduler.superseded:
-            return  # what is in memory is not what is committed; the peer says it again to whoever comes
+            return  # the newer scheduler gets the message again
         peer = self.peers[connection]
         try:
             message: ToScheduler = decode_to_scheduler(document)
         except msgspec.MsgspecError as error:
-            log.warning("a message that cannot be read; the peer is dropped", peer=peer.name, error=str(error))
+            log.warning("a message cannot be read; the peer is disconnected", peer=peer.name, error=str(error))
             connection.close()
             return
         try:
-            self._take(peer, message)
+            self._handle(peer, message)
         except StoreError as error:
             self.scheduler.record_failure(str(error))
             connection.close()
         except Exception:
-            log.exception("a message could not be handled; the peer is dropped", peer=peer.name)
+            log.exception("a message could not be handled; the peer is disconnected", peer=peer.name)
             connection.close()
 
-    def _take(self, peer: Peer, message: ToScheduler) -> None:
+    def _handle(self, peer: Peer, message: ToScheduler) -> None:
         if isinstance(message, FromRunner):
             self._from_runner(peer, message)
         elif isinstance(message, AttemptGone):
@@ -410,7 +415,7 @@ class SchedulerServer:
             )
         peer.connection.send(encode(Welcome(self.scheduler.epoch, CLIENT_PROTOCOL, refused)))
         if refused is None and hello.job_type and hello.service_id:
-            self._service_came(peer, hello.service_id, hello.job_type, socket.gethostname(), hello.pid)
+            self._register_job(peer, hello.service_id, hello.job_type, socket.gethostname(), hello.pid)
         if refused is not None:
             peer.connection.close()
         elif hello.answers_timetables:
@@ -424,14 +429,14 @@ class SchedulerServer:
             return
         worker = worker_of(hello.host)
         before = self.workers.get(worker)
-        if before is not None and before is not peer:  # one process of a worker lives at a time
+        if before is not None and before is not peer:  # a worker has one process at a time
             before.connection.close()
         fp("scheduler.host_registered")
         peer.host, peer.name, peer.is_noted = hello, f"host {hello.host}", False
         peer.log_trouble = hello.log_trouble
         self.workers[worker] = peer
         self._note_hosts()
-        self._service_came(peer, hello.host, HOST, hello.hostname, hello.pid)
+        self._register_job(peer, hello.host, HOST, hello.hostname, hello.pid)
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
         self.executor.connect(
             hello.host,
@@ -448,13 +453,13 @@ class SchedulerServer:
         self.scheduler.hosts.register(hello.host, frozenset(hello.live), frozenset(hello.triggers))
 
     def _drain_host(self, peer: Peer, message: Draining) -> None:
-        """A worker host finishes what it runs. What it has not started goes to another worker."""
+        """A worker host finishes its running attempts. Attempts that it has not started go to another worker host."""
         if peer.host is not None:
             self.executor.drain(worker_of(peer.host.host), message.live)
             self.scheduler.hosts.drained()
 
     def _note_hosts(self) -> None:
-        """For people. While they cannot be written the hosts work all the same: sent away, they would come back at once."""
+        """Record the worker hosts in the store, for people. A worker host that cannot be recorded works all the same."""
         for peer in self.workers.values():
             hello = peer.host
             if peer.is_noted or hello is None:
@@ -467,13 +472,13 @@ class SchedulerServer:
                 return
 
     def _is_repeated(self, *what: Hashable) -> bool:
-        """Has the same been said already, and waits until the store can be written?"""
+        """Did the same message arrive before, since the store cannot be written?"""
         if not self.scheduler.paused:
-            self._heard_while_paused.clear()
-        elif what in self._heard_while_paused:
+            self._seen_while_paused.clear()
+        elif what in self._seen_while_paused:
             return True
         else:
-            self._heard_while_paused.add(what)
+            self._seen_while_paused.add(what)
         return False
 
     def _from_runner(self, peer: Peer, message: FromRunner) -> None:
@@ -491,17 +496,17 @@ class SchedulerServer:
         elif isinstance(message.body, CalledBack):
             self.scheduler.callbacks.called_back(message.attempt, message.body.done)
         else:
-            if self.scheduler.paused:  # a worker host that came back asks again, and hears the answer on its new line
+            if self.scheduler.paused:  # a worker host that has reconnected repeats the question
                 said = message.attempt, message.body.op
                 self._questions = [one for one in self._questions if (one[1].attempt, one[1].body.op) != said]
             self._questions.append((peer, message))
 
     def _answer_questions(self) -> None:
-        """After the commit, so that they see what it wrote."""
+        """Answer questions of tasks after the commit, so that the answers include it."""
         questions, self._questions = self._questions, []
         for peer, message in questions:
             if self.scheduler.paused and isinstance(message.body, SetVariable | TriggerRun):
-                self._questions.append((peer, message))  # it waits, as everything that has to be written does
+                self._questions.append((peer, message))  # it has to write, and waits for the store
                 continue
             fp("scheduler.before_answer")
             try:
@@ -525,7 +530,7 @@ class SchedulerServer:
 
     @staticmethod
     def _send_answer(peer: Peer, message: FromRunner, answer: RunnerAnswer) -> None:
-        """An answer that no message holds (an integer beyond 64 bits, say) is a failure of its question alone."""
+        """Send an answer. If it cannot be encoded (an integer of more than 64 bits), the question gets a `Failure`."""
         try:
             document = encode(ToRunner(message.attempt, answer))
         except Exception as error:
@@ -534,14 +539,14 @@ class SchedulerServer:
         peer.connection.send(document)
 
     def _trigger(self, peer: Peer, message: FromRunner, question: TriggerRun) -> None:
-        """Make or clear a run for a task: a command like everybody's, carried out once in each try of the task."""
+        """Create or clear a run for a task: a command that is executed once in each try of the task."""
 
         def answer(body: RunnerAnswer) -> None:
             peer.connection.send(encode(ToRunner(message.attempt, body)))
 
         def done(result: CommandResult) -> None:
-            if _of_the_store(result.error):
-                self._questions.append((peer, message))  # it is tried again after the recovery
+            if _is_store_error(result.error):
+                self._questions.append((peer, message))  # it is repeated after the recovery
             elif result.error is not None:
                 answer(Failure(question.op, result.message or result.error))
             else:
@@ -572,7 +577,7 @@ class SchedulerServer:
     # --- commands -----------------------------------------------------------------------------------------------------
 
     def _on_request(self, request: CommandRequest, then: Callable[[CommandResult], None]) -> None:
-        """Check a command that came over the socket, and carry it out."""
+        """Decode a command of a client, and execute it."""
         try:
             incoming = c.receive(request)
         except TradewindError as error:
@@ -581,7 +586,7 @@ class SchedulerServer:
         self._on_command(incoming, then)
 
     def _on_command(self, incoming: c.IncomingCommand, then: Callable[[CommandResult], None]) -> None:
-        """Carry out a command. Where a custom timetable has to be asked first, wait for its answer. `then` takes the result."""
+        """Execute a command and pass its result to `then`. If a custom timetable has to be asked first, wait for its answer."""
         timetables = self.scheduler.timetables
         try:
             triggers = isinstance(incoming.command, c.Trigger | c.TriggerFromTask)
@@ -595,28 +600,30 @@ class SchedulerServer:
         self._waiting_for_timetables[ask.number] = (incoming, then)
         if timetables.connected:
             timetables.send(ask)
-            self._patience_with[ask.number] = self.loop.call_later(
-                TIMETABLE_PATIENCE, lambda: self._on_timetable_answer(TimetableAnswer(ask.number, problem=_SILENT))
+            self._timetable_timeouts[ask.number] = self.loop.call_later(
+                TIMETABLE_TIMEOUT, lambda: self._on_timetable_answer(TimetableAnswer(ask.number, problem=_TOO_SLOW))
             )
         else:
-            self._on_timetable_answer(TimetableAnswer(ask.number, problem="no parser is running that could ask it"))
+            self._on_timetable_answer(
+                TimetableAnswer(ask.number, problem="no parser is running, which could ask the timetable")
+            )
 
-    def _on_timetable_answer(self, told: TimetableAnswer) -> None:
-        waiting = self._waiting_for_timetables.pop(told.number, None)
-        timer = self._patience_with.pop(told.number, None)
+    def _on_timetable_answer(self, answer: TimetableAnswer) -> None:
+        waiting = self._waiting_for_timetables.pop(answer.number, None)
+        timer = self._timetable_timeouts.pop(answer.number, None)
         if timer is not None:
             timer.cancel()
         if waiting is None:
-            self.scheduler.schedules.on_timetable_answer(told)
+            self.scheduler.schedules.on_timetable_answer(answer)
             return
         incoming, then = waiting
-        then(self._command(incoming, told))
+        then(self._command(incoming, answer))
 
     def _command(self, incoming: c.IncomingCommand, timetable_answer: TimetableAnswer | None = None) -> CommandResult:
         op, command, _ = incoming
         if isinstance(command, c.Ping):
-            return c.done(op, self._state())
-        self._decide()  # before a question too: its answer tells of everything that has happened so far
+            return c.done(op, self._ping_result())
+        self._decide()  # also before a question: its answer includes everything that has happened
         if type(command) in QUESTIONS:
             return self._answer_question(op, command)
         name = c.name_of(command)
@@ -628,18 +635,18 @@ class SchedulerServer:
         fp("scheduler.after_command")
         if result.error is None and not drop("command", op):
             try:
-                self._follow_up(effects)
+                self._apply_effects(effects)
             except Exception as error:
                 log.exception("the effect of a command could not be applied; everything is read from the store", command=name)
                 self.scheduler.record_failure(f"the effect of the command {name} could not be applied: {error}")
         elif result.error == "Stale":
             self.scheduler.superseded = True
-        elif _of_the_store(result.error):
-            # perhaps it was written all the same: read everything anew
+        elif _is_store_error(result.error):
+            # perhaps it was written nevertheless: read everything from the store again
             self.scheduler.record_failure(result.message or "the store failed")
         return result
 
-    def _follow_up(self, effects: Effects) -> None:
+    def _apply_effects(self, effects: Effects) -> None:
         effects.apply(self.scheduler)
         for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):
             self.notify(Notice("dag", dag_id, at=self.clock.wall()))
@@ -654,7 +661,7 @@ class SchedulerServer:
         except Exception as error:
             return refusal(op, c.name_of(question), error)
 
-    def _state(self) -> c.PingResult:
+    def _ping_result(self) -> c.PingResult:
         scheduler = self.scheduler
         return c.PingResult(
             epoch=scheduler.epoch,
@@ -673,7 +680,7 @@ class SchedulerServer:
         )
 
     def _worker_state(self, worker: str, peer: Peer) -> c.WorkerState:
-        """One worker host, for people."""
+        """The state of one worker host."""
         hello = peer.host
         load = next((one for one in self.executor.loads if one.worker == worker), None)
         return c.WorkerState(
@@ -687,13 +694,13 @@ class SchedulerServer:
         )
 
     def notify(self, notice: Notice) -> None:
-        """Ring the bell of whoever follows."""
+        """Send a notice to all followers."""
         if self._followers:
             document = encode(notice)
             for connection in list(self._followers):
                 connection.send(document)
 
 
-def _of_the_store(error: str | None) -> bool:
+def _is_store_error(error: str | None) -> bool:
     kind = getattr(errors, error or "", None)
     return isinstance(kind, type) and issubclass(kind, StoreError) and not issubclass(kind, StoreRefused)

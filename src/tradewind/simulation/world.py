@@ -218,7 +218,7 @@ class SchedulerProcess(Process):
         def wake() -> None:
             self._idle = number != self._wake  # another wake-up was scheduled meanwhile
 
-        self.timeline.after(self.clock.true_delay(self.server.patience()) + 1, self, wake)
+        self.timeline.after(self.clock.true_delay(self.server.wait_time()) + 1, self, wake)
 
 
 class World:
@@ -377,10 +377,10 @@ class World:
 
         def heard(document: bytes) -> None:
             self.callback_checks.overheard(document)
-            server.heard(connection, document)
+            server.on_document(connection, document)
 
-        there.listen(heard, lambda: server.closed(connection))
-        server.met(connection)
+        there.listen(heard, lambda: server.on_disconnect(connection))
+        server.on_connect(connection)
         return here
 
     def next_pid(self) -> int:

@@ -324,7 +324,7 @@ def test_too_many_external_task_markers_clear_nothing(bench: Bench) -> None:
     _marked(bench, "one", "two", depth=1)
     _marked(bench, "two", "three", depth=9)
     _marked(bench, "three", "nowhere")
-    with pytest.raises(Conflict, match="more than 1 external marks follow each other, at task 'mark' of DAG 'two'"):
+    with pytest.raises(Conflict, match="more than 1 external markers follow each other, at task 'mark' of DAG 'two'"):
         bench.clear("one", "of_one", "mark")
     assert bench.run("of_one").state is RunState.SUCCESS
     assert len(bench.clear("two", "of_two", "mark")["task_instances"]) == 3

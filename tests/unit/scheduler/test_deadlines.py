@@ -79,7 +79,7 @@ def test_a_superseded_scheduler_reports_no_missed_deadline(bench: Bench, host: H
         host.turn()
     assert bench.store.deadline_misses() == []
     bench.scheduler.callbacks.wake()
-    SchedulerServer._call_back(cast("SchedulerServer", SimpleNamespace(scheduler=bench.scheduler, clock=bench.clock)))
+    SchedulerServer._run_callbacks(cast("SchedulerServer", SimpleNamespace(scheduler=bench.scheduler, clock=bench.clock)))
     assert bench.scheduler.superseded, "the server stops it"
     assert bench.store.due_outbox_items(bench.clock.wall(), only=DEADLINE)
 

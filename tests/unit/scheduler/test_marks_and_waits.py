@@ -64,7 +64,7 @@ def test_a_clear_restarts_a_wait_in_another_dag(bench: Bench) -> None:
 def test_too_many_external_task_markers_in_a_row_are_refused(bench: Bench) -> None:
     chain(bench, depth=1)
     done(bench)
-    with pytest.raises(Conflict, match="more than 1 external marks follow each other"):
+    with pytest.raises(Conflict, match="more than 1 external markers follow each other"):
         bench.clear("up", "up", "x", downstream=True)
     assert bench.states("mid")["wait"] == "success"
 

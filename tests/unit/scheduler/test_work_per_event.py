@@ -157,7 +157,7 @@ def a_dag_is_deleted(bench: Bench) -> Callable[[], object]:
 
 def a_ping(bench: Bench) -> Callable[[], object]:
     server: Any = SimpleNamespace(scheduler=bench.scheduler, clock=bench.clock, workers={}, executor=bench.executor)
-    return lambda: SchedulerServer._state(cast("SchedulerServer", server))
+    return lambda: SchedulerServer._ping_result(cast("SchedulerServer", server))
 
 
 WORK: list[Work] = [

@@ -1,4 +1,4 @@
-"""What a command changed, for the live scheduler's memory."""
+"""The changes of a command that a live scheduler has to apply to its memory."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Effects:
-    """Ids of DAGs and numbers of runs to be read anew, and what became of pools."""
+    """Ids of DAGs and numbers of runs to read from the store again, and changes of pools, callbacks and lookups."""
 
     dags: set[str] = field(default_factory=set)
     created: list[RunRow] = field(default_factory=list)
     """New runs."""
     runs: set[int] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
-    """DAGs whose file was read anew, changed or not."""
+    """DAGs whose file was parsed again, changed or not."""
     pools: bool = False
     removed: list[RemovedRun] = field(default_factory=list)
-    """Finished runs that were deleted: others may have looked back at them, or wait for them."""
+    """Deleted runs: other runs may depend on them or wait for them."""
     gone_pools: set[str] = field(default_factory=set)
     callbacks: bool = False
-    """Some are due now."""
+    """Callbacks are due now."""
     lookups: set[str] = field(default_factory=set)
-    """Variables and connections that were set or deleted: `variable bucket`, `connection db`."""
+    """Variables and connections that were changed or deleted: `variable bucket`, `connection db`."""
     stops: list[tuple[AttemptKey, str]] = field(default_factory=list)
-    """Attempts whose result does not count any more, and why: they are to be stopped."""
+    """Attempts to stop, because their result does not count any more, with the reason."""
     noted: dict[int, str | None] = field(default_factory=dict)
     """Runs whose note was changed → the note."""
 
     def apply(self, scheduler: Scheduler) -> None:
-        """After the command's commit: the scheduler's memory follows."""
+        """Update the memory of the scheduler after the commit of the command."""
         for run, note in self.noted.items():
             scheduler.runs.set_note(run, note)
         for attempt, cause in self.stops:

@@ -1,4 +1,4 @@
-"""What is cleared together with tasks that are marked as depended on by tasks of other DAGs."""
+"""Task instances of other DAGs that are cleared together with an external marker task."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Found = tuple[int, str, int, TaskState]
 def clearable_beyond(
     store: RowReader, run: RunRow, found: Sequence[Found], *, only_failed: bool, only_running: bool
 ) -> Iterator[tuple[RunRow, list[Found]]]:
-    """Runs of other DAGs with what is to be cleared in them, by the external marks of what is cleared in `run`.
+    """Runs of other DAGs with their task instances to clear, as the external markers among the cleared tasks of `run` say.
 
-    A mark leads to the run of the same logical date; where there is none, or no such task, it leads nowhere.
+    A marker names a task in the run with the same logical date. If the run or the task does not exist, nothing is cleared.
 
     Raises:
-        Conflict: more marks follow each other than the first of them allows.
+        Conflict: more markers follow each other than the first of them allows.
     """
     seen = {(run.id, slot) for slot, *_ in found}
     waiting = [(run, list(found), 0, 0)]
@@ -46,7 +46,7 @@ def clearable_beyond(
             allowed = limit or mark.depth
             if depth + 1 > allowed:
                 raise Conflict(
-                    f"more than {allowed} external marks follow each other, at task {task_id!r} of DAG {here.dag_id!r}; nothing "
+                    f"more than {allowed} external markers follow each other, at task {task_id!r} of DAG {here.dag_id!r}; nothing "
                     "was cleared. Raise recursion_depth of the first one, or clear fewer tasks"
                 )
             seen.update((there.id, one[0]) for one in part)
