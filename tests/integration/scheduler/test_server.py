@@ -336,7 +336,7 @@ def test_a_locked_database_is_said_and_waited_for(house: Deployment) -> None:
         assert host.hear_of(ToRunner).body == Accepted(1, "n")
         holder = sqlite3.connect(house.database, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreBusy, match="held by another process"):
+        with pytest.raises(StoreBusy, match="locked by another process"):
             client.call("trigger", dag_id="d", run_id="r2")
         host.say(FromRunner(work.key, Report(2, Outcome.SUCCESS)))
         until(lambda: client.call("ping")["trouble"] is not None)
