@@ -6,6 +6,7 @@ force. Checkers never know. In brackets: the public issues of the class that it 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from tradewind.kernel.admission import Admission
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
 from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT
+from tradewind.model.rows import RunWrite
 from tradewind.model.states import TaskState, TriggerRule
 from tradewind.scheduler.assets import asset_index
 from tradewind.scheduler.assets.asset_index import AssetIndex
@@ -42,7 +44,7 @@ from tradewind.scheduler.waits import deferral_manager, wait_index
 from tradewind.scheduler.waits.deferral_manager import DeferralManager
 from tradewind.scheduler.waits.wait_index import WaitIndex
 from tradewind.simulation.simulate import Simulated, simulate
-from tradewind.store.sql import runs
+from tradewind.store.sql import run_changes, runs
 from tradewind.store.sql.assets import AssetOperations
 from tradewind.store.sql.deadlines import DeadlineOperations
 from tradewind.store.sql.edits import EditOperations
@@ -129,18 +131,21 @@ def _writes_without_a_guard(stack: ExitStack) -> None:
         ("_MOVE_RUN", "AND revision = ? AND journal_seq = ? AND epoch <= ?"),
         ("_WRITE_TASK", "AND state = ? AND fence = ?"),
     ):
-        statement: str = getattr(runs, name)
+        statement: str = getattr(run_changes, name)
         assert guards in statement
         unguarded = statement.replace(guards, " ".join([any_value] * guards.count("?")))
-        stack.enter_context(patch.object(runs, name, unguarded))
-    newest = "engine.row('SELECT journal_seq FROM dag_run WHERE id = ?', (run,))[0]"
+        stack.enter_context(patch.object(run_changes, name, unguarded))
+
+    def append(write: RunWrite, store: RunOperations) -> RunWrite:
+        """The same part of a run, with its entries behind those of the journal as it stands."""
+        row = store.engine.row("SELECT journal_seq FROM dag_run WHERE id = ?", (write.run,))
+        changed = copy.copy(write)
+        changed.journal_seq = write.journal_seq if row is None else row[0]
+        return changed
+
+    stack.enter_context(patch.object(runs, "append", append, create=True))
     stack.enter_context(
-        rewritten(
-            RunOperations,
-            "_write_run",
-            ("write.journal_seq + len(write.journal),", f"{newest} + len(write.journal),"),
-            ("seq = write.journal_seq\n", f"seq = {newest} - len(write.journal)\n"),
-        )
+        rewritten(RunOperations, "commit", ("changes_of(write, batch.epoch)", "changes_of(append(write, self), batch.epoch)"))
     )
 
 

@@ -10,7 +10,8 @@ from tradewind.model.errors import NotFound
 from tradewind.model.rows import FeedEntry, Marked, RunRow
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
 from tradewind.store.sql.deadlines import write_deadlines
-from tradewind.store.sql.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunOperations
+from tradewind.store.sql.run_changes import ATTEMPT_END, JOURNAL
+from tradewind.store.sql.runs import LIVE_CODES, RunOperations
 
 _NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, TaskState.REMOVED.code
 

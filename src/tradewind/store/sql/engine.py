@@ -17,7 +17,7 @@ errors) is a method of the engine.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -58,6 +58,16 @@ class Dialect(Protocol):
         """
 
 
+Change = tuple[str, list[Row], bool]
+"""A statement that writes, executed once for each tuple of parameters, and whether it is `GUARDED` or `FREE`.
+
+A plain tuple: one is made for each statement of each commit.
+"""
+
+GUARDED, FREE = True, False
+"""Guarded: each execution must change exactly one row."""
+
+
 class Engine(ABC):
     """One connection with its transactions. Not for use by several threads at a time.
 
@@ -93,6 +103,16 @@ class Engine(ABC):
     @abstractmethod
     def many(self, sql: str, parameters: Any) -> int:
         """Execute one statement for each tuple; the number of rows in all."""
+
+    def execute(self, changes: Iterable[Change]) -> bool:
+        """Execute these changes in order; False as soon as a guarded one did not match: the caller rolls all of them back.
+
+        An engine over a network may send them in one round trip.
+        """
+        for statement, parameters, guarded in changes:
+            if self.many(statement, parameters) != len(parameters) and guarded:
+                return False
+        return True
 
     def change(self, sql: str, parameters: Any, what: str) -> None:
         """Execute one guarded statement that must change exactly one row.

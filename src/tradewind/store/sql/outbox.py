@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tradewind.model.rows import DEADLINE, OutboxItem
+from tradewind.model.rows import DEADLINE, NewCallbackRequest, OutboxItem
+from tradewind.store.sql.run_changes import OUTBOX_ITEM, outbox_parameters
 from tradewind.store.sql.runs import RunOperations
 
 _COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, parked, problem"
@@ -15,7 +16,8 @@ class OutboxOperations(RunOperations):
         self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
     ) -> None:
         with self.engine.transaction():
-            self._post(kind, identity, payload, at, due, slot, run)
+            item = NewCallbackRequest(kind, identity, payload, at, due, slot)
+            self.engine.run(OUTBOX_ITEM, outbox_parameters(item, run))
 
     def due_outbox_items(
         self, at: int, at_most: int = 100, *, only: str | None = None, without: str | None = None

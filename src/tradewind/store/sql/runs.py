@@ -21,7 +21,6 @@ from tradewind.model.rows import (
     SchedulePosition,
     Skipped,
     TaskRow,
-    TaskWrite,
     XComWrite,
 )
 from tradewind.model.states import FINISHED, RUN_STATES, TASK_STATES, AttemptState, RunState, RunType, TaskState
@@ -30,15 +29,14 @@ from tradewind.observe.log import Log
 from tradewind.store.sql.dags import DagOperations
 from tradewind.store.sql.deadlines import write_deadlines
 from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
+from tradewind.store.sql.run_changes import XCOM, changes_of
 
 log = Log("store")
 
 CREATE_CHUNK = 2000
 """Task instances of a new run that are written with it; those of a larger run follow in further transactions."""
 
-_encode_branch = msgspec.msgpack.Encoder().encode
 _decode_branch = msgspec.msgpack.Decoder(Branch).decode
-_encode = msgspec.msgpack.Encoder().encode
 _decode_deferral = msgspec.msgpack.Decoder(Deferral).decode
 _decode_resumption = msgspec.msgpack.Decoder(Resumption).decode
 
@@ -47,50 +45,12 @@ _RUN_COLUMNS = """id, dag_id, run_id, run_type, state, version, logical_date, in
     queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, reason, task_count, rows_created,
     revision, journal_seq, feed_seq, clear_number, bundle_version"""
 
-_MOVE_RUN = """UPDATE dag_run SET revision = revision + 1, epoch = ?, state = ?, started_at = ?, ended_at = ?, reason = ?,
-    journal_seq = ?, version = coalesce(?, version) WHERE id = ? AND revision = ? AND journal_seq = ? AND epoch <= ?"""
-
-_RESTARTING = TaskState.RESTARTING.code
-
-_WRITE_TASK = f"""UPDATE task_instance SET state = ?, fence = ?, try_number = ?, max_tries = ?, resume = ?, requeues = ?,
-    due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?, map_index = ?, map_length = ?,
-    version = ?, pool = CASE WHEN state = {_RESTARTING} AND ? <> {_RESTARTING} THEN NULL ELSE pool END
-    WHERE run = ? AND slot = ? AND state = ? AND fence = ?"""
-"""A cleared attempt counts in the pool that a person chose until the attempt has ended; then the pool of the DAG counts again."""
-
-JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-
-_ATTEMPT_START = """INSERT INTO attempt (run, slot, fence, try_number, executor, host, hostname, pid, nonce, queued_at,
-    started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-
-ATTEMPT_END = """INSERT INTO attempt (run, slot, fence, try_number, executor, queued_at, ended_at, outcome, reason,
-    exit_code, signal, rendered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (run, slot, fence) DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome,
-    reason = excluded.reason, exit_code = excluded.exit_code, signal = excluded.signal,
-    rendered = excluded.rendered"""
-
-_XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (run, task_id, map_index, key) DO UPDATE SET value = excluded.value, spill = excluded.spill,
-    size = excluded.size, at = excluded.at"""
-
 _NEXT_RUN = """(SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_run
     UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_run') AS known)"""
 """No number is used twice, even if the newest runs were deleted."""
 
-_BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
-
-_DEFER = """INSERT INTO deferral (run, slot, fence, since, deferral, resumption) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (run, slot) DO UPDATE SET fence = excluded.fence, since = excluded.since, deferral = excluded.deferral,
-    resumption = excluded.resumption"""
-
 _NAMES_MAX = 500
 """Up to this many task ids are compared by the database; more are compared here."""
-
-_UNDEFER = "DELETE FROM deferral WHERE run = ? AND slot = ?"
-
-_LABEL = "UPDATE task_instance SET map_label = ? WHERE run = ? AND slot = ?"
-
-_POOL = "UPDATE task_instance SET pool = ? WHERE run = ? AND slot = ?"
 
 _INSERT_TASKS = "INSERT INTO task_instance (run, slot, task_id, max_tries) VALUES (?, ?, ?, ?)"
 
@@ -117,7 +77,8 @@ class RunOperations(DagOperations):
                     continue
                 try:
                     with self.engine.savepoint():
-                        self._write_run(write, batch.epoch)
+                        if not self.engine.execute(changes_of(write, batch.epoch)):
+                            raise _GuardMissed
                         if write.asset_events:
                             consumers |= self._record(write.asset_events)[1]
                 except _GuardMissed:
@@ -139,71 +100,6 @@ class RunOperations(DagOperations):
         row = self.engine.row("SELECT max(epoch) FROM scheduler")
         if epoch and row is not None and row[0] is not None and row[0] > epoch:
             raise Stale(f"scheduler epoch {epoch} was superseded by {row[0]}; this scheduler has to exit")
-
-    def _write_run(self, write: RunWrite, epoch: int) -> None:
-        engine, run = self.engine, write.run
-        moved = engine.run(
-            _MOVE_RUN,
-            (
-                epoch,
-                write.state.code,
-                write.started_at,
-                write.ended_at,
-                write.reason,
-                write.journal_seq + len(write.journal),
-                write.version,
-                run,
-                write.revision,
-                write.journal_seq,
-                epoch,
-            ),
-        )
-        if moved != 1:
-            raise _GuardMissed
-        if write.births:
-            engine.many(_BIRTH, [(run, *birth) for birth in write.births])
-            more = len(write.births)
-            grown = engine.run(
-                "UPDATE dag_run SET task_count = task_count + ?, rows_created = rows_created + ? WHERE id = ?",
-                (more, more, run),
-            )
-            if grown != 1:
-                raise _GuardMissed
-        if write.tasks:
-            rows = [_task_parameters(run, task) for task in write.tasks]
-            if engine.many(_WRITE_TASK, rows) != len(rows):
-                raise _GuardMissed
-        if write.labels and engine.many(_LABEL, [(label, run, slot) for slot, label in write.labels]) != len(write.labels):
-            raise _GuardMissed
-        if write.pools and engine.many(_POOL, [(pool, run, slot) for slot, pool in write.pools]) != len(write.pools):
-            raise _GuardMissed
-        if write.journal:
-            seq = write.journal_seq
-            engine.many(JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
-        if write.starts:
-            engine.many(_ATTEMPT_START, [(run, *start) for start in write.starts])
-        if write.ends:
-            engine.many(ATTEMPT_END, [(run, *end) for end in write.ends])
-        for task_id, map_index in write.cleared_xcoms:
-            engine.run("DELETE FROM xcom WHERE run = ? AND task_id = ? AND map_index = ?", (run, task_id, map_index))
-        if write.xcoms:
-            engine.many(_XCOM, [(run, *xcom) for xcom in write.xcoms])
-        if write.undeferred:
-            engine.many(_UNDEFER, [(run, slot) for slot in write.undeferred])
-        if write.deferrals:
-            engine.many(_DEFER, [_deferral_parameters(run, row) for row in write.deferrals])
-        for post in write.posts:
-            self._post(*post, run)
-
-    def _post(self, kind: str, identity: str, payload: bytes, at: int, due: int | None, slot: int, run: int | None) -> None:
-        """Add an item to the outbox, if there is none with this identity."""
-        # looked up first: an insert that does nothing would still use up a number
-        if self.engine.row("SELECT 1 FROM outbox WHERE identity = ?", (identity,)) is None:
-            self.engine.run(
-                """INSERT INTO outbox (kind, identity, payload, created_at, due_at, slot, run) VALUES (?, ?, ?, ?, ?, ?, ?)
-                   ON CONFLICT (identity) DO NOTHING""",
-                (kind, identity, payload, at, at if due is None else due, slot, run),
-            )
 
     def _stale_slots(self, write: RunWrite, epoch: int) -> list[int]:
         """Slots whose row has another state or fence than expected; none if the run's own revision or epoch did not match.
@@ -493,7 +389,7 @@ class RunOperations(DagOperations):
         with self.engine.transaction():
             if self.engine.row("SELECT 1 FROM dag_run WHERE id = ?", (run,)) is None:
                 raise NotFound(f"there is no run number {run}")
-            self.engine.many(_XCOM, [(run, *xcom) for xcom in xcoms])
+            self.engine.many(XCOM, [(run, *xcom) for xcom in xcoms])
 
 
 def run_row(row: Row) -> RunRow:
@@ -517,37 +413,6 @@ def task_row(row: Row) -> TaskRow:
         reason,
         None if branch is None else _decode_branch(branch),
         *mapping,
-    )
-
-
-def _deferral_parameters(run: int, row: DeferralRow) -> tuple[object, ...]:
-    resumption = None if row.resumption is None else _encode(row.resumption)
-    return run, row.slot, row.fence, row.since, _encode(row.deferral), resumption
-
-
-def _task_parameters(run: int, write: TaskWrite) -> tuple[object, ...]:
-    row = write.row
-    return (
-        row.state,
-        row.fence,
-        row.try_number,
-        row.max_tries,
-        row.resume,
-        row.requeues,
-        row.due_at or None,
-        row.queued_at or None,
-        row.started_at or None,
-        row.ended_at or None,
-        row.reason,
-        None if row.branch is None else _encode_branch(row.branch),
-        row.map_index,
-        row.length,
-        row.version,
-        row.state,
-        run,
-        row.slot,
-        write.expected_state,
-        write.expected_fence,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from tradewind.model.errors import (
     StoreUnwritable,
     TradewindError,
 )
-from tradewind.store.sql.engine import Engine, Row
+from tradewind.store.sql.engine import Change, Engine, Row
 
 if TYPE_CHECKING:
     from tradewind.store.factory import DatabaseOptions
@@ -187,6 +187,14 @@ class SqliteEngine(Engine):
 
     def many(self, sql: str, parameters: Any) -> int:
         return self.db.executemany(sql, parameters).rowcount
+
+    def execute(self, changes: Iterable[Change]) -> bool:
+        executemany = self.db.executemany
+        for statement, parameters, guarded in changes:
+            done = executemany(statement, parameters).rowcount
+            if guarded and done != len(parameters):
+                return False
+        return True
 
     @property
     def in_transaction(self) -> bool:

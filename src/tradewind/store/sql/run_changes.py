@@ -1,0 +1,148 @@
+"""The part of one run in a commit, as statements. Pure: an engine executes them in order, or all in one round trip."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradewind.model.rows import DeferralRow, NewCallbackRequest, RunWrite, TaskWrite
+from tradewind.model.states import TaskState
+from tradewind.store.sql.engine import FREE, GUARDED, Change, Row
+
+_MOVE_RUN = """UPDATE dag_run SET revision = revision + 1, epoch = ?, state = ?, started_at = ?, ended_at = ?, reason = ?,
+    journal_seq = ?, version = coalesce(?, version) WHERE id = ? AND revision = ? AND journal_seq = ? AND epoch <= ?"""
+
+_RESTARTING = TaskState.RESTARTING.code
+
+_WRITE_TASK = f"""UPDATE task_instance SET state = ?, fence = ?, try_number = ?, max_tries = ?, resume = ?, requeues = ?,
+    due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?, map_index = ?, map_length = ?,
+    version = ?, pool = CASE WHEN state = {_RESTARTING} AND ? <> {_RESTARTING} THEN NULL ELSE pool END
+    WHERE run = ? AND slot = ? AND state = ? AND fence = ?"""
+"""A cleared attempt counts in the pool that a person chose until the attempt has ended; then the pool of the DAG counts again."""
+
+JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+_ATTEMPT_START = """INSERT INTO attempt (run, slot, fence, try_number, executor, host, hostname, pid, nonce, queued_at,
+    started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+ATTEMPT_END = """INSERT INTO attempt (run, slot, fence, try_number, executor, queued_at, ended_at, outcome, reason,
+    exit_code, signal, rendered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, slot, fence) DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome,
+    reason = excluded.reason, exit_code = excluded.exit_code, signal = excluded.signal,
+    rendered = excluded.rendered"""
+
+XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, task_id, map_index, key) DO UPDATE SET value = excluded.value, spill = excluded.spill,
+    size = excluded.size, at = excluded.at"""
+
+_BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
+
+_GROW = "UPDATE dag_run SET task_count = task_count + ?, rows_created = rows_created + ? WHERE id = ?"
+
+_DEFER = """INSERT INTO deferral (run, slot, fence, since, deferral, resumption) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, slot) DO UPDATE SET fence = excluded.fence, since = excluded.since, deferral = excluded.deferral,
+    resumption = excluded.resumption"""
+
+_UNDEFER = "DELETE FROM deferral WHERE run = ? AND slot = ?"
+
+_LABEL = "UPDATE task_instance SET map_label = ? WHERE run = ? AND slot = ?"
+
+_POOL = "UPDATE task_instance SET pool = ? WHERE run = ? AND slot = ?"
+
+_CLEAR_XCOMS = "DELETE FROM xcom WHERE run = ? AND task_id = ? AND map_index = ?"
+
+OUTBOX_ITEM = """INSERT INTO outbox (kind, identity, payload, created_at, due_at, slot, run) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (identity) DO NOTHING"""
+
+_encode_branch = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def changes_of(write: RunWrite, epoch: int) -> list[Change]:
+    """The statements that write the part of a run. If a guarded one does not change all its rows, none of them may stay.
+
+    Args:
+        epoch: of the scheduler that writes.
+    """
+    run = write.run
+    changes: list[Change] = [(_MOVE_RUN, [_run_parameters(write, epoch)], GUARDED)]
+    if write.births:
+        more = len(write.births)
+        changes.append((_BIRTH, [(run, *birth) for birth in write.births], FREE))
+        changes.append((_GROW, [(more, more, run)], GUARDED))
+    if write.tasks:
+        changes.append((_WRITE_TASK, [_task_parameters(run, task) for task in write.tasks], GUARDED))
+    if write.labels:
+        changes.append((_LABEL, [(label, run, slot) for slot, label in write.labels], GUARDED))
+    if write.pools:
+        changes.append((_POOL, [(pool, run, slot) for slot, pool in write.pools], GUARDED))
+    if write.journal:
+        seq = write.journal_seq
+        changes.append((JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)], FREE))
+    if write.starts:
+        changes.append((_ATTEMPT_START, [(run, *start) for start in write.starts], FREE))
+    if write.ends:
+        changes.append((ATTEMPT_END, [(run, *end) for end in write.ends], FREE))
+    if write.cleared_xcoms:
+        changes.append((_CLEAR_XCOMS, [(run, *instance) for instance in write.cleared_xcoms], FREE))
+    if write.xcoms:
+        changes.append((XCOM, [(run, *xcom) for xcom in write.xcoms], FREE))
+    if write.undeferred:
+        changes.append((_UNDEFER, [(run, slot) for slot in write.undeferred], FREE))
+    if write.deferrals:
+        changes.append((_DEFER, [_deferral_parameters(run, row) for row in write.deferrals], FREE))
+    if write.posts:
+        changes.append((OUTBOX_ITEM, [outbox_parameters(item, run) for item in write.posts], FREE))
+    return changes
+
+
+def _run_parameters(write: RunWrite, epoch: int) -> Row:
+    return (
+        epoch,
+        write.state.code,
+        write.started_at,
+        write.ended_at,
+        write.reason,
+        write.journal_seq + len(write.journal),
+        write.version,
+        write.run,
+        write.revision,
+        write.journal_seq,
+        epoch,
+    )
+
+
+def outbox_parameters(item: NewCallbackRequest, run: int | None) -> Row:
+    """Parameters of `OUTBOX_ITEM`."""
+    due = item.at if item.due is None else item.due
+    return item.kind, item.identity, item.payload, item.at, due, item.slot, run
+
+
+def _deferral_parameters(run: int, row: DeferralRow) -> Row:
+    resumption = None if row.resumption is None else _encode(row.resumption)
+    return run, row.slot, row.fence, row.since, _encode(row.deferral), resumption
+
+
+def _task_parameters(run: int, write: TaskWrite) -> Row:
+    row = write.row
+    return (
+        row.state,
+        row.fence,
+        row.try_number,
+        row.max_tries,
+        row.resume,
+        row.requeues,
+        row.due_at or None,
+        row.queued_at or None,
+        row.started_at or None,
+        row.ended_at or None,
+        row.reason,
+        None if row.branch is None else _encode_branch(row.branch),
+        row.map_index,
+        row.length,
+        row.version,
+        row.state,
+        run,
+        row.slot,
+        write.expected_state,
+        write.expected_fence,
+    )
