@@ -493,7 +493,8 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.lineage", "File User Tag Column Table", "lineage.entities"),
     (
         "tradewind.airflow.compat.lineage",
-        "HookLineage HookLineageCollector HookLineageReader NoOpCollector get_hook_lineage_collector",
+        """HookLineage HookLineageCollector HookLineageReader NoOpCollector get_hook_lineage_collector AssetLineageInfo
+        ExtraLineageInfo""",
         "lineage.hook:2 sdk.lineage:3",
     ),
     ("tradewind.airflow.compat.security", "renew_from_kt get_kerberos_principle", "security.kerberos"),

@@ -26,7 +26,7 @@ _FALSE = frozenset({"f", "false", "0", "no", "off"})
 
 
 class SettingsReader:
-    """A read-only view of settings by section and key. Values are strings, except from the typed methods."""
+    """The settings of a process by section and key. Values are strings, except from the typed methods."""
 
     def __init__(self) -> None:
         self._installed: dict[str, str] = {}
@@ -69,6 +69,14 @@ class SettingsReader:
             f"the setting {name} is not known in this process.{did_you_mean(name, self._installed)} "
             f"Set {f'TRADEWIND__{section}__{key}'.upper()}, or pass a fallback."
         )
+
+    def set(self, section: str, option: str, value: str | None = None) -> None:
+        """Set a setting for user code of this process. Environment variables are stronger."""
+        self._installed[f"{section}.{option}".lower()] = str(value)
+
+    def remove_option(self, section: str, option: str, remove_default: bool = True) -> None:
+        """Unset a setting that was set or installed in this process."""
+        self._installed.pop(f"{section}.{option}".lower(), None)
 
     def get_mandatory_value(self, section: str, key: str, **options: Any) -> str:
         """As `get`.

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tradewind.airflow.compat.module_loading import import_string
+from tradewind.provider_packages import offers
+from tradewind.sdk.assets import Asset
+
+log = logging.getLogger(__name__)
 
 __all__ = [
     "AUTO",
+    "AssetLineageInfo",
     "Column",
+    "ExtraLineageInfo",
     "File",
     "HookLineage",
     "HookLineageCollector",
@@ -94,12 +104,37 @@ class Table(_Entity):
     fields = ("database", "cluster", "name", "tags", "description", "columns", "owners", "extra", "type_hint")
 
 
-class HookLineage(NamedTuple):
-    """What a collector has been told."""
+@dataclass
+class AssetLineageInfo:
+    """An asset that hooks have read or written, and how often."""
 
-    inputs: list[Any] = []
-    outputs: list[Any] = []
-    extra: list[Any] = []
+    asset: Any
+    count: int
+    context: Any
+
+    @property
+    def dataset(self) -> Any:
+        """Airflow 2's name of `asset`."""
+        return self.asset
+
+
+@dataclass
+class ExtraLineageInfo:
+    """Something else that hooks told, and how often."""
+
+    key: str
+    value: Any
+    count: int
+    context: Any
+
+
+@dataclass
+class HookLineage:
+    """What a collector was told."""
+
+    inputs: list[AssetLineageInfo] = field(default_factory=list)
+    outputs: list[AssetLineageInfo] = field(default_factory=list)
+    extra: list[ExtraLineageInfo] = field(default_factory=list)
 
 
 class HookLineageReader:
@@ -110,17 +145,86 @@ class HookLineageReader:
 
 
 class HookLineageCollector:
-    """Is told by hooks what they read and write. Nothing reads it here, so it keeps nothing."""
+    """Is told by hooks what they read and write. It keeps at most `LIMIT` different entries of each kind."""
 
-    collected_assets = HookLineage()
-    collected_datasets = HookLineage()
-    has_collected = False
+    LIMIT = 200
 
-    @staticmethod
-    def create_asset(**_kwargs: Any) -> None:
-        """An asset for a URI; none is made."""
+    def __init__(self, **_kwargs: Any) -> None:
+        self._inputs: dict[Any, AssetLineageInfo] = {}
+        self._outputs: dict[Any, AssetLineageInfo] = {}
+        self._extra: dict[Any, ExtraLineageInfo] = {}
+
+    def create_asset(
+        self,
+        *,
+        scheme: str | None = None,
+        uri: str | None = None,
+        name: str | None = None,
+        group: str | None = None,
+        asset_kwargs: dict[str, Any] | None = None,
+        asset_extra: dict[str, Any] | None = None,
+        **_ignored: Any,
+    ) -> Any:
+        """An asset for a URI, or for the arguments that the package of a scheme takes; None where nobody knows the scheme."""
+        named: dict[str, Any] = {} if group is None else {"group": group}
+        if uri or name:
+            return Asset(name or uri, uri or name, extra=asset_extra or {}, **named)
+        factory = offers.asset_factories().get(scheme or "")
+        if factory is None or asset_kwargs is None:
+            return None
+        return import_string(factory)(**asset_kwargs, extra=asset_extra)
 
     create_dataset = create_asset
+
+    def _add(self, entries: dict[Any, AssetLineageInfo], context: Any, kwargs: dict[str, Any]) -> None:
+        try:
+            asset = self.create_asset(**kwargs)
+        except Exception as error:  # a URI that is none must not fail the hook
+            log.debug("no lineage of %s: %s", kwargs, error)
+            return
+        if asset is None:
+            return
+        key = asset.uri, repr(asset.extra), id(context)
+        if key in entries:
+            entries[key].count += 1
+        elif len(entries) < self.LIMIT:
+            entries[key] = AssetLineageInfo(asset, 1, context)
+
+    def add_input_asset(self, context: Any, scheme: str | None = None, uri: str | None = None, **more: Any) -> None:
+        """A hook has read an asset."""
+        self._add(self._inputs, context, {"scheme": scheme, "uri": uri, **more})
+
+    def add_output_asset(self, context: Any, scheme: str | None = None, uri: str | None = None, **more: Any) -> None:
+        """A hook has written an asset."""
+        self._add(self._outputs, context, {"scheme": scheme, "uri": uri, **more})
+
+    def add_extra(self, context: Any, key: str, value: Any) -> None:
+        """A hook tells something else."""
+        entry = key, repr(value), id(context)
+        if not key or not value:
+            return
+        if entry in self._extra:
+            self._extra[entry].count += 1
+        elif len(self._extra) < self.LIMIT:
+            self._extra[entry] = ExtraLineageInfo(key, value, 1, context)
+
+    add_input_dataset, add_output_dataset = add_input_asset, add_output_asset
+
+    @property
+    def collected_assets(self) -> HookLineage:
+        """What hooks told since the process began."""
+        return HookLineage(list(self._inputs.values()), list(self._outputs.values()), list(self._extra.values()))
+
+    collected_datasets = collected_assets
+
+    @property
+    def has_collected(self) -> bool:
+        """Did a hook tell anything?"""
+        return bool(self._inputs or self._outputs or self._extra)
+
+
+class NoOpCollector(HookLineageCollector):
+    """Keeps nothing: what hooks tell while no plugin reads it."""
 
     def add_input_asset(self, *_args: Any, **_kwargs: Any) -> None:
         """A hook has read an asset."""
@@ -131,12 +235,8 @@ class HookLineageCollector:
     def add_extra(self, *_args: Any, **_kwargs: Any) -> None:
         """A hook tells something else."""
 
-    add_input_dataset, add_output_dataset = add_input_asset, add_output_asset
 
-
-NoOpCollector = HookLineageCollector
-
-_COLLECTOR = HookLineageCollector()
+_COLLECTOR = NoOpCollector()
 
 
 def get_hook_lineage_collector() -> HookLineageCollector:
