@@ -38,7 +38,7 @@ def test_trigger_and_wait_gives_state_logs_and_rows(house: Standalone) -> None:
     done = house.run("dags", "trigger", "chain", "-c", '{"who": "me"}', "-r", "first", "--wait", "--timeout", "60")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["first", "success"]
-    assert re.search(r"^DAG chain: the run first is success after .*s \(3 success\)\.$", done.stderr, re.MULTILINE)
+    assert re.search(r"^DAG chain: run first is success after .*s \(3 success\)\.$", done.stderr, re.MULTILINE)
     (row,) = house.json("dags", "list-runs", "chain", "--state", "success", "--limit", "1")
     assert (row["dag_id"], row["run_id"], row["state"], row["conf"]) == ("chain", "first", "success", {"who": "me"})
     assert house.cli("tasks", "state", "chain", "last", "first").strip() == "success"
@@ -51,7 +51,7 @@ def test_trigger_and_wait_gives_state_logs_and_rows(house: Standalone) -> None:
 def test_a_failed_run_ends_the_waiting_with_1(house: Standalone) -> None:
     done = house.run("dags", "trigger", "failing", "-r", "bad-one", "--wait")
     assert done.returncode == 1
-    assert "First failed: bad. Its log: tradewind tasks logs failing bad bad-one" in done.stderr
+    assert "First failed task: bad. Its log: tradewind tasks logs failing bad bad-one" in done.stderr
     assert house.cli("dags", "state", "failing", "bad-one").strip() == "failed"
     assert house.cli("tasks", "state", "failing", "after", "bad-one").strip() == "upstream_failed"
     assert "about to fail" in house.cli("tasks", "logs", "failing", "bad", "bad-one")

@@ -69,7 +69,7 @@ def test_clearing_many_runs_goes_over_the_wire_in_pieces(house: Standalone) -> N
     assert len(rows) == 5
     assert set(states(house).values()) == {"success"}
     text = house.cli("tasks", "clear", "daily", "-e", "2024-01-31", "-t", "^b$", "-y")
-    assert "5 task instances of 5 runs were cleared." in text
+    assert "Cleared 5 task instances of 5 runs." in text
     for row in rows:
         house.wait_task("daily", row["run_id"], "b", ("success", "failed"))
         house.wait_run("daily", row["run_id"])
@@ -97,7 +97,7 @@ def test_jobs_and_render(house: Standalone) -> None:
 
 
 def test_reserialize_and_delete_with_a_live_scheduler(house: Standalone) -> None:
-    assert "4 files were read" in house.cli("dags", "reserialize")
+    assert "parsed 4 files" in house.cli("dags", "reserialize")
     (house.dags_folder / "daily.py").unlink()
     house.wait(lambda: "daily" not in [row["dag_id"] for row in house.json("dags", "list")], "the DAG is gone")
     house.cli("dags", "delete", "daily", "-y")

@@ -93,7 +93,7 @@ def test_a_failed_task_is_taken_for_done_and_its_run_goes_on(house: Standalone) 
     told = house.run("tasks", "run", "failing", "bad", "repaired", "-m")
     assert told.stdout.splitlines() == [
         "failing.bad in repaired is success (it was failed)",
-        "failing.after in repaired is judged again (it was upstream_failed)",
+        "failing.after in repaired is evaluated again (it was upstream_failed)",
     ]
     house.wait_task("failing", "repaired", "after", ("success",))
     assert house.wait_run("failing", "repaired", ("success",)) == "success"

@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 
 import click
 
+from tradewind.cli.output import counted
+
 FORMATS = ("json", "yaml", "env")
 format_option = click.option(
     "--file-format",
@@ -60,7 +62,7 @@ def write_mapping(path: str, values: dict[str, Any], what: str, file_format: str
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as target:
         os.fchmod(target.fileno(), 0o600)
         target.write(document)
-    click.echo(f"{len(values)} {what} were written to {path} (readable only by you).")
+    click.echo(f"Exported {counted(len(values), what.removesuffix('s'))} to {path} (readable only by you).")
 
 
 def _format(path: str, given: str | None) -> str:

@@ -72,7 +72,7 @@ class Root(LazyGroup):
             if cmd_name in airflow_only.SENTENCES:
                 return airflow_only.absent(cmd_name)
             if cmd_name in airflow_only.OLD_NAMES and not ctx.resilient_parsing:
-                raise click.UsageError(f"{cmd_name!r} is now: tradewind {airflow_only.OLD_NAMES[cmd_name]}", ctx)
+                raise click.UsageError(f"{cmd_name!r} is now called: tradewind {airflow_only.OLD_NAMES[cmd_name]}", ctx)
         return found
 
 

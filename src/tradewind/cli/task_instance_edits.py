@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from tradewind.cli.common import command_client, confirm, warn_if_no_scheduler
-from tradewind.cli.output import preview_format, show
+from tradewind.cli.output import counted, preview_format, show
 from tradewind.cli.progress import progress
 from tradewind.wire.commands import ClearTasks, MarkTasks, edit_in_steps
 
@@ -50,15 +50,14 @@ def edit_with_confirmation(
     if dry_run:
         show(found, output, _COLUMNS, empty=f"There is nothing to {edit.infinitive}.")
         if output == "table" and found:
-            click.echo(f"{_counted(found)} would be {edit.participle}; nothing was changed.", err=True)
+            click.echo(f"{counted(len(found), 'task instance')} would be {edit.participle}; nothing was changed.", err=True)
         return
     if not yes:
         if not found:
             click.echo(f"There is nothing to {edit.infinitive}.", err=True)
             return
         show(found, preview_format(), _COLUMNS)
-        these = f"these {len(found)} task instances" if len(found) > 1 else "this task instance"
-        confirm(f"You are about to {edit.infinitive} {these}. Continue?", False)
+        confirm(f"You are about to {edit.infinitive} {counted(len(found), 'task instance')}. Continue?", False)
     touched, ended = _carry_out(client, edit, commands, len(found) or None)
     if output != "table":
         show(touched, output, _COLUMNS)
@@ -66,8 +65,7 @@ def edit_with_confirmation(
         click.echo(f"There is nothing to {edit.infinitive}.")
     else:
         runs = len({(row["dag_id"], row["run_id"]) for row in touched})
-        were = "was" if len(touched) == 1 else "were"
-        click.echo(f"{_counted(touched)} of {runs} run{'s' if runs != 1 else ''} {were} {edit.participle}.")
+        click.echo(f"{edit.participle.capitalize()} {counted(len(touched), 'task instance')} of {counted(runs, 'run')}.")
     if ended:
         names = ", ".join(ended[:3]) + (" …" if len(ended) > 3 else "")
         click.echo(
@@ -91,8 +89,3 @@ def _carry_out(
                 ended += step.ended
                 bar.advance(len(step.task_instances))
     return touched, ended
-
-
-def _counted(found: list[Any]) -> str:
-    """`3 task instances`."""
-    return f"{len(found)} task instance{'s' if len(found) != 1 else ''}"

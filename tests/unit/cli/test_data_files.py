@@ -18,9 +18,9 @@ from tests.unit.cli.conftest import Run
 def test_pools_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, ending: str) -> None:
     run("pools", "set", "p", "3", "for tests", "--include-deferred")
     target = tmp_path / f"pools.{ending}"
-    assert "2 pools were written" in run("pools", "export", str(target)).stdout
+    assert "Exported 2 pools" in run("pools", "export", str(target)).stdout
     run("pools", "delete", "p", "-y")
-    assert run("pools", "import", str(target)).stdout == "2 pools were imported: default_pool, p.\n"
+    assert run("pools", "import", str(target)).stdout == "Imported 2 pools: default_pool, p.\n"
     (row,) = json.loads(run("pools", "get", "p", "-o", "json").stdout)
     assert (row["slots"], row["description"], row["include_deferred"]) == (3, "for tests", True)
 

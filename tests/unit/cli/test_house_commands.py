@@ -32,7 +32,7 @@ def test_clean_deletes_old_runs_but_the_newest(run: Run, known: Path) -> None:
     assert run(*words, input="n\n").exit_code == 1
     assert len(json.loads(run("dags", "list-runs", "alpha", "-o", "json").stdout)) == 3
     assert run(*words, "--exclude-dag-ids", "alpha", "-y").stderr == "There are no runs to delete.\n"
-    assert run(*words, "-y").stdout == "2 runs of 1 DAGs were deleted.\n"
+    assert run(*words, "-y").stdout == "Deleted 2 runs of 1 DAG.\n"
     assert [row["run_id"] for row in json.loads(run("dags", "list-runs", "alpha", "-o", "json").stdout)] == ["r3"]
     assert "'alpha'" in run(*words, "--dag-ids", "alhpa", "-y").stderr
     assert run(*words, "-t", "xcom", "-y").exit_code == 2
@@ -103,7 +103,7 @@ def test_secrets_move_to_the_newest_key(run: Run, known: Path) -> None:
     key_file = known / "fernet.key"
     key_file.write_text(generate_key() + "\n" + key_file.read_text())
     done = run("rotate-fernet-key")
-    assert "1 variables and 1 connections are now encrypted with key" in done.stdout
+    assert "Encrypted 1 variable and 1 connection with key" in done.stdout
     key_file.write_text(key_file.read_text().splitlines()[0] + "\n")
     assert run("variables", "get", "name").stdout == "canary-value\n"
     (row,) = json.loads(run("connections", "get", "a", "--show-values", "-o", "json").stdout)

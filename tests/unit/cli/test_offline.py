@@ -105,7 +105,7 @@ def test_pause_by_name_and_by_pattern(run: Run, known: Path) -> None:
     assert run("dags", "unpause", "alpha").stdout == "alpha was already unpaused\n"
     refused = run("dags", "unpause", ".*a$", "--treat-dag-id-as-regex", input="n\n")
     assert refused.exit_code == 1
-    assert "2 DAGs match" in refused.stderr
+    assert "2 DAGs to" in refused.stderr
     done = run("dags", "pause", ".*", "--treat-dag-id-as-regex", "-y", "-o", "json")
     assert json.loads(done.stdout) == [{"dag_id": "alpha", "is_paused": True}, {"dag_id": "beta", "is_paused": True}]
     assert run("dags", "pause", "^x", "--treat-dag-id-as-regex", "-y").exit_code == 1
@@ -166,9 +166,9 @@ def test_variables(run: Run, known: Path, tmp_path: Path) -> None:
     run("variables", "set", "name", "other")
     assert "2 of 3" not in run("variables", "import", str(target), "-a", "fail").stdout
     assert run("variables", "get", "name").stdout == "other\n"
-    assert run("variables", "import", str(target), "-a", "skip").stdout == "1 of 3 variables were imported.\n"
+    assert run("variables", "import", str(target), "-a", "skip").stdout == "Imported 1 of 3 variables.\n"
     assert run("variables", "get", "shape").stdout == '{"a": [1]}\n'
-    assert run("variables", "import", str(target)).stdout == "3 of 3 variables were imported.\n"
+    assert run("variables", "import", str(target)).stdout == "Imported 3 of 3 variables.\n"
     assert run("variables", "get", "name").stdout == "canary-value\n"
     target.write_text("[]")
     assert run("variables", "import", str(target)).exit_code == 1

@@ -349,4 +349,4 @@ def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
         only_failed=True,
     )
     assert fake.calls == [asked, msgspec.structs.replace(asked, after=(5, 1))]
-    assert done.stdout == "2 task instances of 2 runs were cleared.\n"
+    assert done.stdout == "Cleared 2 task instances of 2 runs.\n"

@@ -14,7 +14,7 @@ from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completers import complete_dags
 from tradewind.cli.live_table import duration_text
-from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.cli.output import columns_option, counted, output_option, show, show_one
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound
 
@@ -110,11 +110,11 @@ def start(
                 word = run.outcome.partition(":")[0]
                 counts[word] = counts.get(word, 0) + 1
             summary = ", ".join(f"{count} {word}" for word, count in counts.items())
-            click.echo(f"{len(made.plan)} runs: {summary}. Nothing was changed.", err=True)
+            click.echo(f"{counted(len(made.plan), 'run')}: {summary}. Nothing was changed.", err=True)
         return 0
     number = made.backfill.id
     if output == "table":
-        click.echo(f"Backfill {number} of DAG {dag_id}: {made.runs} runs, {made.to_do} of them will be run.")
+        click.echo(f"Backfill {number} of DAG {dag_id}: {counted(made.runs, 'run')}, {made.to_do} of them will be run.")
     with reading() as store:
         paused = store.need_dag(dag_id).is_paused
     if wait and client.offline:
@@ -216,7 +216,13 @@ def list_backfills(dag_id: str | None, everything: bool, columns: str | None, ou
         if dag_id is not None:
             store.need_dag(dag_id)
         rows = [_fields(store, row) for row in store.backfills(dag_id, active=not everything)]
-    show(rows, output, _COLUMNS, chosen=columns, empty="There is no active backfill.")
+    show(
+        rows,
+        output,
+        _COLUMNS,
+        chosen=columns,
+        empty="There are no backfills." if everything else "There is no active backfill.",
+    )
 
 
 @backfill.command("show")

@@ -11,7 +11,7 @@ from tradewind.cli.arguments import dag_argument
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.cli.common import command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completers import complete_dags
-from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.cli.output import columns_option, counted, output_option, show, show_one
 from tradewind.settings import load
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def list_dags(
         ).rows
         broken = store.import_errors(limit=1).total
     if broken:
-        click.echo(f"{broken} DAG file(s) have import errors. See: tradewind dags list-import-errors", err=True)
+        click.echo(f"{counted(broken, 'DAG file')} with import errors. See: tradewind dags list-import-errors", err=True)
     rows = [msgspec.to_builtins(view) for view in found if not bundles or view.bundle_name in bundles]
     shown = ("dag_id", "timetable_summary", "is_paused", "owners", "fileloc")
     empty = f"There are no DAGs yet. Put a DAG file into {load().paths.dags}"
@@ -168,7 +168,8 @@ def _set_paused(dag_ids: tuple[str, ...], paused: bool, regex: bool, yes: bool, 
             names = list(dict.fromkeys(name for pattern in dag_ids for name in matching(store, pattern)))
         verb = "pause" if paused else "unpause"
         confirm(
-            f"{len(names)} DAGs match: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}\nReally {verb} them?", yes
+            f"{counted(len(names), 'DAG')} to {verb}: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}\nContinue?",
+            yes,
         )
     client = command_client()
     rows = [client.call(c.SetPaused(name, paused)) for name in names]

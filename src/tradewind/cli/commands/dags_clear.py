@@ -8,7 +8,7 @@ import click
 
 from tradewind.cli.arguments import dag_argument, run_argument
 from tradewind.cli.common import MOMENT, command_client, confirm, find_run, reading, warn_if_no_scheduler
-from tradewind.cli.output import output_option, preview_format, show
+from tradewind.cli.output import counted, output_option, preview_format, show
 
 if TYPE_CHECKING:
     from tradewind.wire.commands import SetRunStateResult
@@ -102,7 +102,7 @@ def set_state(
     result = client.call(command)
     if output == "table":
         count = len(result.task_instances)
-        click.echo(f"{run_id}  {result.now}  ({count} task instance{'s' if count != 1 else ''} marked)")
+        click.echo(f"{run_id}  {result.now}  ({counted(count, 'task instance')} marked)")
         _print_teardowns(result, "run")
     else:
         show([msgspec.structs.asdict(one) for one in result.task_instances], output, columns)

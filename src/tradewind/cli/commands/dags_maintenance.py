@@ -10,7 +10,7 @@ from tradewind.cli import compose
 from tradewind.cli.arguments import dag_argument
 from tradewind.cli.commands.dags import bundle_option
 from tradewind.cli.common import command_client, confirm, reading
-from tradewind.cli.output import columns_option, output_option, show
+from tradewind.cli.output import columns_option, counted, output_option, show
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import Settings, load
@@ -83,7 +83,8 @@ def reserialize(bundles: tuple[str, ...]) -> int:
             changed += client.call(c.ForgetFiles(bundle, gone)).gone
         broken = sum(outcome.problem is not None for outcome in outcomes)
         click.echo(
-            f"{bundle}: {len(outcomes)} files were parsed, {len(set(changed))} DAGs changed, {broken} files have errors."
+            f"{bundle}: parsed {counted(len(outcomes), 'file')}; {counted(len(set(changed)), 'DAG')} changed; "
+            f"{counted(broken, 'file')} with errors."
         )
         bad += broken
     if bad:
@@ -114,7 +115,10 @@ def delete(dag_id: str, yes: bool) -> None:
     with reading(settings) as store:
         plan = store.need_dag(dag_id)
         runs = store.list_runs(dag_id, limit=1).total
-    confirm(f"This deletes DAG {dag_id} and {'its' if runs is None else runs} runs from the database. Continue?", yes)
+    confirm(
+        f"This deletes DAG {dag_id} and {'its runs' if runs is None else counted(runs, 'run')} from the database. Continue?",
+        yes,
+    )
     client = command_client(settings)
     deleted = 0
     with progress("Deleting runs", runs) as bar:
@@ -125,7 +129,7 @@ def delete(dag_id: str, yes: bool) -> None:
             bar.advance(step.runs)
             if step.gone:
                 break
-    click.echo(f"DAG {dag_id} and {deleted} runs were deleted.")
+    click.echo(f"Deleted DAG {dag_id} and {counted(deleted, 'run')}.")
     if plan.is_active:
         click.echo(
             f"Its file still exists ({plan.file}): the DAG comes back when the file changes or the parser starts.", err=True

@@ -6,7 +6,7 @@ import click
 
 from tradewind.cli.commands.why import ask
 from tradewind.cli.completers import complete_dags
-from tradewind.cli.output import output_option, show
+from tradewind.cli.output import counted, output_option, show
 from tradewind.settings import load
 
 
@@ -31,4 +31,4 @@ def upcoming(dag_ids: tuple[str, ...], limit: int, timezone: str | None, output:
     ]
     show(shown, output, ("at", "dag_id", "what", "run_id", "held_by"), empty="Nothing is planned.")
     if found["paused_dags"]:
-        click.echo(f"{found['paused_dags']} paused DAGs are not listed; none of their runs start.", err=True)
+        click.echo(f"Not listed: {counted(found['paused_dags'], 'paused DAG')}, whose runs do not start.", err=True)

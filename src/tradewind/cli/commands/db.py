@@ -82,7 +82,7 @@ def check(retry: int, retry_delay: float, integrity: bool, output: str) -> None:
             click.echo(f"{error}; {left} attempts left", err=True)
             time.sleep(retry_delay)
     if output == "table":
-        click.echo(f"The database answers ({settings.paths.database}, schema {found['schema']}).")
+        click.echo(f"The database is in order ({settings.paths.database}, schema {found['schema']}).")
     else:
         show_one(found, output)
 

@@ -13,7 +13,7 @@ from tradewind.cli.commands.dags_maintenance import remove_spills
 from tradewind.cli.common import MOMENT, command_client, confirm, reading
 from tradewind.cli.completers import complete_dags
 from tradewind.cli.locks import exclusive_access
-from tradewind.cli.output import output_option, preview_format, show
+from tradewind.cli.output import counted, output_option, preview_format, show
 from tradewind.cli.progress import progress
 from tradewind.cli.worker_hosts import delete_spools
 from tradewind.model.errors import NotFound, NotYetSupported, TradewindError
@@ -134,9 +134,9 @@ def clean(
     if dry_run or not rows:
         show(rows, output, ("dag_id", "runs"), empty="There are no runs to delete.")
         if rows and output == "table":
-            click.echo(f"{total} runs would be deleted; nothing was changed.", err=True)
+            click.echo(f"{counted(total, 'run')} would be deleted; nothing was changed.", err=True)
         return
-    confirm(f"This deletes {total} runs of {len(rows)} DAGs. Continue?", yes)
+    confirm(f"This deletes {counted(total, 'run')} of {counted(len(rows), 'DAG')}. Continue?", yes)
     client, done = command_client(settings), {}
     with progress("Deleting runs", total) as bar:
         for row in rows:
@@ -149,7 +149,7 @@ def clean(
                 done[row["dag_id"]] += step.runs
                 bar.advance(step.runs)
     if output == "table":
-        click.echo(f"{sum(done.values())} runs of {len(done)} DAGs were deleted.")
+        click.echo(f"Deleted {counted(sum(done.values()), 'run')} of {counted(len(done), 'DAG')}.")
     else:
         show([{"dag_id": name, "runs": count} for name, count in done.items()], output, ("dag_id", "runs"))
 

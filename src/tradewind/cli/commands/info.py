@@ -139,9 +139,9 @@ def _database(settings: Settings) -> dict[str, Any]:
         with open(compose.writer_note(settings), encoding="utf-8") as file:
             note = json.load(file)
         found.update(note["pragmas"])
-        found["pragmas are of"] = f"the writing connection of process {note['pid']}"
+        found["pragmas of"] = f"the writing connection of process {note['pid']}"
     except (OSError, ValueError, KeyError):
-        found["pragmas are of"] = "the reading connection of this command: no scheduler has written its own"
+        found["pragmas of"] = "the reading connection of this command: no scheduler has written its own"
     return found
 
 

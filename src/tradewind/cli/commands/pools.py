@@ -11,7 +11,7 @@ from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.completers import complete_pools
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
-from tradewind.cli.output import output_option, show
+from tradewind.cli.output import counted, output_option, show
 from tradewind.model.errors import did_you_mean
 from tradewind.settings import load
 
@@ -92,7 +92,7 @@ def import_pools(file: BinaryIO, output: str) -> None:
         client.call(c.SetPool(name, **parts))
     rows = [{"pool": name, **parts} for name, parts in wanted.items()]
     if output == "table":
-        click.echo(f"{len(rows)} pools were imported: {', '.join(wanted)}.")
+        click.echo(f"Imported {counted(len(rows), 'pool')}: {', '.join(wanted)}.")
     else:
         show(rows, output, ("pool", "slots", "description", "include_deferred"))
 

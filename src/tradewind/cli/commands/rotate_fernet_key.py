@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tradewind.cli.common import command_client, reading, warn_if_no_scheduler
+from tradewind.cli.output import counted
 from tradewind.cli.progress import progress
 from tradewind.model.errors import StoreBusy
 from tradewind.settings import load
@@ -47,5 +48,6 @@ def rotate_fernet_key() -> None:
         raise StoreBusy(
             f"{left} values still use an older key, because the scheduler does not know the new key; restart the scheduler"
         )
-    click.echo(f"{len(variables)} variables and {len(connections)} connections are now encrypted with key {vault.key_ids[0]}.")
+    done = f"{counted(len(variables), 'variable')} and {counted(len(connections), 'connection')}"
+    click.echo(f"Encrypted {done} with key {vault.key_ids[0]}.")
     warn_if_no_scheduler(client)

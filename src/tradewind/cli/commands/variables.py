@@ -12,7 +12,7 @@ from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import command_client, reading
 from tradewind.cli.completers import complete_variables
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
-from tradewind.cli.output import output_option, show
+from tradewind.cli.output import counted, output_option, show
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.settings import Settings, load
 
@@ -148,7 +148,7 @@ def import_variables(file: BinaryIO, action: str) -> None:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         client.call(c.SetVariable(key, text, description))
         done += 1
-    click.echo(f"{done} of {len(found)} variables were imported.")
+    click.echo(f"Imported {done} of {counted(len(found), 'variable')}.")
 
 
 @variables.command("export")
