@@ -181,13 +181,13 @@ async def _invalid_response(request: Request, error: Exception) -> Response:
 
 
 async def _fault_response(request: Request, error: Exception) -> Response:
-    """A fault of ours in this process: it is told with an id, and logged with its place under that id."""
+    """500 for a bug in this process. It is logged with a traceback under an id that the response names."""
     fault = secrets.token_hex(4)
     try:
         raise error
     except Exception:
         _log.exception("a request failed by a bug in Tradewind", path=request.url.path, fault=fault)
-    text = f"This is a bug in Tradewind ({type(error).__name__}). The log of the API has its place under the id {fault}."
+    text = f"This is a bug in Tradewind ({type(error).__name__}). The log of the API has the traceback under the id {fault}."
     return json_response({"detail": text}, 500)
 
 

@@ -622,7 +622,7 @@ class SchedulerServer:
     def _command(self, incoming: c.IncomingCommand, timetable_answer: TimetableAnswer | None = None) -> CommandResult:
         op, command, _ = incoming
         if isinstance(command, c.Ping):
-            return c.done(op, self._ping_result())
+            return c.result_for(op, self._ping_result())
         self._decide()  # also before a question: its answer includes everything that has happened
         if type(command) in QUESTIONS:
             return self._answer_question(op, command)
@@ -657,7 +657,7 @@ class SchedulerServer:
 
     def _answer_question(self, op: str, question: c.Command[c.Explanation]) -> CommandResult:
         try:
-            return c.done(op, ask(question, self.store, self.scheduler, self.clock.wall()))
+            return c.result_for(op, ask(question, self.store, self.scheduler, self.clock.wall()))
         except Exception as error:
             return refusal(op, c.name_of(question), error)
 

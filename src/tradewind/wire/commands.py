@@ -4,11 +4,11 @@ A command is what a person or a program asks the scheduler to change, or to say 
 parser send it as a `CommandRequest` and get a `CommandResult`:
 
     client: Trigger(dag_id="d")  ── request_for ─▶ CommandRequest ─▶ scheduler: receive ─▶ IncomingCommand ─▶ its handler
-    client: TriggerResult  ◀── result_of ── CommandResult ◀── scheduler: the handler's result, encoded
+    client: TriggerResult ◀── result_of ── CommandResult ◀── result_for ── scheduler: the result of the handler
 
-`receive` checks names, types and bounds of all arguments once, before anything is done. So a command that fails afterwards, without
-an error of its own, fails by a fault of Tradewind (`InternalError`). Moments are integer microseconds UTC. An argument that is
-`Any`, or a `str` where only some words are allowed, is checked by its handler, which has a better sentence for it.
+`receive` checks the names, types and bounds of all arguments once, before the command is executed. So if a handler fails with
+another exception than an error of the model, it is a bug in Tradewind (`InternalError`). Times are integer microseconds UTC. An
+argument of type `Any`, or a `str` that allows only some words, is checked by its handler, whose error explains more.
 
 This module is apart from `wire.messages` because processes of tasks send no commands and need not load it.
 """
@@ -83,13 +83,13 @@ class Trigger(Command[TriggerResult], frozen=True, tag="trigger"):
 
     dag_id: str
     run_id: str | None = None
-    """None: made from the logical date, or from the present moment."""
+    """None: derived from the logical date, or from the current time."""
     logical_date: Whole | None = None
     run_after: Whole | None = None
     interval_start: Whole | None = None
     interval_end: Whole | None = None
     conf: Any = None
-    """A mapping, checked against the params of the DAG."""
+    """A mapping. It is checked against the params of the DAG."""
     note: str | None = None
     run_type: RunType = RunType.MANUAL
     triggered_by: str = "cli"
@@ -140,7 +140,7 @@ class Retire(Command[RetireResult], frozen=True, tag="retire"):
     before: Whole
     dag_id: str | None = None
     keep: Whole = 0
-    """So many of the newest runs of each DAG stay."""
+    """How many of the newest runs of each DAG are kept."""
 
 
 # --- clear, mark, notes -----------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class ClearTasks(EditTasks, frozen=True, tag="clear"):
     only_failed: bool = False
     only_running: bool = False
     reset_dag_runs: bool = True
-    """False: a finished run stays as it is, and nothing of it runs before somebody queues it."""
+    """False: a finished run does not change, and its cleared task instances do not run before the run is queued by hand."""
     not_running: bool = False
     """Refuse where a selected task instance runs."""
 
@@ -219,7 +219,7 @@ class SetRunStateResult(_Result, frozen=True):
     before: str
     now: str
     task_instances: list[EditedTask]
-    spared: list[UnfinishedTeardown]
+    teardowns: list[UnfinishedTeardown]
     """Teardowns that run before the run ends."""
     dry_run: bool
 
@@ -379,7 +379,7 @@ class CancelBackfillResult(_Result, frozen=True):
 
 
 class CancelBackfill(Command[CancelBackfillResult], frozen=True, tag="cancel_backfill"):
-    """Create no more runs of a backfill; the runs that exist go on."""
+    """Create no more runs of a backfill. Runs that exist continue."""
 
     backfill: Whole
 
@@ -438,13 +438,13 @@ class CallbackIds(_Result, frozen=True):
 
 
 class RetryCallbacks(Command[CallbackIds], frozen=True, tag="retry_callbacks"):
-    """Call failed callbacks again now. `ids` None: all that are parked or wait for their next try."""
+    """Retry failed callbacks now. `ids` None: all that are parked or wait for their next try."""
 
     ids: list[Whole] | None = None
 
 
 class DropCallbacks(Command[CallbackIds], frozen=True, tag="drop_callbacks"):
-    """Give up callbacks. `ids` None: all that are parked."""
+    """Delete callbacks, so that they are never called. `ids` None: all parked callbacks."""
 
     ids: list[Whole] | None = None
 
@@ -536,7 +536,7 @@ class RegisterFile(Command[RegisterFileResult], frozen=True, tag="register_file"
 
 
 class RegisterFiles(Command[RegisterFileResult], frozen=True, tag="register_files"):
-    """Several files in one transaction."""
+    """Store the results of several files in one transaction."""
 
     files: list[RegisterFile]
 
@@ -546,7 +546,7 @@ class PluginProblem(FileProblem, frozen=True, kw_only=True):
 
 
 class RegisterPlugins(Command[None], frozen=True, tag="register_plugins"):
-    """All plugins that there are now, and all problems with plugins."""
+    """Store all plugins that exist now, and all problems with plugins."""
 
     plugins: list[Any]
     problems: list[PluginProblem]
@@ -559,7 +559,7 @@ class KnownFile(NamedTuple):
 
 
 class KnownFiles(Command[dict[str, KnownFile]], frozen=True, tag="known_files"):
-    """The files of a bundle that the scheduler knows, by name."""
+    """List the files of a bundle that the scheduler knows, by name."""
 
     bundle: str
 
@@ -570,7 +570,7 @@ class ForgetFilesResult(_Result, frozen=True):
 
 
 class ForgetFiles(Command[ForgetFilesResult], frozen=True, tag="forget_files"):
-    """These files of a bundle do not exist any more."""
+    """Record that files of a bundle do not exist any more."""
 
     bundle: str
     files: list[str]
@@ -580,7 +580,7 @@ class ForgetFiles(Command[ForgetFilesResult], frozen=True, tag="forget_files"):
 
 
 class LoginRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often somebody logged in, or failed to. An empty name: several names were counted together."""
+    """How often a user logged in, or failed to. An empty name: several names were counted together."""
 
     event: Literal["login", "login failed"]
     name: Annotated[str, msgspec.Meta(max_length=200)]
@@ -602,7 +602,7 @@ class RevokeTokenResult(_Result, frozen=True):
 
 
 class RevokeToken(Command[RevokeTokenResult], frozen=True, tag="revoke_token"):
-    """End a login token: its owner has logged out."""
+    """Revoke a login token: its owner has logged out."""
 
     jti: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     expires_at: Whole
@@ -652,11 +652,11 @@ class PingResult(_Result, frozen=True):
 
 
 class Ping(Command[PingResult], frozen=True, tag="ping"):
-    """Is the scheduler there, and how is it?"""
+    """Ask for the state of the scheduler."""
 
 
 class Why(Command[Explanation], frozen=True, tag="why"):
-    """Why does a task instance not run? `run_id` None: of the newest run. `map_index` None: the first one that has not ended."""
+    """Explain why a task instance does not run. `run_id` None: in the newest run. `map_index` None: the first unfinished one."""
 
     dag_id: str
     task_id: str
@@ -665,7 +665,7 @@ class Why(Command[Explanation], frozen=True, tag="why"):
 
 
 class WhyDag(Command[Explanation], frozen=True, tag="why_dag"):
-    """Why does a run not start or end, by its id or its logical date? Neither: the next run."""
+    """Explain why a run does not start or end, by its id or its logical date. Neither: the next run."""
 
     dag_id: str
     run_id: str | None = None
@@ -673,7 +673,7 @@ class WhyDag(Command[Explanation], frozen=True, tag="why_dag"):
 
 
 class Upcoming(Command[Explanation], frozen=True, tag="upcoming"):
-    """What starts next? `dag_ids` empty: of all DAGs. `timezone` None: UTC."""
+    """List what starts next. `dag_ids` empty: of all DAGs. `timezone` None: UTC."""
 
     count: Whole = 20
     dag_ids: list[str] = []
@@ -681,7 +681,7 @@ class Upcoming(Command[Explanation], frozen=True, tag="upcoming"):
 
 
 class OpenWaits(Command[Explanation], frozen=True, tag="waits"):
-    """Which task instances are deferred? With `impossible` only those whose wait can never end."""
+    """List deferred task instances. With `impossible` only those whose wait can never end."""
 
     dag_id: str | None = None
     impossible: bool = False
@@ -746,7 +746,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 @functools.cache
 def _decoder() -> msgspec.msgpack.Decoder[Any]:
-    """Made at first use: only the scheduler decodes commands, and making it takes some milliseconds."""
+    """Created at first use: only the scheduler decodes commands, and creating it takes some milliseconds."""
     return msgspec.msgpack.Decoder(AnyCommand)
 
 
@@ -760,7 +760,7 @@ def name_of(command: Command[Any]) -> str:
 
 
 def build(name: str, args: Mapping[str, Any]) -> Command[Any]:
-    """A command from its name and plain values.
+    """Create a command from its name and plain values.
 
     Raises:
         WrongArgument: as `receive`.
@@ -811,10 +811,10 @@ def _refused(name: str, error: msgspec.DecodeError) -> WrongArgument:
 
 
 def edit_in_steps(command: EditTasks, call: Callable[[Command[EditTasksResult]], EditTasksResult]) -> Iterator[EditTasksResult]:
-    """Send a clear or a mark again and again until its last step is done; the result of each step.
+    """Send a clear or a mark repeatedly until its last step. Yields the result of each step.
 
     Args:
-        call: has the command carried out.
+        call: executes the command.
     """
     after: tuple[int, int] | None = command.after
     while True:
@@ -825,17 +825,17 @@ def edit_in_steps(command: EditTasks, call: Callable[[Command[EditTasksResult]],
             return
 
 
-def done(op: str, result: object) -> CommandResult:
+def result_for(op: str, result: object) -> CommandResult:
     """The message that carries the result of a command."""
     return CommandResult(op, msgspec.Raw(_encode(result)))
 
 
 def result_of(answer: CommandResult, command: Command[R]) -> R:
-    """What the command was answered, with its own type. The error of a command that failed is raised.
+    """The result of a command, with its own type. If the command failed, its error is raised.
 
     Raises:
         WireError: the result cannot be read; it comes from another release.
-        TradewindError: the error of the answer, as the class that its name says.
+        TradewindError: the error of the command, with its own class.
     """
     if answer.error is not None:
         raise _model_error(answer)

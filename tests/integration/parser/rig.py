@@ -16,7 +16,7 @@ from tradewind.parser.config import ParserConfig
 from tradewind.parser.service import ParserService
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
-from tradewind.wire.commands import Command, done, name_of, receive, request_for
+from tradewind.wire.commands import Command, name_of, receive, request_for, result_for
 from tradewind.wire.messages import CommandResult
 
 DEADLINE_SECONDS = 40.0
@@ -110,7 +110,7 @@ class Rig:
 
     def _send(self, command: Command[Any], answered: Callable[[CommandResult], None]) -> None:
         value = self.store.command(receive(request_for("op", command, "parser")).command)
-        self.loop.call_later(0, lambda: answered(done("op", value)))
+        self.loop.call_later(0, lambda: answered(result_for("op", value)))
 
     def start(self) -> Rig:
         self.children.start()

@@ -20,7 +20,7 @@ from tradewind.parser.config import ParserConfig
 from tradewind.platform import linux
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
-from tradewind.wire.commands import RegisterFiles, done, receive
+from tradewind.wire.commands import RegisterFiles, receive, result_for
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import ClientHello, CommandRequest, CommandResult, Welcome, decode_to_scheduler, encode
 
@@ -86,7 +86,7 @@ class SchedulerStandIn:
         if self.deaf and isinstance(command, RegisterFiles):
             connection.close()
         else:
-            connection.send(encode(done(message.op, value)))
+            connection.send(encode(result_for(message.op, value)))
 
     def until(self, happened: Callable[[], bool]) -> None:
         deadline = time.monotonic() + DEADLINE_SECONDS

@@ -12,7 +12,7 @@ import pytest
 
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import NotFound, TradewindError, Unreachable, WireError
-from tradewind.wire.commands import DeletePool, KnownFiles, SetPaused, SetPausedResult, Trigger, done, receive
+from tradewind.wire.commands import DeletePool, KnownFiles, SetPaused, SetPausedResult, Trigger, receive, result_for
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     ClientHello,
@@ -108,8 +108,8 @@ def echo(command: CommandRequest, peer: Peer) -> CommandResult:
     """Answers every command that is used here with a result of its own type."""
     asked = receive(command).command
     if isinstance(asked, SetPaused):
-        return done(command.op, SetPausedResult(asked.dag_id, asked.is_paused, changed=True))
-    return done(command.op, None)
+        return result_for(command.op, SetPausedResult(asked.dag_id, asked.is_paused, changed=True))
+    return result_for(command.op, None)
 
 
 def test_a_command_is_answered_and_names_its_actor(path: str) -> None:
@@ -163,7 +163,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_op(path: str) -> None:
         if times[command.op] == 1:
             peer.link.shutdown(socket.SHUT_RDWR)
             return None
-        return done(command.op, {"a.py": ("stored", False)})
+        return result_for(command.op, {"a.py": ("stored", False)})
 
     scheduler = FakeScheduler(path, first_time_hang_up)
     with ControlClient(path, "cli", 10) as client:
@@ -224,8 +224,8 @@ def test_following_hears_notices_until_the_line_ends(path: str) -> None:
 def test_notices_between_answers_do_not_disturb(path: str) -> None:
     def chatty(command: CommandRequest, peer: Peer) -> CommandResult:
         peer.send(Notice("run", "sales"))
-        peer.send(done("another-op", {}))
-        return done(command.op, {"yours": ("h", False)})
+        peer.send(result_for("another-op", {}))
+        return result_for(command.op, {"yours": ("h", False)})
 
     scheduler = FakeScheduler(path, chatty)
     with ControlClient(path, "cli", 5) as client:

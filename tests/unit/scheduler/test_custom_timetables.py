@@ -213,7 +213,7 @@ def test_a_manual_run_asks_the_timetable(bench: Bench) -> None:
     assert (ask.number, ask.manual_at, ask.file) == (7, NOW, "d.py")
     with pytest.raises(Conflict, match="was not asked; give the data interval"):
         bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW)
-    with pytest.raises(Conflict, match="gives no data interval for a run by hand: ValueError: no holidays known"):
+    with pytest.raises(Conflict, match="gives no data interval for a manual run: ValueError: no holidays known"):
         bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW, timetable_answer=broken(ask))
     bench.command(
         "trigger", dag_id="d", run_id="r", logical_date=NOW, timetable_answer=TimetableAnswer(7, interval=(NOW - DAY, NOW))

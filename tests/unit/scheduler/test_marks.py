@@ -336,7 +336,7 @@ def test_teardowns_run_before_a_failed_run_ends(bench: Bench, restarts: bool) ->
     bench.start("r.work")
     answer = set_state(bench, "r", "failed")
     assert answer["now"] == "running"
-    assert answer["spared"] == [{"task_id": "down", "map_index": -1}]
+    assert answer["teardowns"] == [{"task_id": "down", "map_index": -1}]
     if restarts:
         bench.restart()
     assert bench.states("r") == {"up": "success", "work": "failed", "down": "queued"}

@@ -38,7 +38,7 @@ _log = Log("api")
 
 
 class Call(Protocol):
-    """Has the scheduler carry out a command, as `ControlClient.call` does."""
+    """Has the scheduler execute a command, as `ControlClient.call` does."""
 
     def __call__(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R: ...
 
@@ -159,7 +159,7 @@ class LoginLog:
             self._logouts[jti] = _Logout(name, address[:ADDRESS_MAX], expires_at)
 
     def is_logged_out(self, jti: str) -> bool:
-        """Was this token logged out, and the scheduler not told yet?"""
+        """Was this token logged out, and the logout not sent to the scheduler yet?"""
         return jti in self._logouts
 
     def flush(self) -> int | None:

@@ -111,8 +111,8 @@ def set_state(
 
 
 def _print_teardowns(result: SetRunStateResult, verb: str) -> None:
-    if result.spared:
-        names = ", ".join(sorted({one.task_id for one in result.spared}))
+    if result.teardowns:
+        names = ", ".join(sorted({one.task_id for one in result.teardowns}))
         click.echo(f"Teardowns that {verb} before the run ends: {names}.", err=True)
 
 

@@ -1,4 +1,4 @@
-"""What the handler of a command works with."""
+"""The context of a command, for its handler."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ class CommandContext:
     ask_timetable: AskTimetable | None = None
     timetable_answer: TimetableAnswer | None = None
     effects: Effects = field(default_factory=Effects)
-    """What the command changes, for the memory of a live scheduler. Handlers add to it."""
+    """The changes that a live scheduler applies to its memory. Handlers add to it."""

@@ -1,6 +1,6 @@
-"""Commands: their handlers by type, and the one way to carry them out.
+"""The handlers of commands by type, and the execution of commands.
 
-The live scheduler carries out the commands of everybody who connects to its socket. Without a live scheduler the command line takes
+The live scheduler executes the commands of all clients that connect to its socket. Without a live scheduler the command line takes
 the writer's lock and calls the same code. A command runs in one transaction together with its stored result, so a repeated command
 gets the same result and has no second effect. Its `Effects` tell a live scheduler what to read from the store again.
 """
@@ -87,7 +87,7 @@ def handlers() -> dict[type[c.Command[Any]], Handler]:
 
 
 class Commands:
-    """Carries out commands.
+    """Executes commands.
 
     Args:
         encrypt: turns a text into the bytes that the store keeps (variables, passwords).
@@ -109,16 +109,16 @@ class Commands:
         self.encrypt = encrypt
         self.ask_timetable = ask_timetable
         self.epoch = 0
-        """Epoch of the scheduler that carries out these commands: those of an older epoch are refused. 0: no scheduler runs."""
+        """Epoch of the scheduler that executes these commands. Commands of an older epoch are refused. 0: no scheduler runs."""
         self._handlers = handlers()
 
     def run(
         self, incoming: c.IncomingCommand, timetable_answer: TimetableAnswer | None = None
     ) -> tuple[CommandResult, Effects]:
-        """Carry out a command once. Whatever goes wrong is in its result, a fault of Tradewind as an `InternalError`.
+        """Execute a command once. Every error is in its result; a bug in Tradewind is an `InternalError`.
 
         Raises:
-            StoreError: whether the command was carried out before cannot be read.
+            StoreError: the store cannot tell whether the command was executed before.
         """
         op, command, actor = incoming
         known = self.store.command_result(op)
@@ -128,7 +128,7 @@ class Commands:
         try:
             with self.store.transaction():
                 must_be_newest(self.store, self.epoch)
-                result = c.done(op, self._handlers[type(command)](context, command))
+                result = c.result_for(op, self._handlers[type(command)](context, command))
                 if not isinstance(command, NOT_REMEMBERED):
                     self.store.save_command_result(op, _encode(result), self.clock.wall())
         except Exception as error:  # the client must get a result, or it repeats the command for ever
@@ -136,7 +136,7 @@ class Commands:
         return result, context.effects
 
     def timetable_question(self, command: c.Command[Any], number: int) -> TimetableQuestion | None:
-        """What a custom timetable has to be asked before this command can be carried out. None: nothing."""
+        """The question for a custom timetable that has to be answered before this command is executed. None: there is none."""
         if not isinstance(command, c.Trigger | c.TriggerFromTask):
             return None
         return trigger.timetable_question(self.store, self.config, command, number, self.clock.wall())

@@ -101,8 +101,8 @@ def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunSt
         context.effects.runs.add(row.id)
         context.effects.dags.add(row.dag_id)
     left = row.state if stays or goal is RunState.RUNNING else state
-    spared = [c.UnfinishedTeardown(*by_slot[slot][1:3]) for slot in plan.teardowns]
-    return c.SetRunStateResult(row.dag_id, row.run_id, row.state.value, left.value, touched, spared, command.dry_run)
+    teardowns = [c.UnfinishedTeardown(*by_slot[slot][1:3]) for slot in plan.teardowns]
+    return c.SetRunStateResult(row.dag_id, row.run_id, row.state.value, left.value, touched, teardowns, command.dry_run)
 
 
 def _edited(row: RunRow, found: Iterable[Found], to: TaskState) -> list[c.EditedTask]:
@@ -119,7 +119,7 @@ def _stop(marked: Marked, state: TaskState, effects: Effects) -> None:
 
 
 def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskState) -> list[Found]:
-    """What marking would change: not what has that state already, nor what was removed."""
+    """The task instances that marking would change: not those that have the state already, and not removed ones."""
     return [
         one
         for one in store.task_instances_of(row, chosen)
@@ -128,7 +128,7 @@ def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskSta
 
 
 def failed_below(store: Store, row: RunRow, topology: Topology, marked: list[Found], state: TaskState) -> list[Found]:
-    """What failed below task instances that are to be a success or skipped: it is cleared, with what it needs to run."""
+    """Failed task instances downstream of those that are marked success or skipped, with their setups. They are cleared."""
     if state is TaskState.FAILED or not marked:
         return []
     gone = {one[0] for one in marked}

@@ -1,4 +1,4 @@
-"""The answer to a command that failed."""
+"""The result of a command that failed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ log = Log("commands")
 
 
 def refusal(op: str, name: str, error: Exception) -> CommandResult:
-    """The answer that names the error. Call it while the exception is being handled: a fault of Tradewind is logged here."""
+    """The result with the error. Call it while the exception is being handled: a bug in Tradewind is logged here."""
     if isinstance(error, InternalError) or not isinstance(error, TradewindError):
-        error = _as_fault(name, error)
+        error = _as_internal_error(name, error)
     return CommandResult(op, error=type(error).__name__, message=str(error))
 
 
-def _as_fault(name: str, error: Exception) -> InternalError:
+def _as_internal_error(name: str, error: Exception) -> InternalError:
     """Log the exception with its traceback under an id. The sentence names the id."""
     fault = secrets.token_hex(4)
     log.exception("a command failed by a bug in Tradewind; nothing of it was written", command=name, fault=fault)

@@ -36,7 +36,7 @@ IGNORABLE = {"all": OF_THE_TASK, "task": OF_THE_TASK, "past": frozenset({"past"}
 
 
 def run_task(context: CommandContext, command: c.RunTask) -> c.RunTaskResult:
-    """Schedule the task instance, whatever its dependencies are, as far as the command ignores them.
+    """Schedule the task instance, if its dependencies are met or the command ignores them.
 
     Raises:
         NotFound: there is no such DAG, run, task or pool, with the nearest one.
@@ -137,7 +137,7 @@ def _known_pool(store: Store, name: str | None) -> str | None:
 def _schedule_now(context: CommandContext, row: RunRow, slot: int, cause: str, pool: str | None) -> int:
     """Write that the task instance is scheduled, in `pool`; the number of its try.
 
-    What follows from it for other task instances is decided by whoever reads the run next.
+    The scheduler decides the consequences for other task instances when it reads the run.
     """
     now, active_run = context.clock.wall(), _read(context, row)
     for decision in active_run.machine.apply(e.RunNow(slot, now, cause), settle=False):
@@ -154,11 +154,11 @@ def _schedule_now(context: CommandContext, row: RunRow, slot: int, cause: str, p
 def _commit(store: Store, active_run: ActiveRun, now: int) -> None:
     """Write what is decided. Raises Conflict where the run was changed since it was read."""
     if store.commit(Batch(store.epoch(), now, [active_run.write(now)])).stale:
-        raise Conflict(f"run {active_run.row.run_id} was changed by somebody else in the same moment; try again")
+        raise Conflict(f"run {active_run.row.run_id} was changed by another process at the same time; try again")
 
 
 def _allowed(words: Iterable[str]) -> frozenset[str]:
-    """The rules that do not count."""
+    """The rules that the words of `ignore` name."""
     allowed: frozenset[str] = frozenset()
     for word in words:
         if word not in IGNORABLE:
@@ -168,7 +168,7 @@ def _allowed(words: Iterable[str]) -> frozenset[str]:
 
 
 def _slot(active_run: ActiveRun, task_id: str, map_index: int | None) -> int:
-    """The task instance that is meant: of a mapped task, one that exists."""
+    """The slot of the task instance. Raises NotFound or Conflict, if it does not exist yet."""
     topology, run_id = active_run.topology, active_run.row.run_id
     task = topology.index.get(task_id)
     if task is None:
@@ -192,7 +192,7 @@ def _slot(active_run: ActiveRun, task_id: str, map_index: int | None) -> int:
 
 
 def _refuse_by_state(active_run: ActiveRun, slot: int, *, force: bool) -> None:
-    """Only what is not under way can be run; what has ended, only by force."""
+    """Raises Conflict where the task instance is scheduled or running, or has ended and `force` is not given."""
     machine, run_id, dag_id = active_run.machine, active_run.row.run_id, active_run.row.dag_id
     state, name, task_id = machine.task_state(slot), machine.name(slot), active_run.where(slot)[0]
     if state in SCHEDULABLE:
@@ -214,10 +214,10 @@ def _refuse_by_state(active_run: ActiveRun, slot: int, *, force: bool) -> None:
 
 
 def _not_met(active_run: ActiveRun, slot: int, blockers: list[Blocker]) -> str:
-    """Every dependency that is in the way, and what may be done about it."""
+    """A sentence with every unmet dependency, and how to ignore them."""
     named = "; ".join(f"{blocker.rule}: {blocker.sentence.rstrip('.')}" for blocker in blockers)
     if not all(blocker.rule in OF_THE_TASK for blocker in blockers):
-        advice = "This cannot be ignored."
+        advice = "These cannot be ignored."
     elif all(blocker.rule == "past" for blocker in blockers):
         advice = (
             "To run it all the same: --ignore-depends-on-past. To have it run when its past lets it: --depends-on-past wait"
@@ -228,6 +228,6 @@ def _not_met(active_run: ActiveRun, slot: int, blockers: list[Blocker]) -> str:
 
 
 def _cause(actor: str, reason: str, ignored: list[str]) -> str:
-    """What the journal says."""
-    told = f"run by {actor}" + (f": {reason}" if reason else "")
-    return f"{told} (ignored: {', '.join(ignored)})" if ignored else told
+    """The cause in the journal."""
+    cause = f"run by {actor}" + (f": {reason}" if reason else "")
+    return f"{cause} (ignored: {', '.join(ignored)})" if ignored else cause

@@ -1,6 +1,6 @@
 """Commands that create DAG runs: `trigger`, and `trigger_from_task` of a task.
 
-A run by hand needs a data interval. Where the command gives none and the DAG has a custom timetable, the timetable is asked for it.
+A run by hand needs a data interval. If the command gives none and the DAG has a custom timetable, the timetable is asked.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def trigger_from_task(context: CommandContext, command: c.TriggerFromTask) -> c.
 def timetable_question(
     store: Store, config: SchedulerConfig, command: c.Trigger | c.TriggerFromTask, number: int, now: int
 ) -> TimetableQuestion | None:
-    """What the custom timetable of the DAG has to be asked before this command is carried out. None: nothing.
+    """The question for the custom timetable of the DAG that has to be answered before this command. None: there is none.
 
     Args:
         number: of the question.
@@ -113,7 +113,7 @@ def _question(config: SchedulerConfig, plan: DagPlan, logical_date: int | None, 
 
 
 def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int | None, now: int) -> tuple[int, int] | None:
-    """The data interval of a run by hand, where the command gives none.
+    """The data interval of a manual run, if the command gives none.
 
     Raises:
         Conflict: the custom timetable of the DAG does not answer.
@@ -125,16 +125,18 @@ def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int |
     if answer is None and context.ask_timetable is not None:
         answer = context.ask_timetable(_question(context.config, plan, logical_date, 0, now))
     if answer is None:
-        raise Conflict(f"the timetable {schedule.name} of DAG {plan.dag_id} was not asked; give the data interval yourself")
+        raise Conflict(
+            f"the timetable {schedule.name} of DAG {plan.dag_id} cannot be asked now; give the data interval in the command"
+        )
     if answer.problem is not None:
         raise Conflict(
-            f"the timetable {schedule.name} of DAG {plan.dag_id} gives no data interval for a run by hand: {answer.problem}"
+            f"the timetable {schedule.name} of DAG {plan.dag_id} gives no data interval for a manual run: {answer.problem}"
         )
     return answer.interval
 
 
 def _run_id(logical_date: int | None, run_after: int) -> str:
-    """Airflow's run id of a manual run; without a logical date with a random end."""
+    """Airflow's run id of a manual run. Without a logical date it has a random suffix."""
     moment = logical_date if logical_date is not None else run_after
     run_id = f"manual__{(iso(moment) or '').replace('Z', '+00:00')}"
     return run_id if logical_date is not None else f"{run_id}_{secrets.token_hex(4)}"
