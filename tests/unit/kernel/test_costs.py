@@ -16,7 +16,7 @@ from tradewind.model.states import Outcome, TaskState
 
 
 def live_through(topology: Topology) -> RunMachine:
-    """Everything succeeds, one event at a time, chunk by chunk as a scheduler would take them."""
+    """Run every task to success, one event at a time, in calls of bounded size."""
     machine = RunMachine(topology, RunFacts(1, "d", DATE))
     todo = machine.apply(e.RunStarted(DATE))
     while todo or machine.unsettled:
@@ -35,7 +35,7 @@ def live_through(topology: Topology) -> RunMachine:
 
 @pytest.mark.parametrize("budget", [1, 7, 100])
 def test_no_call_exceeds_its_budget(budget: int) -> None:
-    """A wave of 500 comes in chunks, `unsettled` says that more is to come, and nothing is lost or decided twice."""
+    """A wave of 500 takes several calls, `unsettled` says that more follows, and nothing is lost or decided twice."""
     driver = MachineDriver(*fan(500).tasks, budget=budget).begin()
     out = driver.run("first")
     assert len(out) <= max(budget, 1)
@@ -48,7 +48,7 @@ def test_no_call_exceeds_its_budget(budget: int) -> None:
 
 
 def test_events_between_two_calls_are_applied() -> None:
-    """A verdict that waits in the backlog does not fall on a task instance that has ended meanwhile."""
+    """A verdict in the backlog is not applied to a task instance that has ended meanwhile."""
     driver = MachineDriver(
         task("bad"), task("first"), *(task(f"m{i}", "first") for i in range(10)), budget=3, fail_fast=True
     ).begin()
@@ -63,7 +63,7 @@ def test_events_between_two_calls_are_applied() -> None:
 
 
 def test_a_restart_between_two_calls_loses_nothing() -> None:
-    """The backlog is not kept: it follows from the rows."""
+    """The backlog is not stored: it follows from the rows."""
     driver = MachineDriver(*fan(20).tasks, budget=5).begin()
     driver.run("first")
     twin = driver.restarted()
@@ -73,7 +73,7 @@ def test_a_restart_between_two_calls_loses_nothing() -> None:
 
 
 def test_a_batch_is_settled_once() -> None:
-    """Immediate effects first, what follows from all of them afterwards."""
+    """The immediate effects of all events come first, then everything that follows from them."""
     driver = MachineDriver(task("a"), task("b"), task("c", "a", "b")).begin().start("a", "b")
     for slot in (0, 1):
         out = driver.feed(e.AttemptEnded(slot, 1, Outcome.SUCCESS, driver.now), settle=False)
@@ -85,7 +85,7 @@ def test_a_batch_is_settled_once() -> None:
 
 
 def test_settling_wave_by_wave() -> None:
-    """One wave is one pass of Airflow's scheduler: empty tasks in a row take one each."""
+    """One wave is one pass of Airflow's scheduler: each empty task in a row takes one wave."""
     driver = (
         MachineDriver(task("a"), *(task(f"e{i}", f"e{i - 1}" if i else "a", empty=True) for i in range(4))).begin().start("a")
     )
@@ -138,7 +138,7 @@ def test_the_cost_of_a_task_does_not_grow_with_the_run() -> None:
 
 
 def test_the_cost_of_a_task_does_not_grow_with_the_scope_of_a_setup() -> None:
-    """One setup and one teardown around 20,000 tasks: each end tells the teardown, none looks at the region."""
+    """One setup and one teardown around 20,000 tasks: each end updates one counter of the teardown."""
 
     def cost(width: int, lives: int) -> float:
         middle = [task(f"m{i}", "s") for i in range(width)]

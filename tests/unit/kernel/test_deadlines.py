@@ -75,7 +75,7 @@ def test_tasks_that_had_not_succeeded_at_the_deadline_are_late() -> None:
 
 
 def test_removed_instances_are_not_late() -> None:
-    """The list of a mapped task became shorter: what is left of it has come in time."""
+    """The list of a mapped task became shorter: only its remaining instances count."""
     standing = [InstanceState("mapped", TaskState.SUCCESS, 1), InstanceState("mapped", TaskState.REMOVED, 9)]
     standing += [InstanceState("empty", TaskState.REMOVED, 0)]
     dag = DagDefinition("d", tasks=(TaskDefinition("mapped", sla=7), TaskDefinition("empty", sla=7)))

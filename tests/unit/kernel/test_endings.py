@@ -35,7 +35,7 @@ def test_leaves_decide_the_state_of_the_run() -> None:
 
 @pytest.mark.parametrize("counts", [False, True])
 def test_a_teardown_decides_only_with_on_failure_fail_dagrun(counts: bool) -> None:
-    """What stands before it counts either way."""
+    """The task before the teardown counts in both cases."""
     driver = MachineDriver(setup("s"), task("w", "s"), teardown("t", "s", "w", on_failure_fail_dagrun=counts)).begin()
     driver.run("s")
     driver.run("w")
@@ -44,7 +44,7 @@ def test_a_teardown_decides_only_with_on_failure_fail_dagrun(counts: bool) -> No
 
 
 def test_teardowns_decide_a_dag_without_other_tasks() -> None:
-    """Somebody has to."""
+    """Without other leaves the teardowns decide."""
     driver = MachineDriver(teardown("t")).begin()
     driver.run("t", Outcome.FAILED)
     assert verdict(driver) is False
@@ -56,7 +56,7 @@ def test_a_run_without_tasks_is_a_success() -> None:
 
 
 def test_nothing_is_decided_after_the_end() -> None:
-    """Attempts that still live may report; nothing follows from it."""
+    """Live attempts may still report; nothing follows from that."""
     driver = MachineDriver(task("a", retries=1, retry_delay=0), task("b")).begin().start("a", "b")
     driver.feed(e.RunTimedOut(driver.now))
     assert not driver.machine.unsettled
@@ -100,7 +100,7 @@ def test_fail_fast_ends_all_other_tasks_except_teardowns() -> None:
 
 
 def test_fail_fast_applies_after_the_last_try() -> None:
-    """A retry is no failure yet."""
+    """A retry is not a failure."""
     driver = MachineDriver(task("bad", retries=1, retry_delay=0), task("other"), fail_fast=True).begin()
     driver.run("bad", Outcome.FAILED)
     assert driver.state("other") is S.SCHEDULED
@@ -109,7 +109,7 @@ def test_fail_fast_applies_after_the_last_try() -> None:
 
 
 def test_leaves_decide_the_state_of_a_fail_fast_run() -> None:
-    """As in Airflow a failed task in the middle leaves a success behind; the run says why."""
+    """As in Airflow a failed task in the middle does not fail the run; the reason of the run names the task."""
     driver = MachineDriver(task("bad"), task("after", "bad"), fail_fast=True).begin()
     out = driver.run("bad", Outcome.FAILED)
     assert driver.states() == {"bad": "failed", "after": "skipped"}
@@ -120,7 +120,7 @@ def test_leaves_decide_the_state_of_a_fail_fast_run() -> None:
 
 @pytest.mark.spec("S188")
 def test_dagrun_timeout_fails_the_run() -> None:
-    """dagrun_timeout: unfinished task instances are skipped, living attempts stopped."""
+    """Unfinished task instances are skipped, and live attempts are stopped."""
     driver = MachineDriver(task("done"), task("running"), task("waiting", "running")).begin()
     driver.run("done")
     driver.start("running")
@@ -133,7 +133,7 @@ def test_dagrun_timeout_fails_the_run() -> None:
 
 
 def test_a_deadlocked_run_fails() -> None:
-    """all_skipped is never met where one upstream task has no part in the run and another one is skipped."""
+    """all_skipped is never met where one upstream task is removed and another one is skipped."""
     driver = MachineDriver(
         task("gone", end_date=DATE - 1), task("skips"), task("stuck", "gone", "skips", trigger_rule="all_skipped")
     ).begin()
@@ -145,7 +145,7 @@ def test_a_deadlocked_run_fails() -> None:
 
 
 def test_a_rescheduled_task_whose_rule_cannot_be_met_is_a_deadlock() -> None:
-    """all_skipped cannot be met beside a task that has no part in the run; the sensor asks to be called again all the same."""
+    """all_skipped cannot be met with a removed upstream task; the sensor is rescheduled nevertheless."""
     driver = MachineDriver(
         task("gone", end_date=DATE - 1), task("other"), task("stuck", "gone", trigger_rule="all_skipped")
     ).begin()
@@ -160,7 +160,7 @@ def test_a_rescheduled_task_whose_rule_cannot_be_met_is_a_deadlock() -> None:
 
 
 def test_waiting_for_another_run_is_no_deadlock() -> None:
-    """Until the previous run says yes; then a task that is stuck for another reason is."""
+    """Until the previous run allows; then a task that is stuck for another reason makes a deadlock."""
     stuck = task("stuck", "gone", depends_on_past=True, trigger_rule="all_skipped")
     driver = MachineDriver(task("gone", end_date=DATE - 1), stuck).begin()
     assert verdict(driver) is None
@@ -175,7 +175,7 @@ def test_waiting_for_another_run_is_no_deadlock() -> None:
 
 @pytest.mark.spec("S283")
 def test_depends_on_past_blocks_until_the_previous_run_allows() -> None:
-    """depends_on_past: no word means no."""
+    """Without an event of the previous run the task waits."""
     driver = MachineDriver(task("t", depends_on_past=True)).begin()
     assert driver.state("t") is S.NONE
     driver.past("t", True)
@@ -183,7 +183,9 @@ def test_depends_on_past_blocks_until_the_previous_run_allows() -> None:
 
 
 def test_a_blocking_previous_run_drops_verdicts_that_are_not_applied() -> None:
-    """Decided on good news, but for want of room not carried out when the bad news comes."""
+    """The verdict was decided when the previous run allowed it, but did not fit into the budget before the previous run
+    changed.
+    """
     driver = MachineDriver(task("t", mapped=True, expand=(MapLiteral(5),), depends_on_past=True), budget=2).begin()
     driver.past("t", True)
     while not (begun := driver.machine.state.count(S.SCHEDULED.code)):
@@ -199,7 +201,7 @@ def test_a_blocking_previous_run_drops_verdicts_that_are_not_applied() -> None:
 
 @pytest.mark.parametrize(("holds", "state"), [(False, "skipped"), (True, "none")])
 def test_a_skip_waits_for_the_previous_run_only_with_its_argument(holds: bool, state: str) -> None:
-    """wait_for_past_depends_before_skipping."""
+    """The argument is wait_for_past_depends_before_skipping."""
     dependent = task("t", "a", depends_on_past=True, wait_for_past_depends_before_skipping=holds)
     driver = MachineDriver(task("a"), dependent).begin()
     driver.run("a", Outcome.SKIPPED)

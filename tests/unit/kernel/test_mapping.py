@@ -1,4 +1,4 @@
-"""Mapped tasks in the run machine: when they grow, what they cost, and who waits for whom."""
+"""Mapped tasks in the run machine: when they are expanded, what they cost, and which tasks wait for which instances."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_fail_fast_does_not_end_other_instances_of_the_failed_task() -> None:
 
 
 def test_events_during_an_expansion_are_applied() -> None:
-    """A failure under fail_fast while a list is half written takes the instances away that come after it, too."""
+    """A failure under fail_fast during an expansion also ends the instances that are added later."""
     driver = MachineDriver(task("a"), task("bad"), mapped("m", "a", over=(MapXCom("a"),)), budget=4, fail_fast=True).begin()
     driver.start("bad")
     run_slot(driver, 0, length=20)
@@ -163,7 +163,7 @@ def test_an_instance_takes_at_most_100_bytes() -> None:
 
 
 def test_the_cost_of_an_instance_does_not_grow_with_their_number() -> None:
-    """Nor with the instances that wait for them: a finish costs its children."""
+    """Nor with the number of downstream instances: a finished instance costs its direct downstream tasks."""
 
     def cost(width: int, waiting: int, lives: int) -> float:
         best = float("inf")

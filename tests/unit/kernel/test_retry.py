@@ -1,4 +1,4 @@
-"""How long a failed task waits."""
+"""When a failed task is tried again."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_tasks_that_failed_together_are_retried_at_different_moments() -> None:
 
 @pytest.mark.parametrize("number", [20, 500, 100_000])
 def test_no_back_off_waits_longer_than_a_day(number: int) -> None:
-    """Not even where the power overflows."""
+    """Also where the power overflows."""
     task_ = task("t", retry_delay=MINUTE, retry_exponential_backoff=2.5)
     assert retry_delay(task_, "d", None, number) == LONGEST == DAY
 
 
 @pytest.mark.parametrize("back_off", [0.0, 3.0])
 def test_max_retry_delay_limits_every_delay(back_off: float) -> None:
-    """Over the plain delay and over the grown one."""
+    """It limits the plain delay and the delay with back-off."""
     task_ = task("t", retry_delay=MINUTE, retry_exponential_backoff=back_off, max_retry_delay=30 * SECOND)
     assert retry_delay(task_, "d", None, 6) == 30 * SECOND
 
@@ -76,7 +76,7 @@ def test_a_retry_delay_in_the_report_overrides_the_definition() -> None:
 
 
 def test_without_delay_the_next_try_is_scheduled_at_once() -> None:
-    """No timer lies between them."""
+    """No timer is needed."""
     driver = MachineDriver(task("t", retries=1, retry_delay=0)).begin()
     out = driver.run("t", Outcome.FAILED)
     assert not [decision for decision in out if isinstance(decision, e.Timer)]
@@ -96,7 +96,7 @@ def test_retries_are_counted_and_a_hard_failure_is_not_retried() -> None:
 
 @pytest.mark.spec("S176")
 def test_a_reschedule_does_not_use_up_a_try() -> None:
-    """A sensor may be called again a hundred times: it is the same try, and it keeps its start."""
+    """A sensor may be called a hundred times in the same try, which keeps its start."""
     driver = MachineDriver(task("sensor")).begin().start("sensor")
     began = driver.machine.started_at[0]
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""A task instance that a person runs, whatever it waits for."""
+"""A task instance that a person runs although its dependencies are not met."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def run_now(driver: MachineDriver, task_id: str) -> list[e.Decision]:
 
 
 def chain() -> MachineDriver:
-    """a has started; c is run although neither it nor b is done."""
+    """Return a driver in which `a` has started and `c` was run by hand, although neither `a` nor `b` is finished."""
     driver = MachineDriver(task("a"), task("b", "a"), task("c", "b")).begin().start("a")
     assert moves(run_now(driver, "c")) == [(2, "none", "scheduled")]
     return driver
 
 
 def test_a_task_run_by_hand_stays_scheduled_while_upstream_tasks_run() -> None:
-    """Nothing that an upstream task comes to takes it back."""
+    """No end of an upstream task changes it."""
     driver = chain()
     driver.end("a")
     driver.run("b", Outcome.FAILED)
@@ -49,7 +49,7 @@ def test_a_task_run_by_hand_stays_scheduled_after_a_restart() -> None:
 
 
 def test_the_retry_of_a_task_run_by_hand_waits_for_its_delay() -> None:
-    """The start was ordered, not the whole life."""
+    """Only the start ignores dependencies."""
     driver = MachineDriver(task("a"), task("b", "a", retries=1, retry_delay=0)).begin().start("a")
     run_now(driver, "b")
     driver.run("b", Outcome.FAILED)
@@ -60,7 +60,7 @@ def test_the_retry_of_a_task_run_by_hand_waits_for_its_delay() -> None:
 
 
 def test_a_retry_and_a_reschedule_can_be_run_before_they_are_due() -> None:
-    """A retry is the next try, a reschedule goes on with its own; their timers find nothing due."""
+    """A retry is the next try, a reschedule continues its own; their timers are refused afterwards."""
     driver = MachineDriver(task("r", retries=1, retry_delay=60 * SECOND), task("s")).begin()
     driver.run("r", Outcome.FAILED)
     driver.start("s").end("s", Outcome.RESCHEDULE, reschedule_at=driver.now + 60 * SECOND)
@@ -78,7 +78,7 @@ def test_an_empty_task_run_by_hand_succeeds_at_once() -> None:
 
 @pytest.mark.spec("S173")
 def test_only_schedulable_states_can_be_run_by_hand() -> None:
-    """None, up_for_retry and up_for_reschedule; what has ended is cleared first."""
+    """None, up_for_retry and up_for_reschedule; a finished task instance has to be cleared first."""
     driver = MachineDriver(task("a"), task("b")).begin()
     assert refusal(run_now(driver, "a")) == "it is scheduled"
     assert refusal(run_now(driver.admit("a"), "a")) == "it is queued"
@@ -99,7 +99,7 @@ def test_a_mapped_task_cannot_be_run_before_its_expansion() -> None:
 
 
 def test_a_branch_skips_a_task_that_was_run_by_hand() -> None:
-    """That is no dependency but a decision about it: until it runs, the branch has the last word."""
+    """A branch is no dependency: until the task instance runs, the branch may still skip it."""
     driver = MachineDriver(task("choose"), task("left", "choose"), task("right", "choose")).begin().start("choose")
     run_now(driver, "left")
     driver.end("choose", branch=Branch("follow", ("right",)))

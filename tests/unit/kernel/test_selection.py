@@ -1,4 +1,4 @@
-"""Which task instances a clear or a mark means, and what becomes of a run that is ended by driver."""
+"""Which task instances a clear or a mark selects, and which states a person's change of a run gives."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_with_setups_adds_the_same_map_indexes() -> None:
 def test_new_states_when_a_person_sets_the_run_state(
     state: RunState, marks: dict[TaskState, list[int]], spared: list[int]
 ) -> None:
-    """The teardown of what was set up is spared."""
+    """The teardown of a successful setup keeps its state."""
     topology = Topology(
         DagDefinition(
             "d", tasks=(setup("up"), task("work", "up"), teardown("down", "work", "up"), task("bad"), task("z", "bad"))

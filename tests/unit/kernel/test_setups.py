@@ -37,7 +37,7 @@ def test_a_teardown_runs_when_one_of_its_setups_succeeded(first: Outcome, second
     ("outcome", "state"), [(Outcome.FAILED, "upstream_failed"), (Outcome.SKIPPED, "skipped"), (Outcome.SUCCESS, "scheduled")]
 )
 def test_a_task_waits_for_its_indirect_setups(outcome: Outcome, state: str) -> None:
-    """Also when they are not its direct upstream tasks and its rule would not care."""
+    """Also when its trigger rule does not depend on them."""
     tasks = (
         setup("s"),
         task("a", "s", trigger_rule="always"),
@@ -52,7 +52,7 @@ def test_a_task_waits_for_its_indirect_setups(outcome: Outcome, state: str) -> N
 
 
 def test_a_task_after_the_teardown_does_not_need_the_setup() -> None:
-    """The region of a setup ends at its teardowns."""
+    """The scope of a setup ends at its teardowns."""
     tasks = (setup("s"), teardown("t", "s"), task("beyond", "t", trigger_rule="all_done"))
     assert Topology(DagDefinition("d", tasks)).setups_of == {}
     endless = (setup("s"), task("a", "s"), task("b", "a"))
@@ -60,13 +60,13 @@ def test_a_task_after_the_teardown_does_not_need_the_setup() -> None:
 
 
 def test_a_task_with_rule_always_waits_for_no_setup() -> None:
-    """That is what always means."""
+    """The rule `always` waits for nothing."""
     driver = MachineDriver(setup("s"), task("a", "s"), task("b", "a", trigger_rule="always"), teardown("t", "s", "b")).begin()
     assert driver.state("b") is S.SCHEDULED
 
 
 def test_a_rule_may_skip_a_task_while_its_setups_run() -> None:
-    """Waiting for a setup holds back only the start."""
+    """A setup that runs delays only the start."""
     driver = MachineDriver(setup("s"), task("a", "s", trigger_rule="always"), task("b", "a"), teardown("t", "s", "b")).begin()
     driver.run("a", Outcome.SKIPPED)
     assert driver.state("s") is S.SCHEDULED
@@ -74,7 +74,7 @@ def test_a_rule_may_skip_a_task_while_its_setups_run() -> None:
 
 
 def test_a_teardown_waits_for_all_tasks_in_its_scope() -> None:
-    """`late` is no direct upstream task of the teardown, and still uses what its setup made."""
+    """`late` is no direct upstream task of the teardown, but in the scope of its setup."""
     tasks = (
         setup("s"),
         task("late", "s"),
@@ -105,7 +105,7 @@ def test_a_teardown_waits_for_all_tasks_in_its_scope() -> None:
     ],
 )
 def test_with_setups_adds_setups_and_their_teardowns(chosen: str, more: set[str]) -> None:
-    """Those of its own region, near or far; not those whose teardown came before it."""
+    """Setups whose scope includes the task, direct or not; not those whose teardown comes before it."""
     tasks = (
         task("before"),
         setup("s", "before"),

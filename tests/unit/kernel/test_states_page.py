@@ -1,4 +1,4 @@
-"""The manual's page about states is the one that the transition tables draw."""
+"""The page about states in the manual is generated from the transition tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_states_page_is_generated_from_the_tables() -> None:
 
 
 def test_every_step_is_drawn_once() -> None:
-    """The three pictures of task instances share the steps among them and leave none out."""
+    """The three diagrams of task instances show every step exactly once."""
     page = (DOCS / "reference" / "states.md").read_text(encoding="utf-8")
     drawn = [line.strip() for line in page.splitlines() if "-->" in line and "<!--" not in line]
     tables = (states.TASK_TRANSITIONS, states.RUN_TRANSITIONS)

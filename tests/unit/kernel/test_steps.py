@@ -1,4 +1,4 @@
-"""Steps between states: which are taken, which are refused, which cannot be."""
+"""Steps between states: which are taken, which are refused, which are illegal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TaskState
 
 
 def grand_tour() -> MachineDriver:
-    """One run that leads task instances through every state the machine gives by itself."""
+    """Return one run that leads task instances through every state that the machine gives."""
     driver = MachineDriver(
         task("sensor"),
         task("fragile", retries=1, retry_delay=SECOND),
@@ -34,7 +34,7 @@ def grand_tour() -> MachineDriver:
 
 
 def test_every_step_of_the_machine_is_in_the_table() -> None:
-    """And every task instance starts without a state and ends in a finished one."""
+    """And every task instance starts in state `none` and ends in a finished one."""
     driver = grand_tour()
     steps = [decision for decision in driver.decisions if isinstance(decision, e.Move)]
     assert all(step.after in TASK_TRANSITIONS[step.before] for step in steps)
@@ -48,7 +48,7 @@ def test_the_machine_reaches_every_state_that_it_can_give() -> None:
 
 
 def test_every_state_can_be_reached_and_left() -> None:
-    """The table has no island and no trap: from every state a way leads to every other one."""
+    """From every state of the table, every other state can be reached."""
     for start in TaskState:
         known, frontier = set[TaskState](), [start]
         while frontier:
@@ -61,7 +61,7 @@ def test_every_state_can_be_reached_and_left() -> None:
 
 @pytest.mark.spec("S150")
 def test_states_have_airflows_names() -> None:
-    """`shutdown`, a running task told to stop, is called `restarting` since Airflow 2."""
+    """`shutdown`, a running task that has to stop, is called `restarting` since Airflow 2."""
     described = (
         "scheduled queued running success failed skipped upstream_failed up_for_retry up_for_reschedule removed restarting"
     )
@@ -71,7 +71,7 @@ def test_states_have_airflows_names() -> None:
 
 @pytest.mark.parametrize("state", list(TaskState))
 def test_an_illegal_step_raises_with_task_and_states(state: TaskState) -> None:
-    """Rather a run in quarantine than a row nobody can explain."""
+    """A run in quarantine is better than a row that cannot be explained."""
     for after in set(TaskState) - TASK_TRANSITIONS[state]:
         driver = MachineDriver(task("t"))
         driver.machine.state[0] = state.code
@@ -96,7 +96,7 @@ def test_every_attempt_has_its_own_fence() -> None:
 
 @pytest.mark.spec("S224")
 def test_an_event_of_an_older_attempt_is_refused() -> None:
-    """A late start, result or death of attempt 1 cannot touch attempt 2."""
+    """A late start, report or loss of attempt 1 does not change attempt 2."""
     driver = MachineDriver(task("t", retries=1, retry_delay=0)).begin()
     driver.run("t", Outcome.FAILED)
     driver.start("t")
@@ -123,7 +123,7 @@ def test_a_repeated_event_counts_once() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE])
 def test_a_result_needs_an_accepted_start(outcome: Outcome) -> None:
-    """Without it, nobody knows whose result that is."""
+    """Without an accepted start the process of the result is not known."""
     driver = MachineDriver(task("t")).begin().admit("t")
     assert "never accepted" in refusal(driver.end("t", outcome))
     assert driver.state("t") is S.QUEUED
@@ -142,7 +142,7 @@ def test_a_forced_state_stops_the_live_attempt_and_raises_the_fence() -> None:
 
 
 def test_a_branch_skips_a_running_task_only_after_its_attempt() -> None:
-    """Its attempt may end; its retry finds that the branch was not chosen, after a restart too."""
+    """Its attempt may end; the retry is skipped, also after a restart."""
     driver = MachineDriver(task("choose"), task("eager", "choose", trigger_rule="always", retries=1, retry_delay=0)).begin()
     driver.start("choose", "eager").end("choose", branch=Branch("follow"))
     assert driver.state("eager") is S.RUNNING
@@ -158,7 +158,7 @@ def test_a_branch_skips_a_running_task_only_after_its_attempt() -> None:
 
 @pytest.mark.parametrize("started", [False, True])
 def test_an_attempt_lost_before_its_start_is_dispatched_again_in_its_try(started: bool) -> None:
-    """The worker failed, not the task: it was lost before its start was accepted, or its process was never told of that."""
+    """The worker failed, not the task: before the start was accepted, or before the process knew that it was."""
     driver = MachineDriver(task("t")).begin().admit("t")
     if started:
         driver.feed(e.AttemptStarted(0, 1, driver.now))
@@ -185,7 +185,7 @@ def test_an_attempt_lost_after_its_start_fails_its_try(vanished: bool) -> None:
 
 
 def test_lost_attempts_repeat_repeats_the_try() -> None:
-    """Or the deployment, for tasks that do not choose."""
+    """Or the setting of the deployment, for tasks that do not choose."""
     driver = MachineDriver(task("chooses", lost_attempts="repeat"), task("silent"), task("fails", lost_attempts="fail"))
     driver.machine.facts = driver.facts._replace(repeat_lost=True)
     driver.begin()
@@ -198,7 +198,7 @@ def test_lost_attempts_repeat_repeats_the_try() -> None:
 @pytest.mark.spec("S170")
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_requeue_limit_bounds_lost_attempts(limit: int) -> None:
-    """Then the task has failed, and the sentence says why."""
+    """Then the task has failed, and the reason says why."""
     driver = MachineDriver(task("t"), requeue_limit=limit).begin()
     for _ in range(limit):
         driver.admit("t").vanish("t")
@@ -267,7 +267,7 @@ def test_an_attempt_whose_start_was_never_accepted_cannot_defer() -> None:
 
 
 def test_tasks_outside_of_their_dates_are_removed() -> None:
-    """The DAG's own start date does not count as the task's: a run triggered before it is whole."""
+    """The DAG's own start date does not count as the task's: a run triggered before it has all tasks."""
     later = DATE + DAY
     driver = MachineDriver(
         task("always there", start_date=later),

@@ -1,4 +1,4 @@
-"""The shape of a DAG and what is reckoned from it once."""
+"""The graph of a DAG and the values that are computed from it once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_downstream_weight_counts_each_descendant_once() -> None:
 
 
 def test_upstream_weight_counts_each_ancestor_once() -> None:
-    """The same diamond, the other way round."""
+    """The same diamond in the other direction."""
     rule = {"weight_rule": "upstream"}
     assert weights(
         task("top", priority_weight=1, **rule),
@@ -45,7 +45,7 @@ def test_upstream_weight_counts_each_ancestor_once() -> None:
 
 
 def test_every_task_has_its_own_rule() -> None:
-    """Absolute is the weight alone; a task's rule says nothing about others."""
+    """Absolute is the weight alone; the rule of one task does not change others."""
     assert weights(
         task("a", priority_weight=5, weight_rule="absolute"),
         task("b", "a", priority_weight=7, weight_rule="upstream"),
@@ -54,7 +54,7 @@ def test_every_task_has_its_own_rule() -> None:
 
 
 def test_equal_weights_over_joins() -> None:
-    """The short way (counting bits) gives what the long one gives."""
+    """Counting bits gives the same result as adding weights."""
     shape = Topology(fan(30))
     assert list(shape.priority) == [32, *[2] * 30, 1]
 
@@ -80,7 +80,7 @@ def test_huge_dags_with_joins_are_estimated_in_the_right_order(monkeypatch: pyte
 
 
 def test_the_leaves_that_decide() -> None:
-    """Teardowns that do not count are looked through."""
+    """Teardowns that do not decide are ignored."""
     shape = Topology(
         dag(
             task("a"),

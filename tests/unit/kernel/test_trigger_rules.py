@@ -1,4 +1,4 @@
-"""The trigger rules against a table written by hand from the surface inventory (1.9), for every mix of up to four upstreams."""
+"""The trigger rules compared with a table that was written by hand, for every combination of up to four upstream tasks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ SINGLE: dict[str, tuple[str, str, str, str, str, str]] = {
 
 
 def by_table(rule: str, letters: str) -> str:
-    """What the table says of these upstream tasks."""
+    """Return what the table says for these upstream tasks."""
     present = set(letters)
     for word, named, outcome in TABLE[rule]:
         met = {"some": present & set(named), "only": present <= set(named), "none": not present & set(named)}[word]
@@ -93,7 +93,7 @@ def shown(verdict: int) -> str:
 @pytest.mark.spec("S279", "S305")
 @pytest.mark.parametrize("rule", list(TABLE))
 def test_every_combination_of_up_to_four_upstream_states(rule: str) -> None:
-    """Machine and reference say what the table says."""
+    """Machine and reference agree with the table."""
     for count in range(1, 5):
         for mix in combinations_with_replacement("skfur.", count):
             letters = "".join(mix)
@@ -111,7 +111,7 @@ def test_one_upstream_task(rule: str) -> None:
 
 
 def verdicts(rule: str, *mixes: str) -> set[str]:
-    """What becomes of a task behind each of these mixes of upstream tasks, as letters of `LETTERS`."""
+    """Return the verdicts after each of these combinations of upstream tasks, as letters of `LETTERS`."""
     return {shown(decide(TriggerRule(rule), counted(letters))) for letters in mixes}
 
 
@@ -160,7 +160,7 @@ def test_none_skipped_is_skipped_behind_a_skip() -> None:
 
 @pytest.mark.spec("S305", "S306")
 def test_every_trigger_rule_is_in_the_truth_table() -> None:
-    """The tables name all thirteen; the one about setups has its own tests besides."""
+    """The tables contain all thirteen rules; the rule about setups has more tests elsewhere."""
     assert set(SINGLE) == {rule.value for rule in TriggerRule}
     assert set(TABLE) == set(SINGLE) - {"all_done_setup_success"}
 
@@ -173,7 +173,7 @@ def test_without_upstream_tasks_every_rule_is_met(rule: TriggerRule) -> None:
 
 
 def test_the_sentence_counts_upstream_tasks_by_state() -> None:
-    """What a person is told names the rule, the number it waits for and what has ended."""
+    """The sentence names the rule, the number of upstream tasks, and what has ended."""
     told = sentence(TriggerRule.ALL_SUCCESS, (5, 2, 0, 1, 0, 0))
     assert "all_success" in told
     assert "of 5, 2 succeeded, 1 failed" in told

@@ -1,4 +1,4 @@
-"""Benches for the tests of this folder, each over a store in memory."""
+"""Fixtures of this folder: schedulers over a store in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MakeBench = Callable[..., Bench]
 
 @pytest.fixture
 def make_bench() -> Iterator[MakeBench]:
-    """Makes benches; arguments are settings of the scheduler."""
+    """Return a function that creates benches; its arguments are settings of the scheduler."""
     stores: list[Store] = []
 
     def make(**config: Any) -> Bench:

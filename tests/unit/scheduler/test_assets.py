@@ -1,4 +1,4 @@
-"""Runs that begin because assets were updated: conditions, pauses, limits, restarts, and what cannot be lost."""
+"""Runs that start because assets were updated: conditions, pauses, limits, restarts, and no lost events."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def producer(bench: Bench, *assets: AssetKey, dag_id: str = "p") -> None:
 
 
 def emit(bench: Bench, asset: AssetKey = A, **more: Any) -> int:
-    """From outside."""
+    """Emit an asset event that no task caused."""
     return int(bench.command("create_asset_event", name=asset.name, uri=asset.uri, **more)["id"])
 
 
 def consumed(bench: Bench, dag_id: str) -> list[list[int]]:
-    """Numbers of the events of each run of a DAG."""
+    """Return the numbers of the events that each run of a DAG consumed."""
     return [[event.id for event in bench.store.asset_events_of_run(row.id)] for row in bench.runs(dag_id)]
 
 
@@ -214,7 +214,7 @@ def test_an_event_written_without_a_scheduler_starts_its_run_later(bench: Bench)
 
 
 def test_a_superseded_scheduler_consumes_nothing(bench: Bench) -> None:
-    """Two schedulers over one store: only the newer one makes the run, and each event is consumed once."""
+    """With two schedulers over one store only the newer one creates the run, and each event is consumed once."""
     consumer(bench, "c", A)
     older = bench.scheduler
     bench.commands.run(bench.ask_for("create_asset_event", name="a"))

@@ -1,4 +1,4 @@
-"""One attempt, one accepted process, one verdict: whatever is said twice, late, or by nobody."""
+"""Attempts: one accepted process and one accepted report each, whatever is repeated, late or lost."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_event_of_an_older_attempt_is_refused(bench: Bench) -> None:
 
 
 def tries_until_the_end(bench: Bench, *, started: bool) -> list[int]:
-    """Lose every attempt of `a`, before or after its start; the tries that they belonged to."""
+    """Lose every attempt of `a`, before or after its start, and return the tries of these attempts."""
     tries = []
     while bench.run("r").state is RunState.RUNNING:
         tries.append(bench.attempt("r.a").try_number)
@@ -92,7 +92,7 @@ def test_an_attempt_lost_before_its_start_is_queued_again_a_bounded_number_of_ti
 
 @pytest.mark.spec("S183", "S207")
 def test_an_attempt_lost_after_its_start_has_used_up_its_try(bench: Bench) -> None:
-    """It waits for its retry_delay as after any failure; with no try left it has failed, for the reason of the loss."""
+    """It waits for its retry_delay as after any failure; without tries left it has failed, and the loss is its reason."""
     one_task(bench, retries=1, retry_delay=30 * SECOND)
     bench.start("r.a")
     bench.vanish("r.a")
@@ -110,7 +110,7 @@ def test_an_attempt_lost_after_its_start_has_used_up_its_try(bench: Bench) -> No
 
 @pytest.mark.spec("S183")
 def test_without_retries_a_lost_attempt_is_not_repeated(bench: Bench) -> None:
-    """Whoever asks for no retries relies on at most one execution."""
+    """`retries=0` means at most one execution."""
     one_task(bench)
     assert tries_until_the_end(bench, started=True) == [1]
     assert bench.states("r")["a"] == "failed"
@@ -125,7 +125,7 @@ def test_without_retries_a_lost_attempt_is_not_repeated(bench: Bench) -> None:
 def test_lost_attempts_are_repeated_only_where_configured(
     make_bench: MakeBench, deployment: bool, task_says: str | None, expected: list[int]
 ) -> None:
-    """Of the task, else of the deployment; bounded by requeue_limit, which is 2."""
+    """By the task, else by the deployment; at most requeue_limit times, which is 2 here."""
     bench = make_bench(repeat_lost=deployment)
     one_task(bench, lost_attempts=task_says)
     assert tries_until_the_end(bench, started=True) == expected
@@ -134,7 +134,7 @@ def test_lost_attempts_are_repeated_only_where_configured(
 
 
 def test_a_process_without_permission_to_start_costs_no_try(bench: Bench) -> None:
-    """Its start was accepted, and it died before it heard of that: its worker host knows that no code of the task has run."""
+    """The start was accepted, but the process died before it knew: its worker host knows that no code of the task ran."""
     one_task(bench)
     bench.start("r.a")
     assert isinstance(bench.report("r.a", Outcome.REFUSED, reason="it ended before its start was accepted"), Accepted)
@@ -160,7 +160,7 @@ def test_reschedules_are_counted_from_zero_in_the_try_after_a_lost_one(bench: Be
 
 @pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.LOST, Outcome.FAILED, Outcome.SUCCESS])
 def test_a_second_process_cannot_report_under_the_same_fence(bench: Bench, outcome: Outcome) -> None:
-    """The order was delivered twice. The process that was refused ends, and the one that runs goes on."""
+    """The order was delivered twice. The process that was refused ends, and the other one continues."""
     one_task(bench)
     assert isinstance(bench.ask("r.a", "n1"), Accepted)
     second = bench.attempt("r.a")
@@ -190,7 +190,7 @@ def test_a_failed_fork_of_a_second_process_does_not_end_the_first(bench: Bench) 
 
 
 def test_a_cleared_attempt_ends_with_its_own_process(bench: Bench) -> None:
-    """Not when a second one is that was never told to go: the first one still lives."""
+    """Not with a second process that was refused: the first one still lives."""
     one_task(bench)
     bench.ask("r.a", "n1")
     cleared = bench.attempt("r.a")
@@ -209,7 +209,7 @@ def test_a_cleared_attempt_ends_with_its_own_process(bench: Bench) -> None:
     [(Outcome.SUCCESS, True), (Outcome.FAILED, True), (Outcome.LOST, False), (Outcome.REFUSED, False)],
 )
 def test_a_report_of_an_older_release_without_nonce_counts(bench: Bench, outcome: Outcome, counts: bool) -> None:
-    """It counts where only a process that was told to go can have come to it."""
+    """It counts where only the process whose start was accepted can have sent it."""
     one_task(bench)
     bench.start("r.a")
     answer = bench.report("r.a", outcome, nonce="", host="")
@@ -283,7 +283,7 @@ def test_an_attempt_is_submitted_once(bench: Bench) -> None:
 
 @pytest.mark.spec("S224")
 def test_airflow_5071_a_late_report_of_one_call_does_not_fail_the_next_one(bench: Bench) -> None:
-    """A sensor wants to be called again at once; what is still on its way from the first call meets the second one in the queue."""
+    """A sensor is rescheduled at once; the late loss of its first call arrives while the second one is queued."""
     one_task(bench, retries=0)
     first = bench.attempt("r.a")
     bench.start("r.a")
@@ -320,7 +320,7 @@ def test_a_connecting_host_gets_the_attempts_it_lacks(bench: Bench) -> None:
 
 
 def test_a_report_after_the_registration_counts(bench: Bench) -> None:
-    """The host lists only processes that live; the verdict of one that ended meanwhile follows."""
+    """The host registers only live processes; the report of one that ended meanwhile follows."""
     one_task(bench)
     bench.start("r.a")
     bench.restart()
@@ -351,7 +351,7 @@ def test_running_attempts_are_reconciled_with_the_hosts(bench: Bench) -> None:
 
 
 def test_while_the_store_fails_a_host_gets_no_messages(make_bench: MakeBench) -> None:
-    """What memory says then was never committed."""
+    """Memory may hold changes that were never committed."""
     bench = make_bench()
     one_task(bench)
     bench.start("r.a")

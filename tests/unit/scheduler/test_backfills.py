@@ -1,4 +1,4 @@
-"""Backfills: what they plan, in which order and how many at a time, what they do with runs that exist, and their end."""
+"""Backfills: their plans, order and limits, what they do with existing runs, and their end."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def daily(bench: Bench) -> Bench:
 
 
 def create(bench: Bench, days: int = 5, **args: object) -> int:
-    """A backfill of so many days that ended five days ago; its number."""
+    """Create a backfill of so many days that ended five days ago, and return its number."""
     first, last = NOW - (5 + days - 1) * DAY, NOW - 5 * DAY
     number: int = bench.command("create_backfill", dag_id="d", from_date=first, to_date=last, **args)["backfill"]["id"]
     return number
 
 
 def made(bench: Bench) -> list[int]:
-    """How many days ago the backfill's runs lie, in the order of their making."""
+    """Return how many days ago the runs of the backfill lie, in the order of their creation."""
     rows = sorted((row for row in bench.runs("d") if row.run_type is RunType.BACKFILL), key=lambda row: row.id)
     return [(NOW - (row.logical_date or 0)) // DAY for row in rows]
 
@@ -230,7 +230,7 @@ def test_an_unreported_change_of_a_backfill_counts(daily: Bench, command: str) -
 
 
 def test_a_run_that_a_backfill_runs_again_has_no_sla(bench: Bench) -> None:
-    """Its sla counted from when its schedule made it, so it was late before it began. Found by the simulation (seed 451)."""
+    """Its sla counts from its scheduled time, so it would be late at once. Found by the simulation (seed 451)."""
     slow = msgspec.structs.replace(task("a"), sla=HOUR)
     bench.dag("d", slow, slas=(HOUR,), schedule=DAILY, start_date=NOW - 30 * DAY)
     version, day = bench.store.need_dag("d").version, NOW - 5 * DAY

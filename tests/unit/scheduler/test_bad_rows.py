@@ -1,4 +1,4 @@
-"""One row that cannot be read, one share that cannot be made up: it alone is set aside, and tried again later."""
+"""Rows that cannot be read, changes that cannot be computed: only their run is quarantined, and tried again later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AGAIN = 31 * SECOND
 
 
 def spoilt(real: Callable[..., Any], bad: Callable[..., bool], error: Exception) -> Callable[..., Any]:
-    """A function that throws where `bad` says so."""
+    """Return a function that raises where `bad` says so."""
 
     def called(*given: Any, **more: Any) -> Any:
         if bad(*given):
@@ -99,7 +99,7 @@ def test_a_run_that_fails_after_its_commit_is_reloaded(bench: Bench, monkeypatch
 
 
 def test_an_attempt_that_cannot_be_encoded_affects_only_its_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another one of the same moment is handed over; a worker host that comes later gets the others, too."""
+    """Another attempt of the same batch is submitted; a worker host that registers later gets the others, too."""
     bench.dag("d", task("a"))
     submit = bench.executor.submit
     with monkeypatch.context() as patched:
@@ -138,7 +138,7 @@ def test_an_answer_that_cannot_be_sent_affects_only_its_run(bench: Bench, monkey
 
 
 def test_a_scheduler_starts_with_rows_that_cannot_be_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version of a DAG that is gone, a snapshot that cannot be decoded: of these runs nothing happens for a while."""
+    """A version that is missing, a snapshot that cannot be decoded: these runs are quarantined."""
     bench.dag("gone", task("a"), max_active_runs=1)
     bench.dag("torn", task("a"))
     for run_id in ("g1", "g2"):
@@ -198,7 +198,7 @@ def test_a_recovery_that_raises_is_tried_again(bench: Bench, monkeypatch: pytest
 
 
 def test_a_bug_outside_of_any_run_loses_no_message(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server reads everything anew then; what workers said comes again."""
+    """The server reloads everything then; worker hosts repeat their messages."""
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
     bench.start("r1.a")

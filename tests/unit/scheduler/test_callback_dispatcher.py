@@ -1,4 +1,4 @@
-"""What is posted with a step, and how the desk gets it called."""
+"""Which callbacks are requested with a step, and how the dispatcher has them called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CALLBACKS = {"on_failure_callback": ("tell", "shout"), "on_retry_callback": ("ag
 
 
 class Host:
-    """Takes orders and answers as the test says."""
+    """A worker host that records orders and answers as the test says."""
 
     def __init__(self, bench: Bench, worker: str = "w1") -> None:
         self.bench = bench
@@ -50,7 +50,7 @@ def host(bench: Bench) -> Host:
 
 
 def failed(bench: Bench, run: str = "r1", **fields: Any) -> None:
-    """A run whose one task fails without having called anything."""
+    """Return a run whose one task failed without having called its callbacks."""
     if "d" not in bench.store.dag_ids():
         bench.dag("d", task("a", callbacks=CALLBACKS, **fields))
     bench.trigger("d", run)

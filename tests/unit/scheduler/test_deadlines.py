@@ -26,7 +26,7 @@ def host(bench: Bench) -> Host:
 
 
 def scheduled(bench: Bench, *tasks: Any, **fields: Any) -> None:
-    """A scheduled run that became due now."""
+    """Return a scheduled run that is due now."""
     bench.dag("d", *tasks, **fields)
     version = bench.store.need_dag("d").version
     bench.store.create_run(NewRun("d", "r1", RunType.SCHEDULED, version, NOW, NOW, NOW, NOW, NOW, "test"))
@@ -60,7 +60,7 @@ def test_a_deadline_removed_from_the_dag_is_not_reported(bench: Bench, host: Hos
 
 
 def test_the_deadline_of_a_new_run_is_noticed_at_once(bench: Bench, host: Host) -> None:
-    """Else one that is nearer than the next look of the safety net would be noticed late."""
+    """Otherwise one before the next check of the safety net would be noticed late."""
     bench.dag("d", task("a"), deadlines=(ALERT,))
     host.turn()
     assert bench.scheduler.callbacks.due() is None
@@ -155,7 +155,7 @@ def test_many_deadlines_are_handled_in_bounded_steps(bench: Bench, host: Host) -
 
 
 def test_two_schedulers_report_a_missed_deadline_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both have seen that it is due, before either has written."""
+    """Both have read that it is due, before either has written."""
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     now = NOW + 10 * SECOND
@@ -168,7 +168,7 @@ def test_two_schedulers_report_a_missed_deadline_once(bench: Bench, monkeypatch:
 
 @pytest.mark.parametrize("command", ["retry_callbacks", "drop_callbacks"])
 def test_deadlines_are_not_listed_as_callbacks(bench: Bench, command: str) -> None:
-    """They share their numbers; a wrong one must not bring it forward or lose it. Found by the simulation (seed 643)."""
+    """They share the numbers of callbacks; a wrong number must not retry or delete one. Found by the simulation (seed 643)."""
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     (deadline,) = bench.store.due_outbox_items(NOW + 10 * SECOND, only=DEADLINE)

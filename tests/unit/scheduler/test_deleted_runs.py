@@ -1,4 +1,4 @@
-"""Finished runs are deleted: the running runs that looked back at them, or waited for them, hear of it at once."""
+"""Finished runs are deleted: running runs whose previous run they were, or which waited for them, notice at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_after_a_deletion_an_earlier_run_is_the_previous_run(bench: Bench) -> No
 
 
 def test_a_task_that_only_a_deleted_run_had_counts_as_new(bench: Bench) -> None:
-    """The run before does not have the task; whether it ever ran is decided by older runs, too."""
+    """The previous run does not have the task; older runs decide whether it ever ran."""
     bench.dag("d", task("a"), task("b"))
     bench.trigger("d", "old", 1)
     bench.finish("old.a", "old.b")
@@ -50,7 +50,7 @@ def test_a_task_that_only_a_deleted_run_had_counts_as_new(bench: Bench) -> None:
 
 
 def test_a_task_that_waits_for_a_deleted_run_resumes(make_bench: MakeBench) -> None:
-    """Retention deletes it, not a person."""
+    """Retention deletes the run, not a person."""
     bench = make_bench()
     bench.dag("watched", task("a"), task("b"))
     bench.trigger("watched", "w")
@@ -80,7 +80,7 @@ def test_a_note_on_a_queued_run_is_kept_when_it_starts(bench: Bench) -> None:
 
 
 def test_an_unfinished_previous_run_is_started(bench: Bench) -> None:
-    """The one behind it looks back at it from then on, a later one does not."""
+    """It is the previous run of the run after it, not of a later one."""
     bench.dag("d", task("a", depends_on_past=True))
     bench.dag("other", task("a", depends_on_past=True))
     bench.trigger("other", "o", 5)

@@ -1,4 +1,4 @@
-"""A DAG is edited while its runs run: they follow the newest definition."""
+"""A DAG is edited while its runs are active: they follow the newest definition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradewind.wire.messages import Accepted
 
 
 def names(bench: Bench, run_id: str) -> list[str]:
-    """Task ids of the rows, by slot."""
+    """Return the task ids of the rows, by slot."""
     return [row.task_id for row in bench.snapshot(run_id).rows]
 
 

@@ -1,4 +1,4 @@
-"""Each attempt's log ends with what was decided about its task, in Airflow's words, and never before it is committed."""
+"""The log of each attempt ends with the decision on its task, in Airflow's words, and only after the commit."""
 
 from __future__ import annotations
 

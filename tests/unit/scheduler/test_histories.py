@@ -1,4 +1,4 @@
-"""Random histories: nothing is lost or doubled, whatever dies or fails, and the rows are what the memory says."""
+"""Random histories: nothing is lost or duplicated, whatever crashes or fails, and rows and memory agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SEEDS = 60
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_histories(seed: int) -> None:
-    """Whatever happened, in the end every run ends, the journal adds up, and no process ran beside its twin."""
+    """In the end every run ends, the journal is complete, and no two processes of one task instance ran at the same time."""
     store = MemoryStore()
     world = World(store, seed, batch_max_rows=[2000, 10, 40][seed % 3])
     world.host.loses = [0.0, 0.1][seed // 2 % 2]

@@ -1,4 +1,4 @@
-"""Huge runs: no transaction grows beyond its bound, and nobody else waits."""
+"""Large runs: every transaction is bounded, and other runs do not wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOUND = 2300
 
 @contextmanager
 def measured(bench: Bench) -> Iterator[list[int]]:
-    """Rows of each commit inside of this, as they are written; checked at the end."""
+    """Record the rows of each commit inside of this context, and check their bound at the end."""
     rows: list[int] = []
     count = len(bench.watched.commits)
     yield rows
@@ -29,13 +29,13 @@ def measured(bench: Bench) -> Iterator[list[int]]:
 
 
 def wide(width: int, **more: object) -> list[TaskDefinition]:
-    """first → width empty ones → last."""
+    """Return a DAG of one task, `width` empty tasks after it, and one task after these."""
     middle = [task(f"m{i}", "first", empty=True, **more) for i in range(width)]
     return [task("first"), *middle, task("last", *(one.task_id for one in middle))]
 
 
 def test_a_run_of_ten_thousand_tasks(make_bench: MakeBench) -> None:
-    """Rows are made in parts, verdicts are applied in parts, and a small run goes through in between."""
+    """Rows are created and verdicts applied in parts, and a small run ends in between."""
     bench = make_bench()
     bench.dag("huge", *wide(10_000))
     bench.dag("small", task("a"), task("b", "a"))
@@ -90,7 +90,7 @@ def test_sweeps_over_thousands_of_tasks_are_bounded(make_bench: MakeBench, how: 
 
 @pytest.mark.parametrize("how", ["timeout", "fail_fast", "short circuit"])
 def test_a_sweep_continues_after_a_restart(make_bench: MakeBench, how: str) -> None:
-    """The scheduler dies after the first part. Tasks that would run whatever happened above them show the difference."""
+    """The scheduler dies after the first part. Tasks with rule `always` show the difference."""
     bench = make_bench(batch_max_rows=40)
     bench.dag(
         "d",
@@ -165,7 +165,7 @@ def test_many_runs_that_are_created_at_once_are_bounded(make_bench: MakeBench) -
 
 @pytest.mark.parametrize("how", ["timeout", "fail_fast"])
 def test_nothing_is_admitted_during_a_sweep(make_bench: MakeBench, how: str) -> None:
-    """The first part gives slots back, and those that the next parts take away wait for slots. A teardown is none of them."""
+    """The first part releases pool slots, and the next parts end tasks that wait for slots, except a teardown."""
     bench = make_bench(batch_max_rows=20)
     bench.pool("p", 2)
     bench.dag(

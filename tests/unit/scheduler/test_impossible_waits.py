@@ -1,4 +1,4 @@
-"""Waits that can never end: what is said of them, and of which nothing is said."""
+"""Waits that can never end: which are reported, and which are not."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DAILY = CronSchedule(("0 0 * * *",))
 
 
 def waits(bench: Bench, until: TasksPlan, dag_id: str = "d", run_id: str = "r") -> None:
-    """A task that waits for that, in the run of DATE."""
+    """Return a task that waits for this, in the run of DATE."""
     bench.dag(dag_id, waiting(until), task("after", "t"))
     bench.trigger(dag_id, run_id, day=0)
 
 
 def said(bench: Bench, dag_id: str = "d") -> list[tuple[str, str]]:
-    """(rule, sentence) of what can never come, by the listing."""
+    """Return (rule, sentence) of the impossible waits in the listing."""
     (one,) = list_waits(bench.store, bench.clock.wall(), dag_id=dag_id)
     return [(why["rule"], why["sentence"]) for why in one["impossible"]]
 
@@ -188,7 +188,7 @@ def test_each_impossible_wait_is_reported_once(bench: Bench) -> None:
 
 
 def test_a_thousand_waits_are_examined_in_bounded_time(bench: Bench) -> None:
-    """Pure reading, and not all at once: each turn looks at a few."""
+    """Only reads, and a bounded number of waits per call."""
     bench.dag("d", *(waiting(TasksPlan("nowhere"), f"t{n}") for n in range(120)))
     bench.trigger("d", "r", day=0)
     bench.notices.clear()

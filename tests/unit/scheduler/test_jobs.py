@@ -1,4 +1,4 @@
-"""Jobs follow the services; a store that fails for a while loses none of them."""
+"""Jobs of services; a store that fails for a while loses none of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradewind.store.memory import MemoryStore
 
 
 class Failing(MemoryStore):
-    """Cannot be written while `busy`."""
+    """A store that raises while `busy`."""
 
     busy = False
 

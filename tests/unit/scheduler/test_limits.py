@@ -1,4 +1,4 @@
-"""Who gets a slot, and when: pools, limits, priorities, pause."""
+"""Admission: pools, limits, priorities, pauses."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_max_active_tis_per_dag_is_over_all_runs_and_per_dagrun_in_one(bench: Be
 def test_every_ready_task_within_the_limits_is_submitted(
     make_bench: MakeBench, parallelism: int, ready: int, handed_over: int
 ) -> None:
-    """The smaller of the two numbers; without a limit all. A slot that comes free takes one more."""
+    """The smaller of the two numbers; without a limit all. A released slot admits one more."""
     bench = make_bench(parallelism=parallelism)
     bench.dag("d", *(task(f"t{number}") for number in range(ready)))
     bench.trigger("d", "r")

@@ -1,4 +1,4 @@
-"""Logs go with their runs, by age, and beyond a size in all; never more than ours, and never too much at once."""
+"""Logs are deleted with their runs, by age, and beyond a total size; in bounded steps, and nothing else is deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tradewind.wire.log_paths import callbacks_log_path, earlier_log_path, log_p
 
 
 def write(root: Path, path: str, bench: Bench, age: int = 0, size: int = 10) -> Path:
-    """A log that was written `age` microseconds ago."""
+    """Write a log that is `age` microseconds old."""
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"x" * size)

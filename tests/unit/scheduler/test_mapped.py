@@ -1,4 +1,4 @@
-"""Mapped tasks in the scheduler: expanded in bounded transactions, whole again after a death, cleared one by one."""
+"""Mapped tasks in the scheduler: expanded in bounded transactions, complete after a crash, cleared one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tradewind.model.states import RunState
 
 
 def fan_out(**more: object) -> list[TaskDefinition]:
-    """first → one for each element → last."""
+    """Return a DAG: first → one instance for each element → last."""
     return [
         task("first"),
         task("each", "first", mapped=True, expand=(MapXCom("first"),), **more),
@@ -24,7 +24,7 @@ def fan_out(**more: object) -> list[TaskDefinition]:
 
 
 def test_a_list_is_expanded_to_task_instances(bench: Bench) -> None:
-    """Each with its map index, its own values and its own place among the limits."""
+    """Each with its map index, its own XComs and its own use of limits."""
     bench.dag("d", *fan_out(max_active_tis_per_dagrun=2))
     bench.trigger("d", "r")
     bench.finish("r.first", map_length=3)
@@ -52,7 +52,7 @@ def test_a_long_list_is_expanded_in_bounded_transactions(make_bench: MakeBench) 
 
 @pytest.mark.parametrize("deaths_at", [{2}, {3, 5}, {4, 6, 7}])
 def test_a_crash_during_an_expansion(make_bench: MakeBench, deaths_at: set[int]) -> None:
-    """What is written counts; the next life goes on with the rest, and nothing ran before the list was whole."""
+    """Written instances stay; the next scheduler adds the others, and no instance runs before all exist."""
     bench = make_bench(batch_max_rows=40)
     bench.dag("d", *fan_out(empty=True))
     bench.trigger("d", "r")
@@ -97,7 +97,7 @@ def test_one_instance_is_cleared(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("again", "states"), [(1, ["queued", "removed", "removed"]), (5, ["queued"] * 5)])
 def test_a_list_of_another_length_after_a_clear(bench: Bench, again: int, states: list[str]) -> None:
-    """What is too much is removed, what is missing is made; the tasks behind wait for what there is."""
+    """Superfluous instances are removed, missing ones are added; downstream tasks wait for the remaining ones."""
     bench.dag("d", *fan_out())
     bench.trigger("d", "r")
     bench.finish("r.first", map_length=3)
@@ -115,7 +115,7 @@ def test_a_list_of_another_length_after_a_clear(bench: Bench, again: int, states
 
 
 def test_downstream_tasks_wait_for_instances_of_a_longer_list(bench: Bench) -> None:
-    """The mapped task was not cleared, only what stands before and behind it: both are judged when the list is there again."""
+    """Only the tasks before and after the mapped task were cleared: both are examined when the list exists again."""
     bench.dag("d", task("first"), task("each", "first", mapped=True, expand=(MapXCom("first"),)), task("last", "first", "each"))
     bench.trigger("d", "r")
     bench.finish("r.first", map_length=1)
@@ -149,7 +149,7 @@ def test_a_literal_list_is_expanded_when_the_run_starts(bench: Bench) -> None:
 
 
 def test_an_empty_list_does_not_block_later_runs(bench: Bench) -> None:
-    """All its instances are removed then; clearing them gives the same empty list, so nobody could ever free the next run."""
+    """All instances are removed; a clear gives the same empty list, so nobody could ever unblock the next run."""
     bench.dag("d", *fan_out(depends_on_past=True))
     bench.trigger("d", "r1", logical_date=NOW - 2 * DAY)
     bench.finish("r1.first", map_length=2)

@@ -1,4 +1,4 @@
-"""Marking task instances and setting a run's state by hand, and what follows from it."""
+"""Marking task instances, setting a run's state, and what follows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SET_UP = (
 
 
 def mark(bench: Bench, run_id: str | None, state: str, *task_ids: str, **more: Any) -> list[str]:
-    """`run.task: from → to` of all that it touches."""
+    """Mark, and return `run.task: from → to` of everything that changes."""
     answer = bench.command("mark", dag_id="d", run_id=run_id, state=state, task_ids=list(task_ids), **more)
     return [
         f"{one['run_id']}.{one['task_id']}"
@@ -43,7 +43,7 @@ def set_state(bench: Bench, run_id: str, state: str, **more: Any) -> Any:
 
 @pytest.mark.spec("S182", "S447", "S449")
 def test_marking_a_failed_task_success_continues_its_run(bench: Bench) -> None:
-    """What failed only because of it is judged again; the run that had failed is queued again. A dry run says just that."""
+    """Downstream tasks that failed because of it are examined again, and the failed run is queued. A dry run lists the same."""
     bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("x"))
     bench.trigger("d", "r")
     bench.finish("r.x")
@@ -63,7 +63,7 @@ def test_marking_a_failed_task_success_continues_its_run(bench: Bench) -> None:
 
 @pytest.mark.spec("S451", "S464")
 def test_marking_a_running_task_stops_it(bench: Bench) -> None:
-    """Its attempt is cancelled, what it still says is refused, its slot is free and what is behind it starts."""
+    """Its attempt is cancelled, its report is refused, its slot is free and its downstream task starts."""
     bench.pool("one", 1)
     bench.dag("d", task("a", pool="one"), task("b", "a", pool="one"))
     bench.trigger("d", "r")
@@ -96,7 +96,7 @@ def test_a_queued_or_retrying_task_can_be_marked(bench: Bench) -> None:
 
 
 def test_marking_failed_fails_downstream_tasks(bench: Bench) -> None:
-    """As a failure by itself does, but without another try; what is below it is not cleared."""
+    """As after a failure, but without another try; downstream tasks are not cleared."""
     bench.dag("d", task("a", retries=3), task("b", "a"), task("c", trigger_rule="all_done"))
     bench.trigger("d", "r")
     assert mark(bench, "r", "failed", "a") == ["r.a: queued → failed"]
@@ -117,7 +117,7 @@ def test_marking_reopens_a_finished_run_only_if_a_task_has_to_run(bench: Bench) 
 
 @pytest.mark.spec("S448", "S452")
 def test_only_existing_runs_are_marked(bench: Bench) -> None:
-    """Days without a run stay without one; what has the state already is passed over."""
+    """Dates without a run are ignored, and so is an instance that has the state already."""
     bench.dag("d", task("a"), task("b", "a"))
     for day in (1, 2, 4):
         bench.trigger("d", f"r{day}", day=day)
@@ -220,7 +220,7 @@ def test_a_large_mark_takes_bounded_steps(bench: Bench) -> None:
 
 
 def test_a_step_of_a_mark_is_bounded_without_changes_too(bench: Bench) -> None:
-    """The scheduler must not look through all of history at once."""
+    """The scheduler must not read the whole history at once."""
     bench.dag("d", task("a"), task("b"), max_active_runs=99, paused=True)
     for day in range(1, 61):
         bench.trigger("d", f"r{day}", day=day)
@@ -253,7 +253,7 @@ def test_impossible_marks_are_refused(bench: Bench) -> None:
 
 @pytest.mark.spec("S165", "S191")
 def test_a_run_can_be_set_to_failed(bench: Bench) -> None:
-    """What runs or waits for its next try has failed, what has not begun is skipped; nothing is left without a state."""
+    """Tasks that run or wait for a retry fail, others are skipped; no task is left unfinished."""
     bench.dag("d", task("a"), task("b", retries=1, retry_delay=SECOND), task("c"), task("done"), task("z", "a", "b"))
     bench.trigger("d", "r")
     bench.finish("r.done")
@@ -285,7 +285,7 @@ def test_a_run_can_be_set_to_success(bench: Bench) -> None:
 
 
 def test_a_queued_run_can_be_set_to_a_finished_state(bench: Bench) -> None:
-    """It never starts, and gives way to the others."""
+    """It never starts, and other runs start instead."""
     bench.dag("d", task("a"), max_active_runs=1)
     for name in ("r1", "r2", "r3"):
         bench.trigger("d", name)
@@ -324,7 +324,7 @@ def test_an_active_run_is_not_queued_again(bench: Bench) -> None:
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_teardowns_run_before_a_failed_run_ends(bench: Bench, restarts: bool) -> None:
-    """What was set up is torn down; the run is failed all the same, whatever the teardown comes to."""
+    """The run fails nevertheless, whatever the teardown does."""
     bench.dag(
         "d",
         task("up", is_setup=True),

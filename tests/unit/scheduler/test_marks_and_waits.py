@@ -1,4 +1,4 @@
-"""Clears that cross over to other DAGs, and the waiting tasks there."""
+"""Clears that include tasks of other DAGs by external task markers, and the waiting tasks there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chain(bench: Bench, depth: int = 10) -> None:
 
 
 def done(bench: Bench) -> None:
-    """Everything has run."""
+    """Let everything run."""
     for attempt in ("up/up.x", "mid/mid.work", "low/low.work"):
         bench.finish(attempt)
     assert {bench.run(name).state.value for name in ("up", "mid", "low")} == {"success"}
@@ -34,7 +34,7 @@ def done(bench: Bench) -> None:
 
 @pytest.mark.spec("S184", "S407")
 def test_a_clear_follows_external_task_markers_over_several_dags(bench: Bench) -> None:
-    """What the documents' monitor does (clear the waiting task and all below it), through as many DAGs as there are."""
+    """A clear of the first DAG clears the waiting tasks and their downstream tasks in all DAGs behind it."""
     chain(bench)
     assert [bench.states(name)["wait"] for name in ("mid", "low")] == ["deferred", "deferred"]
     done(bench)
@@ -48,7 +48,7 @@ def test_a_clear_follows_external_task_markers_over_several_dags(bench: Bench) -
 
 
 def test_a_clear_restarts_a_wait_in_another_dag(bench: Bench) -> None:
-    """Clearing what is waited for clears the waiting task with it: another wait, and the old one means nothing."""
+    """Clearing the awaited task clears the waiting task, too: it begins another wait, and the old one is dropped."""
     chain(bench)
     bench.finish("up/up.x")
     assert bench.states("mid")["wait"] == "success"

@@ -1,4 +1,4 @@
-"""Tasks that only wait, known from their definition: no attempt is made at all."""
+"""Tasks whose wait is known from their definition: they have no attempt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def one(bench: Bench, until: MomentPlan | TasksPlan, **more: Any) -> None:
 
 
 def made(bench: Bench) -> list[str]:
-    """Attempts of the waiting task."""
+    """Return the attempts of the waiting task."""
     return [work.task_id for work in bench.executor.submitted if work.task_id == "t"]
 
 
@@ -106,7 +106,7 @@ def test_the_timeout_of_a_planned_wait_counts_from_its_beginning(bench: Bench, s
 
 
 def test_a_failed_planned_wait_is_retried(bench: Bench) -> None:
-    """Each try is a wait of its own, under a fence of its own."""
+    """Each try is a wait of its own, with a fence of its own."""
     one(bench, TasksPlan("up", failed=("failed",)), retries=1, retry_delay=MINUTE)
     bench.trigger("up", "u", day=0)
     bench.trigger("d", "r", day=0)
@@ -151,7 +151,7 @@ def test_without_a_logical_date_an_attempt_fails_with_the_reason(bench: Bench) -
 
 
 def test_a_task_with_a_planned_wait_can_be_run_by_hand(bench: Bench) -> None:
-    """An attempt of its own looks then, as in a DAG that was parsed before."""
+    """The task then gets an attempt, which checks the condition itself."""
     bench.dag("d", task("first"), waiting(MomentPlan("start", 60 * SECOND), "t", "first"))
     bench.trigger("d", "r", day=0)
     bench.command("run_task", dag_id="d", run_id="r", task_id="t", map_index=-1, ignore=["task"], force=True)

@@ -1,4 +1,4 @@
-"""What the parser says of plugins: kept for people, troubles among the import errors."""
+"""What the parser reports about plugins: stored for people, failures among the import errors."""
 
 from __future__ import annotations
 

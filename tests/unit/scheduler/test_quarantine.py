@@ -1,4 +1,4 @@
-"""What fails again and again is tried less and less often, and forgiven when it has been well for a while."""
+"""What fails again and again is tried less and less often; after a time without failures the pause is short again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store does not take: nothing of it is lost, it is tried again later, the others go on, and people can see it."""
+"""Changes that the store refuses: nothing is lost, they are tried again later, others continue, and `why` shows them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TICKS = CronSchedule(("0 * * * *",))
 
 
 def refusing(what: Callable[[Batch], bool], error: Exception | None = None) -> Callable[[Batch], Any]:
-    """Commits with this in them are refused."""
+    """Refuse commits that contain this."""
     return lambda batch: (error or StoreRefused("the database does not take this")) if what(batch) else None
 
 
@@ -42,7 +42,7 @@ def held_back(bench: Bench, dag_id: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("error", [StoreRefused("out of range"), ZeroDivisionError("a bug")])
 def test_a_refused_scheduled_run_is_not_skipped(bench: Bench, error: Exception) -> None:
-    """Its schedule does not move past it, nor past the later ones of the same batch; all are made when the store takes them."""
+    """The schedule does not move past it, nor past later runs of the same batch; all are created when the store accepts them."""
     for dag_id in ("bad", "good"):
         bench.dag(dag_id, task("a"), schedule=TICKS, start_date=NOW + MINUTE, catchup=True)
     with failing(bench.watched, refusing(of_bad, error)):
@@ -94,7 +94,7 @@ def test_a_change_of_the_dag_has_a_refused_run_tried_at_once(bench: Bench) -> No
 
 
 def test_skipped_runs_are_recorded_with_the_run_that_is_created(bench: Bench) -> None:
-    """Without catch-up the schedule skips: the refused run takes its skips back with it."""
+    """Without catchup the schedule skips runs: these are recorded only with the run that is created."""
     bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW - 5 * HOUR, paused=True)
     with failing(bench.watched, refusing(of_bad)):
         bench.command("set_paused", dag_id="bad", is_paused=False)
@@ -116,7 +116,7 @@ def test_a_refused_schedule_position_is_written_later(bench: Bench) -> None:
 
 
 def test_a_schedule_position_changed_by_others_is_reloaded(bench: Bench) -> None:
-    """The run that was decided from the old position is not made, nor does the schedule jump back."""
+    """The run that was decided from the old position is not created, and the schedule does not go back."""
     bench.dag("d", task("a"), schedule=TICKS, start_date=NOW + MINUTE, catchup=True)
     entry = bench.scheduler.dags["d"]
     entry.plan = entry.plan._replace(last=(NOW - DAY, NOW - DAY, NOW - DAY, NOW - DAY))  # what memory says is not what is there
@@ -142,7 +142,7 @@ def test_refused_rows_of_a_large_run_are_created_later(make_bench: MakeBench) ->
 
 
 def test_a_backfill_continues_after_a_refused_step(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scheduler does not pause, and nothing else waits for it."""
+    """The scheduler does not pause, and nothing else waits."""
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 30 * DAY, max_active_runs=1)
     bench.work()
 

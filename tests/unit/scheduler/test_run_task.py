@@ -97,7 +97,7 @@ def test_a_retry_or_a_reschedule_is_run_before_it_is_due(bench: Bench, outcome: 
 
 @pytest.mark.spec("S70", "S287")
 def test_a_finished_task_is_run_again_only_with_force(bench: Bench) -> None:
-    """A new try, as a clear gives it; what comes after it stays, and the run that had ended goes on."""
+    """It gets a new try, as after a clear; downstream tasks keep their states, and a finished run continues."""
     bench.dag("d", task("a", retries=1), task("b", "a"))
     bench.trigger("d", "r")
     bench.work()
@@ -218,7 +218,7 @@ def test_an_unknown_pool_is_refused_with_the_nearest_name(bench: Bench) -> None:
 
 
 def test_a_queued_run_starts_with_the_task(bench: Bench) -> None:
-    """Its row is written before the run starts; the start finds it."""
+    """Its row is written before the run starts, and kept by the start."""
     bench.dag("d", task("a"), task("b", "a"), paused=True)
     bench.trigger("d", "r")
     answer = run_task(bench, "r.b", ignore=["task"])

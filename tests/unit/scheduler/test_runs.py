@@ -1,4 +1,4 @@
-"""One run from its trigger to its end: chains, fans, retries, reschedules, skips, branches, failures, clears."""
+"""Runs from their trigger to their end: chains, fans, retries, reschedules, skips, branches, failures, clears."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_run_is_queued_then_running_then_success_or_failed(bench: Bench) -> No
 
 @pytest.mark.spec("S140", "S167")
 def test_a_task_is_queued_when_it_is_submitted_within_the_limits(bench: Bench) -> None:
-    """One that a limit holds back is scheduled and not handed over."""
+    """A task beyond a limit stays scheduled and is not submitted."""
     bench.pool("narrow", 1)
     bench.dag("d", task("a", pool="narrow"), task("b", pool="narrow"))
     bench.trigger("d", "r")
@@ -106,7 +106,7 @@ def test_a_task_is_a_success_by_its_report_or_by_a_mark(bench: Bench) -> None:
 
 @pytest.mark.spec("S137")
 def test_a_scheduled_state_is_committed_at_once(bench: Bench) -> None:
-    """Held back by its pool, it stands in the store and its journal as scheduled; the next scheduler finds it there."""
+    """Blocked by its pool, it is scheduled in the store and the journal; the next scheduler finds it there."""
     bench.pool("closed", 0)
     bench.dag("d", task("a", pool="closed"))
     run = bench.trigger("d", "r")
@@ -161,7 +161,7 @@ def test_a_failed_task_is_retried_when_its_delay_is_over(bench: Bench) -> None:
 
 @pytest.mark.spec("S158", "S273")
 def test_a_retry_is_scheduled_when_its_delay_is_over_and_not_before(bench: Bench) -> None:
-    """The pool is closed, so that it is seen on its way."""
+    """The pool is closed, so that the scheduled state can be seen."""
     bench.dag("d", task("a", retries=1, retry_delay=5 * MINUTE, pool="p"))
     bench.pool("p", 1)
     bench.trigger("d", "r")
@@ -202,7 +202,7 @@ def test_xcoms_of_the_last_try_are_deleted_when_the_next_one_starts(bench: Bench
 
 @pytest.mark.spec("S256")
 def test_only_schedulable_states_are_examined(bench: Bench) -> None:
-    """In each run of the DAG that is active, and in none that has ended."""
+    """In each active run of the DAG, and in no finished one."""
     bench.dag("d", *(task(name, retries=1 if name == "again" else 0, retry_delay=MINUTE) for name in STATES_OF_ONE_RUN))
     bench.dag("d2", task("new", "first"), task("first"))
     bench.trigger("d", "r")
@@ -224,7 +224,7 @@ def test_only_schedulable_states_are_examined(bench: Bench) -> None:
 
 @pytest.mark.spec("S295")
 def test_upstream_tasks_of_the_same_run_are_counted_by_how_they_ended(bench: Bench) -> None:
-    """Those of another run of the DAG count nowhere, and neither does one that waits for its retry."""
+    """Those of other runs do not count, nor does one that waits for its retry."""
     upstream = {"good": [], "skips": [], "bad": [], "behind": ["bad"], "again": []}
     tasks = [task(name, *above, retries=1 if name == "again" else 0) for name, above in upstream.items()]
     bench.dag("d", *tasks, task("z", *upstream, trigger_rule="all_done"))
@@ -260,7 +260,7 @@ STATES_OF_ONE_RUN = {
 
 @pytest.mark.spec("S143", "S178", "S384")
 def test_a_task_without_tries_left_is_failed(bench: Bench) -> None:
-    """Retries 0, the default: at once."""
+    """With the default retries=0: at once."""
     bench.dag("d", task("a", retries=0), task("b", trigger_rule="always"))
     bench.trigger("d", "r")
     bench.fail("r.a")
@@ -310,7 +310,7 @@ def test_a_sensor_is_not_called_before_its_reschedule_date(bench: Bench) -> None
 
 @pytest.mark.spec("S506")
 def test_a_late_loss_of_a_rescheduled_attempt_does_not_fail_the_next_one(bench: Bench) -> None:
-    """AIRFLOW-5071: the reschedule date is so near that the task is queued again before its first process is known to be gone."""
+    """AIRFLOW-5071: the reschedule date is so near that the task is queued again before the end of its first process is known."""
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
     first = bench.attempt("r.a")
@@ -372,7 +372,7 @@ def test_fail_fast_stops_live_attempts(bench: Bench) -> None:
 @pytest.mark.spec("S250")
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_run_that_timed_out_fails_before_the_next_one_is_created(bench: Bench, restarted: bool) -> None:
-    """Its place is free at once, so that the run of the same moment is made; also where both moments passed without a scheduler."""
+    """Its run slot is free at once, so that the next run is created; also where both moments passed without a scheduler."""
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - DAY, catchup=True, max_active_runs=1, dagrun_timeout=DAY)
     first = "scheduled__2025-12-31T00:00:00+00:00"
     assert bench.run_states("d") == {first: "running"}
@@ -411,7 +411,7 @@ def test_dagrun_timeout_counts_from_the_start_over_a_restart(bench: Bench) -> No
 
 @pytest.mark.spec("S190")
 def test_dagrun_timeout_starts_again_after_a_clear(bench: Bench) -> None:
-    """The timer of its earlier life is still there."""
+    """The timer of the first start is still there and ignored."""
     bench.dag("d", task("a"), dagrun_timeout=10 * MINUTE)
     bench.trigger("d", "r")
     bench.finish("r.a")
@@ -462,7 +462,7 @@ def test_clear_of_a_running_task_stops_it_first(bench: Bench) -> None:
 
 @pytest.mark.spec("S438")
 def test_clear_of_a_running_task_without_a_worker_resets_it_too(bench: Bench) -> None:
-    """Nobody stops it: its host is gone, and says later that it never had it."""
+    """No host stops it: the host is lost, and a later one says that it never had it."""
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
     bench.start("r.a")
@@ -478,7 +478,7 @@ def test_clear_of_a_running_task_without_a_worker_resets_it_too(bench: Bench) ->
 
 @pytest.mark.spec("S436")
 def test_clear_resets_stops_and_sets_the_run_running(bench: Bench) -> None:
-    """What ended is reset, what runs is stopped, and the run that had failed runs."""
+    """Finished tasks are reset, running ones are stopped, and the failed run runs."""
     bench.dag("d", task("bad"), task("held"), task("kept"), fail_fast=False)
     bench.trigger("d", "r")
     bench.fail("r.bad")

@@ -1,4 +1,4 @@
-"""Runs made by the clock: which, when, how many; and their past."""
+"""Runs that schedules create: which, when, how many; and their previous runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TICKS = CronSchedule(("0 * * * *",))
 
 
 def next_of(bench: Bench, dag_id: str) -> tuple[Any, ...] | None:
-    """What the dag's row says of its next run."""
+    """Return the next run in the DAG's row."""
     store = bench.watched.inner
     assert isinstance(store, SqlStore)
     return store.engine.row(
@@ -81,7 +81,7 @@ def test_the_next_run_is_stored_for_display(bench: Bench) -> None:
 
 
 def test_a_new_scheduler_corrects_the_stored_next_run(bench: Bench) -> None:
-    """Somebody unpaused it while no scheduler was there."""
+    """The DAG was unpaused while no scheduler was running."""
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW + DAY, paused=True)
     bench.store.set_paused("d", False, "ann", NOW)
     bench.restart()
@@ -269,7 +269,7 @@ def test_with_catchup_manual_runs_are_no_previous_runs(bench: Bench) -> None:
 
 
 def test_an_idle_run_gives_its_run_slot_to_its_previous_run(bench: Bench) -> None:
-    """max_active_runs 1: the newer run would hold the place that the cleared older one needs."""
+    """With max_active_runs=1 the newer run holds the run slot that the cleared older run needs."""
     bench.dag("d", task("a", depends_on_past=True, retries=1, retry_delay=0), max_active_runs=1)
     bench.trigger("d", "r1", day=1)
     bench.fail("r1.a", "r1.a")
@@ -322,7 +322,7 @@ def test_a_run_slot_is_freed_when_an_earlier_run_is_due(bench: Bench) -> None:
 
 
 def test_an_idle_run_frees_its_run_slot_for_a_run_further_back(bench: Bench) -> None:
-    """r3 waits for r2, which waits for r1, which is queued: r4 keeps nobody from it."""
+    """r3 waits for r2, which waits for r1, which is queued: r4 does not block it."""
     bench.dag("d", task("x"), task("a", "x", depends_on_past=True), max_active_runs=2)
     bench.trigger("d", "r1", day=1)
     bench.fail("r1.x")
@@ -357,7 +357,7 @@ def test_after_a_deletion_the_run_before_is_the_previous_run(bench: Bench) -> No
 
 
 def test_the_position_of_a_schedule_never_goes_back(make_bench: MakeBench) -> None:
-    """Positions are written a few at a time; one that was noted before a run was made must not be written after it."""
+    """Positions are written a few at a time; an older one must not be written after a newer run was created."""
     bench = make_bench(batch_max_rows=10)
     for number in range(30):
         bench.dag(f"d{number:02}", task("a", empty=True), schedule=CronSchedule(("0 * * * *",)), start_date=NOW + HOUR)

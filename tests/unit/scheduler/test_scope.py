@@ -1,4 +1,4 @@
-"""A scheduler that looks after a part of the DAGs leaves all others as they are."""
+"""A scheduler that handles a part of the DAGs does not change others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradewind.scheduler.core import Scheduler
 
 
 def limited(bench: Bench, scope: Scope) -> None:
-    """The next life of the scheduler looks after this part only."""
+    """Restart the scheduler with this scope only."""
     scheduler: Scheduler = bench.scheduler
     bench.config = msgspec.structs.replace(scheduler.config, scope=scope)
     bench.restart()

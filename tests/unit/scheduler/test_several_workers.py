@@ -1,4 +1,4 @@
-"""Several worker hosts: each one speaks for its own attempts, and what a lost one had is given up."""
+"""Several worker hosts: each one reports only its own attempts, and the attempts of a lost one fail."""
 
 from __future__ import annotations
 

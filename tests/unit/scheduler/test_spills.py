@@ -1,4 +1,4 @@
-"""The sweep of files that no XCom refers to any more."""
+"""The deletion of files that no XCom refers to any more."""
 
 from __future__ import annotations
 

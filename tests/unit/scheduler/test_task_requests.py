@@ -1,4 +1,4 @@
-"""What user code asks, answered from the store."""
+"""Requests of user code, answered from the store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tradewind.wire.messages import (
 
 
 class Backwards:
-    """A cipher that anybody can read."""
+    """A cipher that only reverses the text."""
 
     def encrypt(self, plain: str) -> str:
         return plain[::-1]

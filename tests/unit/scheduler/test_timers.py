@@ -1,4 +1,4 @@
-"""What has to be looked at at a date."""
+"""Timers of the scheduler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tradewind.scheduler.timers import PRUNE_MIN, Timers
 
 
 def test_timers_of_ended_runs_are_pruned() -> None:
-    """Each run may take a year and ends at once; ten live on."""
+    """Each run has a timeout of a year and ends at once; ten are active."""
     timers, live, most = Timers(), set(range(10)), 0
     timers.add(5, "a_dag")
     for run in range(20_000):

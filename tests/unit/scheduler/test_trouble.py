@@ -1,4 +1,4 @@
-"""Stores that fail, runs that throw, rows changed by others: nothing is lost, nothing doubled, and the others go on."""
+"""Stores that fail, runs that raise, rows changed by others: nothing is lost or duplicated, and other runs continue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def two_runs(bench: Bench, **more: Any) -> None:
 
 
 def throw(patched: pytest.MonkeyPatch, kind: type, run: int | None = None) -> None:
-    """Machines (of one run) throw when they are told of such an event."""
+    """Have machines (of one run) raise when they get such an event."""
     real = RunMachine.apply
 
     def apply(machine: RunMachine, event: Any, **more: Any) -> Any:
@@ -121,7 +121,7 @@ def test_a_superseded_scheduler_writes_nothing_and_stops(bench: Bench) -> None:
 
 
 def test_a_superseded_scheduler_submits_nothing(bench: Bench) -> None:
-    """What it decided last was never committed, and a worker host that comes just then must not get it."""
+    """Its last decision was never committed, and a worker host that registers must not get it."""
     bench.dag("d", task("a"))
     plan = bench.store.need_dag("d")
     bench.store.create_run(NewRun("d", "r", RunType.MANUAL, plan.version, None, None, None, NOW, NOW, "test"))
@@ -136,7 +136,7 @@ def test_a_superseded_scheduler_submits_nothing(bench: Bench) -> None:
 
 
 def test_only_the_changed_run_is_reloaded(bench: Bench) -> None:
-    """Somebody cleared r1 behind the scheduler's back; r2 of the same batch is written at once."""
+    """r1 was cleared without the scheduler knowing; r2 of the same batch is written at once."""
     two_runs(bench)
     bench.start("r1.a", "r2.a")
     active_runs_by_id = dict(bench.scheduler.active_runs_by_id)
@@ -156,7 +156,7 @@ def test_only_the_changed_run_is_reloaded(bench: Bench) -> None:
 
 
 def test_a_run_is_committed_only_together_with_its_previous_run(bench: Bench) -> None:
-    """The success of r1 is decided and not written, because somebody cleared r1 meanwhile: then r2 has not begun either."""
+    """The success of r1 is decided but not written, because r1 was cleared meanwhile: then r2 has not started either."""
     bench.dag("d", task("a", depends_on_past=True))
     bench.trigger("d", "r1", day=1)
     bench.trigger("d", "r2", day=2)
@@ -240,7 +240,7 @@ def test_a_clear_releases_a_quarantined_run(bench: Bench, monkeypatch: pytest.Mo
 
 
 def test_answers_of_a_discarded_decision_are_not_sent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The start was fine, but something else in the same batch threw: the start was not written."""
+    """The start was accepted, but something else in the same batch raised: the start was not written."""
     two_runs(bench)
     work = bench.attempt("r1.a")
     with monkeypatch.context() as patched:

@@ -1,4 +1,4 @@
-"""What starts when is told from the book by which the scheduler makes runs: what was foretold is what comes."""
+"""The forecast is computed by the code that creates runs: it agrees with the runs that are created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deferred task instances: waits that hold no process, through restarts, clears, repetitions and loss."""
+"""Deferred task instances: waits without a process, through restarts, clears, repetitions and loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATE = NOW - 100 * DAY
 
 
 def defer(bench: Bench, attempt: str, wait: Wait, method: str | None = "go_on", **more: Any) -> AttemptKey:
-    """Its attempt ends, because it waits."""
+    """End the attempt because its task waits."""
     bench.finish(attempt, outcome=Outcome.DEFERRED, deferral=Deferral(wait, method, b'{"a": 1}', **more))
     return bench.attempt(attempt).key
 
@@ -184,7 +184,7 @@ def test_include_deferred_counts_deferred_tasks_in_the_pool(bench: Bench) -> Non
 
 
 def test_include_deferred_applies_to_tasks_that_are_deferred_already(bench: Bench) -> None:
-    """And not any more from when it is told not to: without a restart."""
+    """And it stops counting when the pool is changed back, without a restart."""
     bench.command("set_pool", name="small", slots=1)
     bench.dag("d", task("one", pool="small"), task("two", "one", pool="small"))
     bench.trigger("d", "r")
@@ -331,7 +331,7 @@ def test_a_wait_for_a_run_id_resumes_the_task(bench: Bench) -> None:
 
 @pytest.mark.spec("S184", "S405")
 def test_a_wait_for_several_dags_needs_every_condition(bench: Bench) -> None:
-    """No service looks for those that wait, and nothing is skipped and cleared: the last condition wakes the task."""
+    """No service polls, and nothing is skipped and cleared: the last condition wakes the task."""
     other(bench)
     bench.dag("up2", task("z"))
     one(bench)
@@ -392,7 +392,7 @@ def test_waits_notice_marks_and_clears(bench: Bench) -> None:
 
 
 def test_a_thousand_idle_waits_cost_nothing(make_bench: MakeBench) -> None:
-    """A change in a run looks at those who wait for this run and task, not at all who wait."""
+    """A change in a run examines only the waits for this run and task."""
     bench = make_bench()
     other(bench)
     bench.dag("d", *(task(f"t{n}") for n in range(300)), max_active_tasks=1000)

@@ -1,4 +1,4 @@
-"""Deferred setups, teardowns and members of groups: the scope keeps its order, and what ends the run ends the wait."""
+"""Deferred setups, teardowns and tasks of groups: the scope keeps its order, and the end of the run ends the wait."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAIT = TriggerWait("pkg.T")
 
 
 def scope(bench: Bench, **more: Any) -> None:
-    """up (setup) → work → down (teardown of up), and a task behind them."""
+    """Return up (setup) → work → down (teardown of up), and a task after them."""
     bench.dag(
         "d",
         task("up", is_setup=True),

@@ -1,4 +1,4 @@
-"""Slots are given between two waves of decisions of one instant."""
+"""Task instances are admitted between two waves of decisions of one moment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.unit.scheduler.bench import Bench, task
 
 
 def test_an_earlier_wave_is_admitted_before_higher_priority_of_a_later_one(bench: Bench) -> None:
-    """`big` is ready only after `skips` was decided, at the same instant as `small`: the one slot is gone by then."""
+    """`big` is scheduled only after `skips` was decided, at the same moment as `small`: the one slot is taken by then."""
     bench.pool("one", 1)
     bench.dag(
         "d",
@@ -33,7 +33,7 @@ def test_waves_of_one_moment_are_one_transaction(bench: Bench) -> None:
 
 
 def test_a_long_chain_of_waves_takes_several_transactions(bench: Bench) -> None:
-    """Each of bounded size."""
+    """Each transaction is bounded."""
     small = Bench(bench.watched.inner, batch_max_rows=10)
     small.dag("d", task("a"), *(task(f"e{i}", f"e{i - 1}" if i else "a", empty=True) for i in range(30)), task("z", "e29"))
     small.trigger("d", "r")

@@ -1,4 +1,4 @@
-"""Whatever keeps a task from running has its sentence; and where nothing does, the next step starts it."""
+"""Everything that blocks a task has its sentence; where nothing blocks it, the next step starts it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_without_a_scheduler_the_previous_run_is_named(bench: Bench) -> None:
 
 @pytest.mark.spec("S290")
 def test_without_blockers_the_next_step_starts_the_task(bench: Bench) -> None:
-    """The limits are lifted without a step of the scheduler: why says so first, the step does so then."""
+    """The limits are raised without a step of the scheduler: `why` names no blocker, and the next step starts the task."""
     bench.pool("p", 0)
     bench.dag("d", task("a", pool="p"))
     bench.trigger("d", "r")
@@ -313,14 +313,14 @@ def test_wait_for_downstream_names_the_blocking_task(bench: Bench) -> None:
 
 
 def test_rule_always_names_no_setups(bench: Bench) -> None:
-    """What is no blocker is not named."""
+    """Only blockers are named."""
     bench.dag("d", task("s", is_setup=True), task("x", "s"), task("w", "x", trigger_rule="always", pool="none"))
     bench.trigger("d", "r")
     assert set(bench.why("r.w")) == {"pool"}
 
 
 def test_a_failed_setup_is_named_instead_of_the_trigger_rule(bench: Bench) -> None:
-    """Until its next try, its coming end is told from the setup: its trigger rule is met."""
+    """Until its next try its end is explained by the setup: its trigger rule is met."""
     bench.dag("d", task("s", is_setup=True), task("x", "s"), task("w", "x", trigger_rule="one_failed"))
     bench.trigger("d", "r")
     bench.finish("r.s")
@@ -461,7 +461,7 @@ def test_a_queued_run_names_its_queued_previous_run(bench: Bench) -> None:
 
 
 def test_a_queued_run_names_a_previous_run_of_a_backfill(bench: Bench) -> None:
-    """Its own kind has places; the run that it looks back at waits for one of another kind."""
+    """Run slots of its own kind are free; its previous run waits for one of the other kind."""
     bench.dag("d", task("a", depends_on_past=True), schedule=DAILY, start_date=NOW - 9 * DAY, max_active_runs=3)
     bench.command("create_backfill", dag_id="d", from_date=NOW - 5 * DAY, to_date=NOW - 4 * DAY, max_active_runs=1)
     kind = RunType.BACKFILL
@@ -494,7 +494,7 @@ def test_a_run_that_was_queued_again_says_so(bench: Bench) -> None:
 
 
 def test_a_previous_run_that_others_need_is_not_blocked_by_order(bench: Bench) -> None:
-    """The one before it in the order is not due; but the first one looks back at it, so it comes in its turn."""
+    """The run before it in the queue is not due; but the first run depends on it, so it starts in order."""
     bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
     bench.trigger("d", "r0", day=0)
     for run_id, day in (("r5", 5), ("r9", 9), ("r2", 2)):
@@ -535,7 +535,7 @@ def test_a_wait_for_a_moment_names_it(bench: Bench) -> None:
 
 
 def test_a_wait_for_a_missing_task_says_so(bench: Bench) -> None:
-    """Its other tasks are done: that is not all that is waited for."""
+    """Its other tasks have ended, but the wait needs the missing one, too."""
     bench.dag("other", task("x"))
     bench.trigger("other", "o1")
     bench.finish("other/o1.x")

@@ -1,7 +1,7 @@
-"""An event costs what it changes, however much else there is: the lines of code that it takes are counted, not the time.
+"""The cost of an event does not depend on the load: executed lines of code are counted, not time.
 
-Each piece of work is carried out beside a small crowd of DAGs, runs, waits and attempts, and beside one ten times as large. Both
-times it has to execute the same lines equally often.
+Each piece of work is done beside a small crowd of DAGs, runs, waits and attempts, and beside one ten times as large. Both times
+the same lines must be executed equally often.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ Work = Callable[[Bench], Callable[[], object]]
 
 
 def crowd(bench: Bench, size: int) -> None:
-    """DAGs, and runs of one of them: running ones that look back, wait for triggers and for runs, and queued ones."""
+    """Create DAGs, and runs of one of them: running ones that depend on previous runs, wait for triggers and for runs, and
+    queued ones.
+    """
     bench.pool("default_pool", 1000)
     bench.dag("wide", task("a"), max_active_runs=size)
     for number in range(size):
@@ -55,7 +57,7 @@ def crowd(bench: Bench, size: int) -> None:
 
 
 def subject(bench: Bench) -> None:
-    """The DAG under test: two running runs of which the later one looks back at the earlier one, and an ended one."""
+    """Create the DAG under test: two running runs, the later of which depends on the earlier one, and an ended one."""
     tasks = [task("a"), task("b", "a", depends_on_past=True), task("c", depends_on_past=True, wait_for_downstream=True)]
     bench.dag("d", *tasks, max_active_runs=3)
     bench.trigger("d", "ended", 1)
@@ -65,7 +67,7 @@ def subject(bench: Bench) -> None:
 
 
 def end(bench: Bench, attempt: str) -> None:
-    """A task succeeds. Nothing is looked up in the store for it."""
+    """Let a task succeed, without a query to the store."""
     bench.ask(attempt)
     bench.report(attempt)
 
@@ -182,7 +184,7 @@ WORK: list[Work] = [
 
 
 def counted(work: Work, size: int) -> Counter[str]:
-    """The lines that it takes beside a crowd of this size."""
+    """Return the executed lines beside a crowd of this size."""
     store = MemoryStore()
     bench = Bench(store)
     crowd(bench, size)
