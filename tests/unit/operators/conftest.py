@@ -1,4 +1,4 @@
-"""Every test gets a world of its own around its task."""
+"""Every test has its own runtime (variables, connections, XComs) for its task."""
 
 from __future__ import annotations
 

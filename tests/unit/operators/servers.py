@@ -17,13 +17,14 @@ from aiosmtpd.controller import Controller
 
 
 class Asked(dict[str, Any]):
-    """One request: method, path, query, headers, body."""
+    """One received request: method, path, query, headers, body."""
 
 
 class HttpServer:
-    """Answers what a test wants, remembers what it was asked.
+    """A server that records its requests.
 
-    `/status/503` answers that status; `/page?n=2` one page of three; `/moved` leads to `/here`; everything else is told back.
+    `/status/503` responds with that status, `/page?n=2` with one of three pages, and `/moved` redirects to `/here`. The response to
+    any other path describes the request.
     """
 
     def __init__(self, url: str) -> None:
@@ -63,20 +64,20 @@ def _handler(server: HttpServer) -> type[BaseHTTPRequestHandler]:
         do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer
 
         def log_message(self, *args: Any) -> None:
-            """Nothing on stderr."""
+            """Write nothing to stderr."""
 
     return Handler
 
 
 def free_port() -> int:
-    """A port of this machine on which nobody listens now."""
+    """A port of this machine on which no process listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 class MailServer(NamedTuple):
-    """What came to it: (sender, recipients, message)."""
+    """The received mails: (sender, recipients, message)."""
 
     port: int
     mails: list[tuple[str, list[str], Message]]
@@ -84,10 +85,10 @@ class MailServer(NamedTuple):
 
 @contextmanager
 def mail_server(port: int | None = None, **options: Any) -> Iterator[MailServer]:
-    """On a port of this machine (None: a free one); it refuses whoever is called `refused@…`.
+    """A mail server on a port of this machine (None: a free port). It rejects recipients whose address begins with `refused@`.
 
     Args:
-        options: of aiosmtpd's Controller.
+        options: arguments of aiosmtpd's Controller.
     """
     mails: list[tuple[str, list[str], Message]] = []
 
@@ -113,7 +114,7 @@ def mail_server(port: int | None = None, **options: Any) -> Iterator[MailServer]
 
 @contextmanager
 def http_server() -> Iterator[HttpServer]:
-    """On a free port of this machine."""
+    """An HTTP server on a free port of this machine."""
     listening = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     server = HttpServer(f"http://127.0.0.1:{listening.server_port}")
     listening.RequestHandlerClass = _handler(server)

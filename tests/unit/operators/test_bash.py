@@ -1,4 +1,4 @@
-"""BashOperator: commands, their output, exit codes, environment, and their end."""
+"""BashOperator: commands, output, exit codes, environment, and stopping."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_the_last_line_is_the_result(command: str, last_line: str) -> None:
     assert (result.outcome, pushed(result)["return_value"]) == (Outcome.SUCCESS, last_line)
 
 
-def test_output_goes_to_stdout_line_for_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_goes_to_stdout_line_by_line(capfd: pytest.CaptureFixture[str]) -> None:
     carry_out(_bash("echo one; echo two >&2; printf three", do_xcom_push=False))
     assert capfd.readouterr().out == "one\ntwo\nthree\n"
 
 
-def test_output_comes_while_the_command_runs(tmp_path: Path) -> None:
-    """The command waits for what only its own first line can set free."""
+def test_output_is_written_while_the_command_runs(tmp_path: Path) -> None:
+    """The command waits for an event that only its own first line of output can cause."""
     go = tmp_path / "go"
     os.mkfifo(go)
     reader, writer = os.pipe()
@@ -88,18 +88,18 @@ carry_out(_bash("echo first; read line < {go}; echo $line"))
         (99, [7, 8], Outcome.FAILED),
     ],
 )
-def test_exit_codes(code: int, skips: Any, outcome: Outcome) -> None:
+def test_exit_codes_set_the_state(code: int, skips: Any, outcome: Outcome) -> None:
     result = carry_out(_bash(f"exit {code}", skip_on_exit_code=skips))
     assert result.outcome is outcome
     if outcome is Outcome.FAILED:
         assert result.reason == f"AirflowException: the command ended with exit code {code}"
 
 
-def test_death_by_signal_is_named() -> None:
+def test_a_signal_that_ends_the_command_is_named() -> None:
     assert carry_out(_bash("kill -9 $$")).reason == "AirflowException: the command was killed by signal 9 (SIGKILL)"
 
 
-def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_env_and_append_env(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUTSIDE", "o")
     show = "echo ${OUTSIDE:-none} ${MINE:-none} $AIRFLOW_CTX_TASK_ID"
 
@@ -112,7 +112,7 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the value 5 for MINE" in (carry_out(_bash(show, env={"MINE": 5})).reason or "")
 
 
-def test_folder(tmp_path: Path) -> None:
+def test_the_command_runs_in_cwd(tmp_path: Path) -> None:
     assert pushed(carry_out(_bash("pwd -P", cwd=str(tmp_path))))["return_value"] == str(tmp_path.resolve())
     temporary = pushed(carry_out(_bash("touch x; pwd -P")))["return_value"]
     assert "tradewind-bash-" in temporary
@@ -127,7 +127,7 @@ def test_script_files_are_templates(tmp_path: Path) -> None:
     assert pushed(carry_out(_bash("job.sh", searchpath=str(tmp_path))))["return_value"] == "2024-03-05"
 
 
-def test_output_processor_and_encoding() -> None:
+def test_output_processor_and_output_encoding() -> None:
     result = carry_out(_bash("""echo '{"a": 1}'""", output_processor=json.loads))
     assert pushed(result)["return_value"] == {"a": 1}
     assert pushed(carry_out(_bash("printf '\\xfc'", output_encoding="latin-1")))["return_value"] == "ü"
@@ -136,7 +136,7 @@ def test_output_processor_and_encoding() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "  ", None, 5])
-def test_an_empty_command_is_refused(command: Any) -> None:
+def test_an_empty_command_is_an_error(command: Any) -> None:
     assert "it must be a non-empty string" in (carry_out(_bash(command)).reason or "")
 
 
@@ -170,7 +170,7 @@ def _is_gone(pid: int) -> bool:
 
 
 def _stop_from_a_thread(command: str, tmp_path: Path) -> tuple[Any, int]:
-    """Run a command that writes its pid into a FIFO, and stop it as soon as it has."""
+    """Run a command that writes its pid into a FIFO, and stop it as soon as it has written the pid."""
     ready = tmp_path / "ready"
     os.mkfifo(ready)
     operator = _bash(f"{command}".replace("READY", f"echo $$ > {ready}"))
@@ -193,7 +193,7 @@ def _run_itself(operator: BashOperator) -> Any:
 
 @pytest.mark.spec("S37")
 def test_stopping_gives_the_command_time_to_clean_up(tmp_path: Path) -> None:
-    """TERM goes to the whole group; a child that cleans up after bash has ended is waited for."""
+    """The whole process group receives TERM, and the operator waits for children that clean up after bash has ended."""
     mark = tmp_path / "cleaned"
     command = f"""bash -c "trap 'touch {mark}; exit 0' TERM; READY; sleep 1000 & wait" & wait"""
     result, _ = _stop_from_a_thread(command, tmp_path)
@@ -201,15 +201,15 @@ def test_stopping_gives_the_command_time_to_clean_up(tmp_path: Path) -> None:
     assert mark.exists()
 
 
-def test_stopping_kills_who_ignores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_kills_a_command_that_ignores_term(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocesses, "TERM_GRACE", 0.1)
     result, pid = _stop_from_a_thread("trap '' TERM; READY; while :; do sleep 1000; done", tmp_path)
     assert result.outcome is Outcome.FAILED
     assert _is_gone(pid)
 
 
-def test_a_signal_in_the_middle_of_waiting_ends_the_command(tmp_path: Path) -> None:
-    """The runner's way: its SIGTERM handler calls on_kill while the main thread reads or waits."""
+def test_a_signal_while_the_operator_waits_ends_the_command(tmp_path: Path) -> None:
+    """As in the task runner: its SIGTERM handler calls on_kill while the main thread reads or waits."""
     ready = tmp_path / "ready"
     os.mkfifo(ready)
     script = textwrap.dedent(f"""
@@ -236,8 +236,8 @@ def test_a_signal_in_the_middle_of_waiting_ends_the_command(tmp_path: Path) -> N
     assert _is_gone(pid)
 
 
-def test_what_a_command_says_while_it_cleans_up_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    """However much it is: more than a pipe holds, so that unheard it would stand still until it is killed."""
+def test_output_during_cleanup_is_logged(capfd: pytest.CaptureFixture[str]) -> None:
+    """The output is larger than a pipe's buffer: if nobody read it, the command would block until it is killed."""
     operator = _bash("trap 'seq 40000; echo cleaned up; exit 1' TERM; echo ready; while :; do sleep 0.01; done")
     written = sys.stdout.write
 
@@ -262,7 +262,7 @@ def test_what_a_command_says_while_it_cleans_up_is_told(capfd: pytest.CaptureFix
 
 
 class _StoppedWhileStarting(subprocess.Popen[bytes]):
-    """A program whose stop comes after it was started and before whoever starts it knows it."""
+    """A program that is stopped after it was started, but before its starter has the process object."""
 
     stopping: Callable[[], None]
 
@@ -271,7 +271,7 @@ class _StoppedWhileStarting(subprocess.Popen[bytes]):
         self.stopping()
 
 
-def test_a_stop_while_the_program_is_being_started_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_during_the_start_of_the_program_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     started = Command(logging.getLogger("test"))
     monkeypatch.setattr(_StoppedWhileStarting, "stopping", staticmethod(started.stop), raising=False)
     monkeypatch.setattr(subprocess, "Popen", _StoppedWhileStarting)
@@ -279,8 +279,8 @@ def test_a_stop_while_the_program_is_being_started_reaches_it(monkeypatch: pytes
         started.run(["sleep", "1000"])
 
 
-def test_a_signal_while_the_program_is_being_started_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program runs already, but the object that stands for it is not there yet: its handler must not raise then."""
+def test_a_signal_during_the_start_leaves_no_process_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program already runs, but its process object does not exist yet: the signal handler must not raise then."""
     operator = _bash("exec sleep 1000")
     pids: list[int] = []
 
@@ -304,7 +304,7 @@ def test_a_signal_while_the_program_is_being_started_leaves_nothing_behind(monke
     assert _is_gone(pids[0])
 
 
-def test_nothing_starts_after_a_stop() -> None:
+def test_no_command_starts_after_a_stop() -> None:
     stopped = Command(logging.getLogger("test"))
     stopped.stop()
     with pytest.raises(AirflowException, match="before it started"):

@@ -1,4 +1,4 @@
-"""Branches by the calendar: latest run only, times of day, days of the week."""
+"""LatestOnlyOperator, BranchDateTimeOperator and BranchDayOfWeekOperator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tradewind.operators.weekday import BranchDayOfWeekOperator
 from tradewind.sdk.weekday import WeekDay
 
 MORNING, NEXT_DAY = datetime.fromisoformat("2024-03-05T09:00"), datetime.fromisoformat("2024-03-06")
-"""Without a zone: the DAG's is meant."""
+"""Has no time zone, so it is in the time zone of the DAG."""
 
 GO_ON, SKIP = Branch("follow", ("after",)), Branch("follow", ())
 
@@ -43,8 +43,8 @@ def _midnight(days: int) -> str:
 
 
 @pytest.mark.parametrize("schedule", ["@daily", timedelta(days=1)], ids=repr)
-def test_latest_only_goes_on_until_the_next_run_is_due(schedule: Any) -> None:
-    """With intervals (Airflow 2) the run of yesterday's data is the latest today; with ticks, today's."""
+def test_latest_only_continues_until_the_next_run_is_due(schedule: Any) -> None:
+    """With the schedule meaning of Airflow 2 the latest run has the logical date of yesterday; with that of Airflow 3, of today."""
     assert _latest_only(schedule, at=_midnight(-1), until=_midnight(0)) == GO_ON
     assert _latest_only(schedule, at=_midnight(-2), until=_midnight(-1)) == SKIP
     assert _latest_only(schedule, at=_midnight(0)) == GO_ON
@@ -52,7 +52,7 @@ def test_latest_only_goes_on_until_the_next_run_is_due(schedule: Any) -> None:
     assert _latest_only(schedule, at=_midnight(-1), run_type=RunType.BACKFILL) == SKIP
 
 
-def test_latest_only_lets_triggered_and_last_runs_go_on() -> None:
+def test_latest_only_continues_in_triggered_and_last_runs() -> None:
     assert _latest_only("@daily", run_type=RunType.MANUAL) == GO_ON
     assert _latest_only("@daily", run_type=RunType.OPERATOR_TRIGGERED) == GO_ON
     assert _latest_only("@daily", at=None, run_type=RunType.ASSET_TRIGGERED) == GO_ON
@@ -98,17 +98,17 @@ def _by_time(now: str, lower: Any, upper: Any, zone: str = "UTC") -> str:
         ("2024-03-05T10:00:00Z", NEXT_DAY, MORNING, "no"),
     ],
 )
-def test_it_asks_whether_the_moment_is_between(now: str, lower: Any, upper: Any, answer: str) -> None:
+def test_a_date_between_the_limits_chooses_the_true_branch(now: str, lower: Any, upper: Any, answer: str) -> None:
     assert _by_time(now, lower, upper) == answer
 
 
-def test_times_are_meant_in_the_zone_of_the_dag() -> None:
+def test_times_are_in_the_time_zone_of_the_dag() -> None:
     """Two in the morning in Berlin is the day before in UTC."""
     assert _by_time("2024-07-09T23:30:00Z", time(1), time(2), "Europe/Berlin") == "yes"
     assert _by_time("2024-07-09T01:30:00Z", time(1), time(2), "Europe/Berlin") == "no"
 
 
-def test_without_a_logical_date_the_run_itself_counts() -> None:
+def test_a_run_without_a_logical_date_uses_run_after() -> None:
     with DAG("d", schedule=None):
         operator = BranchDateTimeOperator(
             task_id="t",
@@ -122,7 +122,7 @@ def test_without_a_logical_date_the_run_itself_counts() -> None:
     assert carry_out(operator, at=None).branch == Branch("follow", ("no",))
 
 
-def test_now_is_the_present(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_use_task_logical_date_the_current_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     class Frozen(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> Any:
@@ -140,7 +140,7 @@ def test_now_is_the_present(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _by_day({WeekDay.TUESDAY}, zone="Europe/Berlin") == "yes"
 
 
-def test_it_wants_a_bound() -> None:
+def test_at_least_one_limit_is_needed() -> None:
     with DAG("d", schedule=None), pytest.raises(DefinitionError, match="at least one of them is needed"):
         BranchDateTimeOperator(
             task_id="t", target_lower=None, target_upper=None, follow_task_ids_if_true=[], follow_task_ids_if_false=[]
@@ -164,17 +164,17 @@ def _by_day(days: Any, *, zone: str = "UTC", **kwargs: Any) -> str:
 
 
 @pytest.mark.parametrize("days", ["Tuesday", "TUESDAY", WeekDay.TUESDAY, ("monday", "tuesday"), [WeekDay.TUESDAY]], ids=repr)
-def test_days_have_many_spellings(days: Any) -> None:
+def test_week_day_accepts_names_and_members(days: Any) -> None:
     assert _by_day(days, use_task_logical_date=True) == "yes"
 
 
-def test_another_day() -> None:
+def test_another_day_chooses_the_false_branch() -> None:
     assert _by_day({WeekDay.SATURDAY, "Sunday"}, use_task_logical_date=True) == "no"
     with pytest.warns(DeprecationWarning, match="use_task_logical_date"):
         assert _by_day("Monday", use_task_execution_day=True) == "no"
 
 
-def test_a_misspelt_day() -> None:
+def test_a_misspelt_day_is_an_error() -> None:
     with pytest.raises(DefinitionError, match=r"'Tusday', which is not a day of the week. Did you mean 'Tuesday'"):
         _by_day("Tusday")
     with pytest.raises(DefinitionError, match="week_day is empty"):

@@ -26,15 +26,15 @@ def _operator(*conditions: Any, **kwargs: Any) -> CrossDagDepPythonOperator:
 
 
 @pytest.mark.spec("S401", "S402")
-def test_it_runs_its_function_when_the_conditions_hold(world: World) -> None:
+def test_the_function_runs_when_the_conditions_are_met(world: World) -> None:
     world.states = [(START, "x", "success")]
     result = carry_out(_operator(("up", "x")))
     assert (result.outcome, pushed(result)) == (Outcome.SUCCESS, {"return_value": 5})
 
 
 @pytest.mark.spec("S402", "S407")
-def test_until_then_it_waits_and_skips_nothing(world: World) -> None:
-    """Not SKIPPED, which its downstream would inherit: the scheduler waits for what is open."""
+def test_it_waits_until_then_and_skips_nothing(world: World) -> None:
+    """It does not become SKIPPED, which would skip downstream tasks: the scheduler waits for the conditions that are not met."""
     world.states = []
     operator = _operator(
         ("up", "x"),
@@ -56,19 +56,19 @@ def test_until_then_it_waits_and_skips_nothing(world: World) -> None:
     assert pushed(again) == {"return_value": 5}
 
 
-def test_templates_in_ids(world: World) -> None:
+def test_ids_are_templates(world: World) -> None:
     world.states = []
     result = carry_out(_operator(("up_{{ ds_nodash }}", "x")))
     assert result.deferral is not None
     assert result.deferral.wait == EveryWait((TasksWait("up_20240305", (START,), task_ids=("x",)),))
 
 
-def test_the_definition_names_the_dags() -> None:
+def test_the_definition_lists_the_other_dags() -> None:
     task = to_definition(_operator(("b", "x"), ("a", None)).dag, "d.py", DefinitionDefaults()).tasks[0]
     assert task.waits_for == ("a", "b")
 
 
-def test_a_run_without_a_date_cannot_know(world: World) -> None:
+def test_a_run_without_a_logical_date_is_an_error(world: World) -> None:
     assert "depends on; use a date function" in (carry_out(_operator(("up", "x")), at=None).reason or "")
 
 
@@ -83,11 +83,11 @@ def test_a_run_without_a_date_cannot_know(world: World) -> None:
         (("up", None, None, "skipped"), "not a state of a run"),
     ],
 )
-def test_conditions_that_cannot_be(condition: Any, words: str) -> None:
+def test_invalid_conditions_are_errors(condition: Any, words: str) -> None:
     with pytest.raises(DefinitionError, match=words):
         _operator(condition)
 
 
-def test_no_conditions_at_all() -> None:
+def test_an_empty_list_of_conditions_is_an_error() -> None:
     with pytest.raises(DefinitionError, match="dag_dep_conditions is empty"):
         _operator()

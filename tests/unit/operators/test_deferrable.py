@@ -1,4 +1,4 @@
-"""Operators and sensors that wait in a trigger: what they hand over, what the trigger does, and how they go on."""
+"""Operators and sensors that wait in a trigger: the trigger's arguments, its work, and how the task continues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _run(cls: Any, resumption: Resumption | None = None, **kwargs: Any) -> TaskR
 
 
 def _end(wait: Any) -> TriggerEnd:
-    """The trigger, made again of what travels, to its end."""
+    """Create the trigger from its serialized form and run it to its end."""
 
     async def to_its_end() -> TriggerEnd:
         return await asyncio.wait_for(wait_for_end(make_trigger(wait)), 20)
@@ -54,7 +54,7 @@ def _told(deferral: Deferral, end: TriggerEnd) -> Resumption:
 
 
 def _to_its_end(cls: Any, **kwargs: Any) -> tuple[TaskResult, int]:
-    """Attempts and waits in turn: the last result, and how often it waited."""
+    """Run attempts and waits in turn. Returns the last result, and the number of waits."""
     waits = 0
     result = _run(cls, **kwargs)
     while result.deferral is not None:
@@ -66,7 +66,7 @@ def _to_its_end(cls: Any, **kwargs: Any) -> tuple[TaskResult, int]:
 # --- files ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_sensor_looks_once_and_then_waits_in_a_trigger(tmp_path: Path) -> None:
+def test_a_file_sensor_pokes_once_and_then_waits_in_a_trigger(tmp_path: Path) -> None:
     path = tmp_path / "here"
     result = _run(FileSensor, filepath=str(path), deferrable=True, poke_interval=0.01, timeout=60)
     assert result.outcome is Outcome.DEFERRED
@@ -83,7 +83,7 @@ def test_a_file_sensor_looks_once_and_then_waits_in_a_trigger(tmp_path: Path) ->
     assert begun.outcome is Outcome.DEFERRED, "the trigger looks"
 
 
-def test_the_setting_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_of_deferrable_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRADEWIND__OPERATORS__DEFAULT_DEFERRABLE", raising=False)  # ours comes first
     monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", "True")
     assert FileSensor(task_id="a", filepath="/x").deferrable
@@ -92,14 +92,14 @@ def test_the_setting_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not HttpSensor(task_id="c", endpoint="x").deferrable
 
 
-def test_a_trigger_that_deletes_what_it_found(tmp_path: Path) -> None:
+def test_file_delete_trigger_deletes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "signal"
     path.touch()
     assert decode_xcom(_end(trigger_wait(FileDeleteTrigger(str(path), 0.01))).event) is True
     assert not path.exists()
 
 
-def test_triggers_for_tests() -> None:
+def test_triggers_for_use_in_tests() -> None:
     assert decode_xcom(_end(trigger_wait(SuccessTrigger())).event) is True
     assert "Deferred trigger failed" in (_end(trigger_wait(FailureTrigger())).error or "")
 
@@ -131,7 +131,7 @@ class Patient(BaseSensorOperator):
         (Resumption("go_on", event=b'"odd"'), {"never_fail": True}, Outcome.SKIPPED, "odd"),
     ],
 )
-def test_a_sensor_that_goes_on_means_the_same_as_one_that_pokes(
+def test_a_continued_sensor_ends_like_one_that_pokes(
     told: Resumption, options: dict[str, Any], outcome: Outcome, sentence: str
 ) -> None:
     result = _run(Patient, told, timeout=5, **options)
@@ -142,7 +142,7 @@ def test_a_sensor_that_goes_on_means_the_same_as_one_that_pokes(
 # --- limits of a try ----------------------------------------------------------------------------------------------------------
 
 
-def test_execution_timeout_is_for_all_attempts_of_a_try_and_bounds_each_wait() -> None:
+def test_execution_timeout_applies_to_all_attempts_of_a_try_and_limits_each_wait() -> None:
     with DAG("d", schedule=None):
         task = Patient(task_id="t")
     limit = 100_000_000
@@ -158,7 +158,7 @@ def test_execution_timeout_is_for_all_attempts_of_a_try_and_bounds_each_wait() -
     assert second.timeout_at - first.timeout_at < -50_000_000
 
 
-def test_what_is_kept_for_the_next_attempt_has_a_limit() -> None:
+def test_arguments_for_the_next_attempt_have_a_size_limit() -> None:
     class Heavy(BaseOperator):
         def execute(self, context: Any) -> Any:
             self.defer(trigger=SuccessTrigger(), method_name="execute", kwargs={"all": "x" * 70_000_000})
@@ -166,7 +166,7 @@ def test_what_is_kept_for_the_next_attempt_has_a_limit() -> None:
     assert "core.xcom_max_bytes" in (_run(Heavy).reason or "")
 
 
-def test_a_task_may_begin_in_its_trigger() -> None:
+def test_a_task_can_start_from_its_trigger() -> None:
     class Begins(BaseOperator):
         start_from_trigger = True
         start_trigger_args = StartTriggerArgs(
@@ -189,7 +189,7 @@ def test_a_task_may_begin_in_its_trigger() -> None:
 # --- other DAGs: the scheduler waits ----------------------------------------------------------------------------------------
 
 
-def test_a_wait_for_tasks_of_another_dag_is_the_schedulers() -> None:
+def test_the_scheduler_waits_for_tasks_of_another_dag() -> None:
     trigger = WorkflowTrigger("other", logical_dates=[DATE], external_task_ids=["a"], failed_states=["failed"])
     wait = trigger_wait(trigger)
     assert isinstance(wait, TasksWait)
@@ -203,7 +203,7 @@ def test_a_wait_for_tasks_of_another_dag_is_the_schedulers() -> None:
     assert decode_xcom(runs.events["success"])[1]["run_ids"] == ["r"]
 
 
-def test_a_wait_for_no_runs_is_refused() -> None:
+def test_a_wait_for_no_runs_is_an_error() -> None:
     for make in (lambda: WorkflowTrigger("other"), lambda: DagStateTrigger("other", ["success"])):
         with pytest.raises(AirflowException, match="give logical_dates or run_ids"):
             make()
@@ -219,7 +219,7 @@ def server(world: World) -> Iterator[HttpServer]:
         yield found
 
 
-def test_a_request_is_made_by_a_trigger(server: HttpServer) -> None:
+def test_a_trigger_sends_the_request(server: HttpServer) -> None:
     result, waits = _to_its_end(
         HttpOperator,
         endpoint="/at/{{ ds }}",
@@ -232,7 +232,7 @@ def test_a_request_is_made_by_a_trigger(server: HttpServer) -> None:
     assert (found["method"], found["path"], found["body"]) == ("POST", "/at/2024-03-05", "a=b")
 
 
-def test_every_page_is_asked_for_by_a_trigger(server: HttpServer) -> None:
+def test_a_trigger_requests_every_page(server: HttpServer) -> None:
     def following(response: Any) -> Any:
         page = int(response.json()["query"].get("page", "0"))
         return {"data": {"page": str(page + 1)}} if page < 2 else None
@@ -242,14 +242,14 @@ def test_every_page_is_asked_for_by_a_trigger(server: HttpServer) -> None:
     assert [json.loads(text)["query"] for text in pushed(result)["return_value"]] == [{}, {"page": "1"}, {"page": "2"}]
 
 
-def test_a_server_that_is_gone_fails_the_task(world: World) -> None:
+def test_an_unreachable_server_fails_the_task(world: World) -> None:
     world.connections["http_default"] = {"conn_type": "http", "host": "127.0.0.1", "port": 1}
     result, _ = _to_its_end(HttpOperator, endpoint="x", deferrable=True)
     assert result.outcome is Outcome.FAILED
     assert "the request failed: POST http://127.0.0.1:1/x: ConnectError" in (result.reason or "")
 
 
-def test_what_cannot_be_handed_over_is_named(server: HttpServer) -> None:
+def test_arguments_that_cannot_be_serialized_are_named(server: HttpServer) -> None:
     result = _run(HttpOperator, endpoint="x", deferrable=True, auth_type=lambda: None)
     assert "auth_type" in (result.reason or "")
 
@@ -261,7 +261,7 @@ def test_an_http_sensor_waits_in_a_trigger(server: HttpServer) -> None:
     assert len(server.asked) == 4
 
 
-def test_every_trigger_of_ours_travels() -> None:
+def test_every_built_in_trigger_can_be_serialized() -> None:
     made: list[BaseTrigger] = [FileTrigger("/x"), FileDeleteTrigger("/x"), SuccessTrigger(), FailureTrigger()]
     for trigger in made:
         classpath, kwargs = trigger.serialize()

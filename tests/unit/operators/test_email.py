@@ -1,4 +1,4 @@
-"""Mail, handed to a real SMTP server."""
+"""Mail that is sent to a real SMTP server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _run(**kwargs: Any) -> TaskResult:
 
 
 @pytest.mark.spec("S504")
-def test_a_mail_comes_whole(server: MailServer, tmp_path: Path) -> None:
+def test_a_mail_arrives_with_all_its_parts(server: MailServer, tmp_path: Path) -> None:
     (tmp_path / "rain.csv").write_text("mm\n1\n")
     result = _run(
         to="Ada <ada@example.org>; bob@example.org",
@@ -64,7 +64,7 @@ def test_a_mail_comes_whole(server: MailServer, tmp_path: Path) -> None:
     assert attached.get_payload(decode=True) == b"mm\n1\n"  # type: ignore[union-attr]
 
 
-def test_who_is_not_known_fails_the_task(server: MailServer) -> None:
+def test_a_refused_recipient_fails_the_task(server: MailServer) -> None:
     assert "refused the recipients refused@example.org" in str(_run(to="refused@example.org, ada@example.org").reason)
     assert server.mails[0][1] == ["ada@example.org"]
 
@@ -78,25 +78,25 @@ def test_who_is_not_known_fails_the_task(server: MailServer) -> None:
         ({"conn_id": "mial"}, "there is no connection 'mial'"),
     ],
 )
-def test_what_cannot_be_sent(server: MailServer, kwargs: Any, words: str) -> None:
+def test_invalid_mails_are_errors(server: MailServer, kwargs: Any, words: str) -> None:
     assert words in str(_run(**kwargs).reason)
     assert server.mails == []
 
 
-def test_a_sender_is_needed(server: MailServer, world: World) -> None:
+def test_a_missing_sender_is_an_error(server: MailServer, world: World) -> None:
     world.connections["smtp_default"] = _connection(server.port, from_email=None)
     assert "has no sender" in str(_run().reason)
     assert _run(from_email="{{ dag.dag_id }}@example.org").outcome is Outcome.SUCCESS
     assert server.mails[0][0] == "d@example.org"
 
 
-def test_a_server_that_is_not_there(world: World) -> None:
+def test_an_unreachable_server_is_an_error(world: World) -> None:
     world.connections["smtp_default"] = _connection(1)
     assert "cannot connect to the mail server 127.0.0.1:1" in str(_run().reason)
 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")
-def test_the_server_may_want_a_login(world: World) -> None:
+def test_login_and_password_are_sent(world: World) -> None:
     def check(server: Any, session: Any, envelope: Any, mechanism: Any, data: Any) -> Any:
         from aiosmtpd.smtp import AuthResult
 
@@ -111,7 +111,7 @@ def test_the_server_may_want_a_login(world: World) -> None:
 
 
 @pytest.mark.spec("S114")
-def test_settings_stand_in_for_a_connection(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_replace_a_missing_connection(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "AIRFLOW__SMTP__SMTP_HOST" in str(_run().reason)
     with mail_server() as server:
         for name, value in (("HOST", "127.0.0.1"), ("PORT", str(server.port)), ("MAIL_FROM", "us@example.org")):
@@ -122,7 +122,7 @@ def test_settings_stand_in_for_a_connection(world: World, monkeypatch: pytest.Mo
         assert [mail[0] for mail in server.mails] == ["us@example.org"]
 
 
-def test_addresses() -> None:
+def test_addresses_are_split() -> None:
     assert addresses(None) == []
     assert addresses('a@x; "B, C" <b@x>') == ["a@x", '"B, C" <b@x>']
     with pytest.raises(AirflowException, match="not an email address"):

@@ -1,4 +1,4 @@
-"""Functions in other interpreters: what is taken there, what comes back, and environments made for them."""
+"""Functions in other interpreters: arguments, results, and virtual environments that are created for them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _returned(function: Any, **kwargs: Any) -> Any:
 # --- there and back ----------------------------------------------------------------------------------------------------
 
 
-def test_it_runs_in_another_process_with_what_it_is_handed(world: World) -> None:
+def test_the_function_runs_in_another_process_with_its_arguments(world: World) -> None:
     def told(a: int, ds: str, logical_date: Any, params: Any, b: int = 2, **others: Any) -> Any:
         import os
 
@@ -57,7 +57,7 @@ def test_it_runs_in_another_process_with_what_it_is_handed(world: World) -> None
     assert rest == ["41", 5, day, "datetime", f"{day}T00:00:00+00:00", {"x": 1}, ["data_interval_end", "data_interval_start"]]
 
 
-def test_what_cannot_be_taken_there_is_said() -> None:
+def test_arguments_that_cannot_be_passed_are_errors() -> None:
     def wants(ti: Any) -> None:
         """Never called."""
 
@@ -75,7 +75,7 @@ def test_what_cannot_be_taken_there_is_said() -> None:
     assert "cannot serialize the arguments of takes" in str(_run(takes, op_args=[threading.Lock()]).reason)
 
 
-def test_it_sees_nothing_of_the_file() -> None:
+def test_the_function_cannot_use_names_of_its_module() -> None:
     def looks() -> str:
         return VALUE
 
@@ -95,7 +95,7 @@ def test_async_functions_string_args_and_environment(monkeypatch: pytest.MonkeyP
     assert _returned(told, inherit_env=False, **given) == [["x", "y"], None, "mine", "1-2-3"]
 
 
-def test_texts_of_several_lines_stay_as_they_are() -> None:
+def test_multi_line_strings_are_unchanged() -> None:
     def text() -> str:
         return """one
   two"""
@@ -104,7 +104,7 @@ def test_texts_of_several_lines_stay_as_they_are() -> None:
     assert source_of(text).startswith("if True:\n    def text")
 
 
-def test_failing_skipping_and_leaving(capfd: pytest.CaptureFixture[str]) -> None:
+def test_exceptions_skips_and_exit_codes(capfd: pytest.CaptureFixture[str]) -> None:
     def leave(code: int) -> None:
         import sys
 
@@ -122,7 +122,7 @@ def test_failing_skipping_and_leaving(capfd: pytest.CaptureFixture[str]) -> None
     assert 'raise ValueError("so it is")' in capfd.readouterr().out
 
 
-def test_it_is_stopped(tmp_path: Path) -> None:
+def test_stopping_the_task_stops_the_interpreter(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     os.mkfifo(ready)
 
@@ -147,7 +147,7 @@ def test_it_is_stopped(tmp_path: Path) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_what_cannot_be() -> None:
+def test_invalid_arguments_are_errors() -> None:
     def generates() -> Any:
         yield 1
 
@@ -179,7 +179,7 @@ def _choice(ds: str) -> str:
     return "a" if ds == "2024-03-05" else "b"
 
 
-def test_branches() -> None:
+def test_branch_operators() -> None:
     with DAG("d", schedule=None):
         external = BranchExternalPythonOperator(task_id="t", python=sys.executable, python_callable=_choice)
         virtual = BranchPythonVirtualenvOperator(task_id="u", python_callable=_choice)
@@ -188,7 +188,7 @@ def test_branches() -> None:
     assert carry_out(external).branch == carry_out(virtual).branch == Branch("follow", ("a",))
 
 
-def test_decorators() -> None:
+def test_decorators_of_the_operators() -> None:
     with DAG("d", schedule=None):
 
         @task.external_python(python=sys.executable)
@@ -235,8 +235,8 @@ def _virtual(**kwargs: Any) -> PythonVirtualenvOperator:
 
 
 @pytest.mark.parametrize("with_uv", [False, True])
-def test_an_environment_is_made_and_goes(with_uv: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The packages beside Tradewind are seen in it unless it says otherwise."""
+def test_an_environment_is_created_and_deleted(with_uv: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The packages that are installed beside Tradewind are available, unless system_site_packages is False."""
     if not with_uv:
         monkeypatch.setattr("shutil.which", lambda name: None)
     (prefix, sees), (other, blind) = (
@@ -268,7 +268,7 @@ def test_requirements_are_installed(tmp_path: Path) -> None:
     assert pushed(carry_out(operator)) == {"return_value": "it will rain"}
 
 
-def test_a_kept_environment_is_made_once(tmp_path: Path, world: World) -> None:
+def test_a_kept_environment_is_created_once(tmp_path: Path, world: World) -> None:
     operator = _virtual(venv_cache_path="{{ params.folder }}", params={"folder": str(tmp_path / "kept")})
     first, second = (pushed(carry_out(operator))["return_value"][0] for _ in range(2))
     assert first == second
@@ -281,7 +281,7 @@ def test_a_kept_environment_is_made_once(tmp_path: Path, world: World) -> None:
     assert pushed(carry_out(operator))["return_value"][0] != first
 
 
-def test_what_cannot_be_installed_fails_the_task(tmp_path: Path) -> None:
+def test_a_requirement_that_cannot_be_installed_fails_the_task(tmp_path: Path) -> None:
     result = carry_out(_virtual(requirements="./nothing-here", index_urls=[]))
     assert result.outcome is Outcome.FAILED
     assert "cannot create the virtual environment" in str(result.reason)
@@ -289,7 +289,7 @@ def test_what_cannot_be_installed_fails_the_task(tmp_path: Path) -> None:
     assert result.outcome is Outcome.FAILED
 
 
-def test_what_is_asked_of_the_installer(world: World) -> None:
+def test_arguments_of_the_installer(world: World) -> None:
     world.connections["index"] = {
         "conn_type": "package_index",
         "host": "https://i.example/simple",

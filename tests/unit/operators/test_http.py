@@ -26,7 +26,7 @@ from tradewind.sensors.http import HttpSensor
 
 @pytest.fixture
 def server(world: World) -> Iterator[HttpServer]:
-    """Its connection is `http_default`, with a login and a header."""
+    """An HTTP server whose connection is `http_default`, with a login and a header."""
     with http_server() as found:
         extra = {"X-Team": "weather", "timeout": 30}
         world.connections["http_default"] = {
@@ -53,7 +53,7 @@ def _told(**kwargs: Any) -> Any:
 # --- operator ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_request_is_sent_and_its_answer_pushed(server: HttpServer) -> None:
+def test_a_request_is_sent_and_the_response_pushed(server: HttpServer) -> None:
     text = _told(endpoint="/at/{{ ds }}", data={"day": "{{ ds }}"}, headers={"X-Run": "{{ run_id }}"})
     assert json.loads(text) == {"method": "POST", "path": "/at/2024-03-05", "query": {}, "body": "day=2024-03-05"}
     headers = server.asked[0]["headers"]
@@ -70,13 +70,13 @@ def test_a_request_is_sent_and_its_answer_pushed(server: HttpServer) -> None:
         ({"method": "GET", "endpoint": "x?c=3"}, {"c": "3"}, ""),
     ],
 )
-def test_data_is_query_or_body(server: HttpServer, kwargs: Any, query: Any, body: str) -> None:
+def test_data_is_the_query_or_the_body(server: HttpServer, kwargs: Any, query: Any, body: str) -> None:
     _told(**kwargs)
     assert server.asked[0]["query"] == query
     assert server.asked[0]["body"].replace(" ", "") == body.replace(" ", "")
 
 
-def test_what_the_answer_may_be(server: HttpServer) -> None:
+def test_response_check_and_failed_responses(server: HttpServer) -> None:
     assert "AirflowException: 503:Service Unavailable" in str(_run(endpoint="status/503").reason)
     assert _told(endpoint="status/503", extra_options={"check_response": False})
     assert json.loads(_told(endpoint="moved", method="GET"))["path"] == "/here"
@@ -87,7 +87,7 @@ def test_what_the_answer_may_be(server: HttpServer) -> None:
     assert _told(endpoint="x", response_filter=lambda response: response.json()["path"]) == "/x"
 
 
-def test_pages_are_walked_through(server: HttpServer) -> None:
+def test_pagination_requests_all_pages(server: HttpServer) -> None:
     def following(response: Any) -> Any:
         page = response.json()["next"]
         return {"data": {"n": page}} if page else None
@@ -100,7 +100,7 @@ def test_pages_are_walked_through(server: HttpServer) -> None:
     assert "some of the keys endpoint, data" in str(_run(endpoint="page", pagination_function=lambda response: {"x": 1}).reason)
 
 
-def test_what_cannot_be(server: HttpServer, world: World) -> None:
+def test_invalid_arguments_are_errors(server: HttpServer, world: World) -> None:
     assert "extra_options has the unknown key 'timeuot'" in str(_run(extra_options={"timeuot": 1}).reason)
     world.connections["nowhere"] = {"conn_type": "http", "host": "127.0.0.1", "port": 1}
     assert "POST http://127.0.0.1:1/x: ConnectError" in str(_run(endpoint="x", http_conn_id="nowhere").reason)
@@ -118,13 +118,13 @@ def test_what_cannot_be(server: HttpServer, world: World) -> None:
         ({"host": "https://h/base/"}, "https://h/base/x"),
     ],
 )
-def test_where_a_connection_leads(world: World, parts: Any, url: str) -> None:
+def test_urls_of_connections(world: World, parts: Any, url: str) -> None:
     world.connections["c"] = {"conn_type": "http", **parts}
     assert HttpHook(http_conn_id="c").url_from_endpoint("/x") == url
     assert HttpHook(http_conn_id="c").url_from_endpoint("ftp://other") == "ftp://other"
 
 
-def test_a_connection_gives_its_hook(server: HttpServer) -> None:
+def test_get_hook_returns_the_hook_of_a_connection(server: HttpServer) -> None:
     hook = Connection.get("http_default").get_hook(hook_params={"method": "GET"})
     assert isinstance(hook, HttpHook)
     assert hook.run("x").json()["method"] == "GET"
@@ -141,7 +141,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def test_a_sensor_waits_for_the_answer(server: HttpServer, waits: list[float]) -> None:
+def test_a_sensor_waits_for_the_response(server: HttpServer, waits: list[float]) -> None:
     server.statuses = [404, 404]
     assert _run(HttpSensor, endpoint="ready", request_params={"day": "{{ ds }}"}).outcome is Outcome.SUCCESS
     assert waits == [60, 60]
@@ -154,7 +154,7 @@ def test_a_sensor_waits_for_the_answer(server: HttpServer, waits: list[float]) -
     assert _run(HttpSensor, endpoint="ready", response_error_codes_allowlist=[]).outcome is Outcome.FAILED
 
 
-def test_a_sensor_may_look_into_the_answer(server: HttpServer, waits: list[float]) -> None:
+def test_a_sensor_can_check_the_response(server: HttpServer, waits: list[float]) -> None:
     def check(response: Any, ds: str) -> Any:
         return PokeReturnValue(len(server.asked) == 3, response.json()["path"] + ds)
 
@@ -165,12 +165,12 @@ def test_a_sensor_may_look_into_the_answer(server: HttpServer, waits: list[float
 # --- the extra ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_extra_names_the_command(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_missing_package_names_the_pip_command(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     assert "pip install 'tradewind[http]'" in str(_run().reason)
 
 
-def test_extras_are_not_imported_with_the_operators() -> None:
+def test_importing_the_operators_does_not_import_httpx() -> None:
     modules = "tradewind.operators.http, tradewind.sensors.http, tradewind.hooks.http"
     code = f"import {modules}, sys; print(*(name for name in ('httpx', 'sqlalchemy') if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

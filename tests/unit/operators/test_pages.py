@@ -18,7 +18,7 @@ PAGES = sorted(page for page in (ROOT / "docs" / "reference" / "operators").glob
 
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A web server, a mail server and a database behind the default connections."""
+    """A web server, a mail server and a database for the default connections."""
     (tmp_path / "rain.csv").write_text("day,mm\n")
     monkeypatch.chdir(tmp_path)
     with http_server() as web, mail_server() as mail:
@@ -32,8 +32,8 @@ def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("outside")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    """Its first block of Python is a DAG file that succeeds."""
+def test_the_example_of_each_page_runs(page: Path, tmp_path: Path) -> None:
+    """The first Python block of a page is a DAG file whose run succeeds."""
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     (tmp_path / "copied.py").write_text(blocks[0], encoding="utf-8")
     (dag,) = load_file(str(tmp_path), "copied.py").dags.values()

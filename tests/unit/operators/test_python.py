@@ -1,4 +1,4 @@
-"""Tasks that call functions: what the function is handed, branches and short circuits."""
+"""Tasks that call functions: the arguments of the call, branches and short circuits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_parameters_named_like_context_variables_receive_them() -> None:
     assert _value(lambda execution_date, next_ds: [str(execution_date)[:4], next_ds]) == ["2024", None]
 
 
-def test_given_arguments_come_first() -> None:
+def test_op_args_and_op_kwargs_win_over_the_context() -> None:
     assert _value(lambda ds: ds, op_args=["mine"]) == "mine"
     assert _value(lambda ds: ds, op_kwargs={"ds": "mine"}) == "mine"
     assert _value(lambda ds, **kwargs: [ds, kwargs["ti"].task_id, kwargs["x"]], op_args=["a"], op_kwargs={"x": 1}) == [
@@ -48,26 +48,26 @@ def test_given_arguments_come_first() -> None:
 
 
 @pytest.mark.spec("S397")
-def test_airflow_1_asked_for_what_is_always_given() -> None:
+def test_provide_context_of_airflow_1_has_no_effect() -> None:
     with DAG("d", schedule=None):
         operator = PythonOperator(task_id="t", python_callable=lambda **context: context["ds"], provide_context=True)
     assert pushed(carry_out(operator))["return_value"] == "2024-03-05"
 
 
-def test_everything_goes_to_kwargs(world: World) -> None:
+def test_kwargs_receives_the_whole_context(world: World) -> None:
     names = _value(lambda **kwargs: sorted(kwargs))
     assert {"ds", "ti", "params", "logical_date", "execution_date", "next_ds", "var", "prev_start_date_success"} <= set(names)
     assert world.questions == []
 
 
-def test_everyday_words_do_not_overwrite_defaults() -> None:
-    """`conf` and `end_date` were context variables once; a function that has its own default for them keeps it."""
+def test_common_parameter_names_keep_their_defaults() -> None:
+    """`conf` and `end_date` were context variables in Airflow 1. A parameter with this name and a default keeps its default."""
     assert _value(lambda conf=None, end_date="x", tables=1: [conf, end_date, tables]) == [None, "x", 1]
     assert _value(lambda end_date: end_date) == "2024-03-05"
     assert _value(lambda end_date, **kwargs: end_date, op_args=["given"]) == "given"
 
 
-def test_templates_in_arguments(world: World) -> None:
+def test_op_args_and_op_kwargs_are_templates(world: World) -> None:
     assert _value(lambda *args, **kw: [args, kw["k"]], op_args=["{{ ds }}"], op_kwargs={"k": ["{{ run_id }}"]}) == [
         ("2024-03-05",),
         ["r1"],
@@ -75,13 +75,13 @@ def test_templates_in_arguments(world: World) -> None:
     assert _value(lambda templates_dict: templates_dict, templates_dict={"a": "{{ ds }}"}) == {"a": "2024-03-05"}
 
 
-def test_what_a_function_does_not_take_is_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_argument_that_the_function_does_not_accept_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert _value(lambda value=1: value, op_kwargs={"valeu": 2}) == 1
     assert "takes no argument 'valeu'; the argument is ignored. Did you mean 'value'?" in caplog.text
 
 
-def test_async_functions_and_callable_objects() -> None:
+def test_async_functions_and_callable_objects_are_called() -> None:
     async def work(ds: str) -> str:
         return ds
 
@@ -96,7 +96,7 @@ def test_async_functions_and_callable_objects() -> None:
         _value(5)
 
 
-def test_the_result_is_logged_unless_it_is_secret(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_result_is_logged_unless_show_return_value_in_logs_is_false(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         _value(lambda: "s3cret", show_return_value_in_logs=False)
         assert "s3cret" not in caplog.text
@@ -104,7 +104,7 @@ def test_the_result_is_logged_unless_it_is_secret(caplog: pytest.LogCaptureFixtu
         assert "Done. Returned value was: public" in caplog.text
 
 
-def test_the_decorator(world: World) -> None:
+def test_the_task_decorator(world: World) -> None:
     with DAG("d", schedule=None) as dag:
 
         @task
@@ -154,7 +154,7 @@ def _branching(choice: Any) -> Any:
     ],
     ids=repr,
 )
-def test_a_branch_follows_what_it_chose(choice: Any, tasks: tuple[str, ...]) -> None:
+def test_a_branch_runs_the_chosen_tasks(choice: Any, tasks: tuple[str, ...]) -> None:
     result = _branching(choice)
     assert (result.outcome, result.branch) == (Outcome.SUCCESS, Branch("follow", tasks))
 
@@ -170,20 +170,20 @@ def test_a_branch_follows_what_it_chose(choice: Any, tasks: tuple[str, ...]) -> 
     ],
     ids=repr,
 )
-def test_a_choice_that_cannot_be_followed_fails(choice: Any, sentence: str) -> None:
+def test_an_invalid_choice_fails_the_task(choice: Any, sentence: str) -> None:
     result = _branching(choice)
     assert result.outcome is Outcome.FAILED
     assert sentence in (result.reason or "")
 
 
-def test_a_forgotten_prefix_is_guessed() -> None:
+def test_the_error_suggests_the_id_with_its_group_prefix() -> None:
     with DAG("d", schedule=None), TaskGroup("g"):
         branch = BranchPythonOperator(task_id="t", python_callable=lambda: "a")
         branch >> EmptyOperator(task_id="a")
     assert "Did you mean 'g.a'?" in (carry_out(branch).reason or "")
 
 
-def test_a_choice_elsewhere_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_choice_that_is_not_downstream_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert _branching(["a", "elsewhere"]).branch == Branch("follow", ("a", "elsewhere"))
     assert "not downstream of t and are not affected: ['elsewhere']" in caplog.text
@@ -193,7 +193,7 @@ def test_the_choice_is_pushed() -> None:
     assert pushed(_branching(iter(["a"]))) == {"return_value": ["a"]}
 
 
-def test_branch_classes_and_decorators() -> None:
+def test_branch_operators_and_decorators() -> None:
     class Mine(BaseBranchOperator):
         def choose_branch(self, context: Any) -> str:
             return "a" if context["ds"] < "2025" else "b"
@@ -226,7 +226,7 @@ def test_branch_classes_and_decorators() -> None:
         ("", False, Branch("stop", direct_only=True)),
     ],
 )
-def test_a_short_circuit(condition: Any, ignore: bool, branch: Branch | None) -> None:
+def test_a_short_circuit_skips_downstream_tasks(condition: Any, ignore: bool, branch: Branch | None) -> None:
     with DAG("d", schedule=None):
         operator = ShortCircuitOperator(task_id="t", python_callable=lambda: condition, ignore_downstream_trigger_rules=ignore)
         operator >> EmptyOperator(task_id="a")
@@ -234,14 +234,14 @@ def test_a_short_circuit(condition: Any, ignore: bool, branch: Branch | None) ->
     assert (result.outcome, result.branch) == (Outcome.SUCCESS, branch)
 
 
-def test_a_short_circuit_at_the_end_skips_nobody() -> None:
+def test_a_short_circuit_without_downstream_tasks_skips_nothing() -> None:
     with DAG("d", schedule=None):
         operator = ShortCircuitOperator(task_id="t", python_callable=lambda: False)
     assert carry_out(operator).branch is None
 
 
 @pytest.mark.spec("S410")
-def test_empty() -> None:
+def test_empty_operator_does_nothing() -> None:
     with DAG("d", schedule=None):
         operator = DummyOperator(task_id="t")
     assert operator.inherits_from_empty_operator

@@ -1,4 +1,4 @@
-"""Sensors: when they look, what ends the wait, and what failing means. Time is the test's."""
+"""Sensors: when they poke, what ends the wait, and how they fail. The tests control the clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START = parse_moment(DAY)
 
 
 class Clock:
-    """Stands still, except when somebody sleeps."""
+    """A clock that advances only in `sleep`."""
 
     def __init__(self) -> None:
         self.now = START / SECOND
@@ -47,7 +47,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class _Waits(BaseSensorOperator):
-    """Answers (or raises) one after the other; the last one repeats."""
+    """Returns (or raises) the given values one after the other; the last one repeats."""
 
     def __init__(self, answers: Any = (True,), **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -68,27 +68,27 @@ def _waits(*answers: Any, **kwargs: Any) -> _Waits:
 # --- the wait ----------------------------------------------------------------------------------------------------------
 
 
-def test_it_looks_until_the_wait_is_over(clock: Clock) -> None:
+def test_a_sensor_pokes_until_the_condition_is_met(clock: Clock) -> None:
     result = carry_out(_waits(False, None, True, poke_interval=30))
     assert result.outcome is Outcome.SUCCESS
     assert clock.slept == [30, 30]
 
 
-def test_it_may_push_a_value(clock: Clock) -> None:
+def test_a_poke_can_push_a_value(clock: Clock) -> None:
     result = carry_out(_waits(PokeReturnValue(False, "early"), PokeReturnValue(True, {"found": 1})))
     assert pushed(result) == {"return_value": {"found": 1}}
     assert len(clock.slept) == 1
 
 
-def test_it_times_out_for_good(clock: Clock) -> None:
+def test_a_timeout_fails_without_a_retry(clock: Clock) -> None:
     result = carry_out(_waits(False, timeout=timedelta(minutes=2), poke_interval=timedelta(seconds=50)))
     assert result.outcome is Outcome.FAILED_FINAL
-    assert result.reason == "AirflowSensorTimeout: The sensor waited 150 seconds, exceeded its timeout of 120 seconds"
+    assert result.reason == "AirflowSensorTimeout: The sensor waited 150 seconds, longer than its timeout of 120 seconds"
     assert clock.slept == [50, 50, 50]
 
 
 @pytest.mark.spec("S408")
-def test_rescheduling_gives_the_slot_back(clock: Clock) -> None:
+def test_mode_reschedule_frees_the_slot(clock: Clock) -> None:
     result = carry_out(_waits(False, mode="reschedule", poke_interval=300))
     assert (result.outcome, result.reschedule_at) == (Outcome.RESCHEDULE, START + 300 * SECOND)
     assert clock.slept == []
@@ -102,7 +102,7 @@ def test_the_timeout_of_a_rescheduling_sensor_counts_from_its_first_start(clock:
     assert carry_out(_waits(True, timeout=1), first_started=START - HOUR).outcome is Outcome.SUCCESS
 
 
-def test_backoff_doubles_with_a_spread_that_repeats(clock: Clock) -> None:
+def test_backoff_doubles_with_a_deterministic_variation(clock: Clock) -> None:
     sensor = _waits(False, poke_interval=10, exponential_backoff=True)
     waits = [sensor.next_poke_interval(count, "d.t.r1") for count in range(1, 6)]
     assert all(10 * 2**n <= wait < 10 * 2 ** (n + 1) for n, wait in enumerate(waits))
@@ -113,7 +113,7 @@ def test_backoff_doubles_with_a_spread_that_repeats(clock: Clock) -> None:
     assert max(capped.next_poke_interval(count, "x") for count in range(1, 50)) == 25
 
 
-def test_backoff_goes_on_over_reschedules(clock: Clock) -> None:
+def test_backoff_continues_across_reschedules(clock: Clock) -> None:
     sensor = _waits(False, mode="reschedule", poke_interval=10, exponential_backoff=True)
     at = carry_out(sensor, reschedules=3, first_started=START).reschedule_at
     assert at is not None
@@ -136,16 +136,14 @@ _WAIT = Outcome.DEFERRED
     ],
     ids=repr,
 )
-def test_what_an_exception_of_a_look_means(
-    error: Exception, plain: Outcome, soft: Outcome, silent: Outcome, never: Outcome
-) -> None:
+def test_exceptions_of_a_poke(error: Exception, plain: Outcome, soft: Outcome, silent: Outcome, never: Outcome) -> None:
     assert carry_out(_waits(error, True)).outcome is plain
     assert carry_out(_waits(error, True, soft_fail=True)).outcome is soft
     assert carry_out(_waits(error, True, silent_fail=True)).outcome is silent
     assert carry_out(_waits(error, True, never_fail=True)).outcome is never
 
 
-def test_a_soft_timeout_skips() -> None:
+def test_a_timeout_with_soft_fail_skips() -> None:
     result = carry_out(_waits(False, timeout=1, soft_fail=True))
     assert result.outcome is Outcome.SKIPPED
     assert "skipped because of soft_fail" in (result.reason or "")
@@ -160,12 +158,12 @@ def test_a_soft_timeout_skips() -> None:
         ({"soft_fail": True, "never_fail": True}, "set only one of"),
     ],
 )
-def test_arguments_that_cannot_be(arguments: dict[str, Any], sentence: str) -> None:
+def test_invalid_arguments_are_errors(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DefinitionError, match=sentence):
         _waits(True, **arguments)
 
 
-def test_poke_mode_only() -> None:
+def test_poke_mode_only_rejects_reschedule() -> None:
     @poke_mode_only
     class Keeps(_Waits):
         pass
@@ -207,7 +205,7 @@ def _file(path: Any, **kwargs: Any) -> FileSensor:
 
 
 @pytest.mark.spec("S6", "S409")
-def test_files_folders_and_patterns(tmp_path: Path) -> None:
+def test_files_folders_and_glob_patterns_are_found(tmp_path: Path) -> None:
     def there(pattern: str, **kwargs: Any) -> bool:
         return carry_out(_file(str(tmp_path / pattern), **kwargs)).outcome is Outcome.SUCCESS
 
@@ -222,7 +220,7 @@ def test_files_folders_and_patterns(tmp_path: Path) -> None:
     assert not there("none")
 
 
-def test_relative_paths_begin_at_the_connection(world: World, tmp_path: Path) -> None:
+def test_relative_paths_are_relative_to_the_path_of_the_connection(world: World, tmp_path: Path) -> None:
     (tmp_path / "x").touch()
     world.connections["fs_default"] = {"conn_type": "fs", "extra": {"path": str(tmp_path)}}
     world.connections["other"] = {"conn_type": "fs", "extra": {"path": str(tmp_path / "no")}}
@@ -263,12 +261,12 @@ def _external(**kwargs: Any) -> ExternalTaskSensor:
         ({}, None, _WAIT),
     ],
 )
-def test_states_of_another_dag(world: World, arguments: dict[str, Any], rows: Any, outcome: Outcome) -> None:
+def test_states_of_another_dag_end_the_wait(world: World, arguments: dict[str, Any], rows: Any, outcome: Outcome) -> None:
     world.states = rows
     assert carry_out(_external(**arguments)).outcome is outcome
 
 
-def test_the_dates_it_looks_at(world: World) -> None:
+def test_logical_dates_of_the_other_dag(world: World) -> None:
     def dates(**kwargs: Any) -> Any:
         carry_out(_external(**kwargs))
         question: Any = world.questions[-1]
@@ -280,7 +278,7 @@ def test_the_dates_it_looks_at(world: World) -> None:
     assert dates(execution_date_fn=lambda at, ti: [at, at.add(hours=ti.try_number)]) == [0, 1]
 
 
-def test_every_date_must_be_there(world: World) -> None:
+def test_runs_of_all_dates_must_exist(world: World) -> None:
     world.states = [(START, None, "success")]
     sensor = _external(execution_date_fn=lambda at: [at, at.add(hours=1)])
     assert carry_out(sensor).outcome is _WAIT
@@ -288,7 +286,7 @@ def test_every_date_must_be_there(world: World) -> None:
     assert carry_out(sensor).outcome is Outcome.SUCCESS
 
 
-def test_a_run_without_a_logical_date_cannot_know(world: World) -> None:
+def test_a_run_without_a_logical_date_is_an_error(world: World) -> None:
     assert "this run has no logical date" in (carry_out(_external(), at=None).reason or "")
 
 
@@ -303,13 +301,13 @@ def test_a_run_without_a_logical_date_cannot_know(world: World) -> None:
         ({"external_task_ids": "abc"}, "external_task_ids is a string"),
     ],
 )
-def test_external_arguments_that_cannot_be(arguments: dict[str, Any], sentence: str) -> None:
+def test_invalid_arguments_of_external_task_sensor_are_errors(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         _external(**arguments)
     assert sentence in str(caught.value)
 
 
-def test_deferrable_means_what_it_does_anyway(world: World) -> None:
+def test_deferrable_has_no_effect_on_external_task_sensor(world: World) -> None:
     assert carry_out(_external(deferrable=True, poll_interval=5)).outcome is _WAIT
     assert carry_out(_external(deferrable=True, poll_interval=5)).deferral == carry_out(_external()).deferral
 
@@ -317,7 +315,7 @@ def test_deferrable_means_what_it_does_anyway(world: World) -> None:
 # --- marks for other DAGs ------------------------------------------------------------------------------------------------
 
 
-def test_a_marker_is_recorded_and_does_nothing_else() -> None:
+def test_a_marker_is_in_the_definition_and_does_nothing() -> None:
     with DAG("d", schedule=None) as dag:
         ExternalTaskMarker(task_id="t", external_dag_id="other", external_task_id="x", recursion_depth=3)
         ExternalTaskMarker(task_id="u", external_dag_id="other", external_task_id="y", execution_date="{{ execution_date }}")
@@ -335,6 +333,6 @@ def test_a_marker_is_recorded_and_does_nothing_else() -> None:
         ({"recursion_depth": 0}, "an integer of at least 1"),
     ],
 )
-def test_what_a_marker_cannot_say(kwargs: Any, words: str) -> None:
+def test_invalid_arguments_of_a_marker_are_errors(kwargs: Any, words: str) -> None:
     with DAG("d", schedule=None), pytest.raises(DefinitionError, match=words):
         ExternalTaskMarker(**{"task_id": "t", "external_dag_id": "o", "external_task_id": "x", **kwargs})

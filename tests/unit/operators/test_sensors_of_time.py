@@ -1,4 +1,4 @@
-"""Sensors that wait for moments and days, and the one that asks a command. Time is the test's."""
+"""Sensors that wait for a point in time or a day, and BashSensor. The tests control the clock."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _sensor(cls: Any, zone: str = "UTC", **kwargs: Any) -> Any:
 
 
 @pytest.mark.spec("S6", "S409")
-def test_a_date_is_waited_for_to_the_moment(clock: Clock) -> None:
+def test_date_time_sensor_ends_exactly_at_its_time(clock: Clock) -> None:
     result = carry_out(_sensor(DateTimeSensor, target_time="2024-03-05T00:02:30+00:00"))
     assert result.outcome is Outcome.SUCCESS
     assert clock.slept == [60, 60, 30]
@@ -58,12 +58,12 @@ def test_a_date_is_waited_for_to_the_moment(clock: Clock) -> None:
     ],
     ids=str,
 )
-def test_a_date_has_many_spellings(clock: Clock, target: Any) -> None:
+def test_target_time_accepts_datetimes_and_strings(clock: Clock, target: Any) -> None:
     assert carry_out(_sensor(DateTimeSensor, target_time=target)).outcome is Outcome.SUCCESS
     assert clock.slept == [30]
 
 
-def test_a_text_that_is_no_date() -> None:
+def test_an_invalid_target_time_is_an_error() -> None:
     result = carry_out(_sensor(DateTimeSensor, target_time="tomorrow"))
     assert result.outcome is Outcome.FAILED
     assert "target_time of task 't': 'tomorrow' is not a date and time" in str(result.reason)
@@ -71,18 +71,18 @@ def test_a_text_that_is_no_date() -> None:
         _sensor(DateTimeSensor, target_time=7)
 
 
-def test_rescheduled_to_the_moment() -> None:
+def test_a_reschedule_is_exactly_at_the_target_time() -> None:
     sensor = _sensor(DateTimeSensor, target_time="2024-03-05T00:00:30Z", mode="reschedule", poke_interval=300)
     assert carry_out(sensor).reschedule_at == START + 30 * SECOND
 
 
-def test_it_times_out_before_the_moment(clock: Clock) -> None:
+def test_a_timeout_before_the_target_time(clock: Clock) -> None:
     result = carry_out(_sensor(DateTimeSensor, target_time="2024-03-06", timeout=90))
     assert result.outcome is Outcome.FAILED_FINAL
     assert clock.slept == [60, 60]
 
 
-def test_a_time_of_day_is_meant_in_the_zone_of_the_dag(clock: Clock) -> None:
+def test_a_time_of_day_is_in_the_time_zone_of_the_dag(clock: Clock) -> None:
     assert carry_out(_sensor(TimeSensor, target_time=time(0, 1))).outcome is Outcome.SUCCESS
     assert clock.slept == [60]
     clock.slept.clear()
@@ -92,14 +92,14 @@ def test_a_time_of_day_is_meant_in_the_zone_of_the_dag(clock: Clock) -> None:
     assert clock.slept == []
 
 
-def test_a_time_of_day_is_that_of_the_day_on_which_the_wait_began() -> None:
-    """Rescheduled past midnight, it does not wait for another day."""
+def test_a_time_of_day_is_on_the_day_on_which_the_try_started() -> None:
+    """A sensor that is rescheduled past midnight does not wait until the next day."""
     sensor = _sensor(TimeSensor, target_time=time(23, 59), mode="reschedule")
     assert carry_out(sensor, first_started=START - HOUR).outcome is Outcome.SUCCESS
     assert carry_out(sensor, first_started=START).outcome is Outcome.RESCHEDULE
 
 
-def test_a_span_counts_from_the_end_of_the_interval(clock: Clock) -> None:
+def test_time_delta_sensor_counts_from_the_end_of_the_data_interval(clock: Clock) -> None:
     sensor = _sensor(TimeDeltaSensor, delta=timedelta(minutes=2), poke_interval=3600)
     assert carry_out(sensor, at="2024-03-04T00:00:00Z", until=DAY).outcome is Outcome.SUCCESS
     assert clock.slept == [120]
@@ -109,7 +109,7 @@ def test_a_span_counts_from_the_end_of_the_interval(clock: Clock) -> None:
     assert clock.slept == [60]
 
 
-def test_a_plain_wait_counts_from_the_first_start(clock: Clock) -> None:
+def test_wait_sensor_counts_from_the_first_start_of_the_try(clock: Clock) -> None:
     assert carry_out(_sensor(WaitSensor, time_to_wait=1)).outcome is Outcome.SUCCESS
     assert clock.slept == [60]
     sensor = _sensor(WaitSensor, time_to_wait=timedelta(hours=2), mode="reschedule", poke_interval=timedelta(days=1))
@@ -117,7 +117,7 @@ def test_a_plain_wait_counts_from_the_first_start(clock: Clock) -> None:
     assert carry_out(sensor, first_started=clock.now * SECOND - 2 * HOUR).outcome is Outcome.SUCCESS
 
 
-def test_a_day_of_the_week(clock: Clock) -> None:
+def test_day_of_week_sensor_waits_for_its_day(clock: Clock) -> None:
     assert carry_out(_sensor(DayOfWeekSensor, week_day="wednesday", poke_interval=3600)).outcome is Outcome.SUCCESS
     assert len(clock.slept) == 24
     other = _sensor(DayOfWeekSensor, week_day={"Sunday"}, use_task_logical_date=True, timeout=1, soft_fail=True)
@@ -132,13 +132,13 @@ def _bash(command: str, **kwargs: Any) -> TaskResult:
     return carry_out(_sensor(BashSensor, bash_command=command, **kwargs))
 
 
-def test_a_command_is_asked_until_it_succeeds(clock: Clock, tmp_path: Path) -> None:
+def test_bash_sensor_waits_until_its_command_succeeds(clock: Clock, tmp_path: Path) -> None:
     count = tmp_path / "count"
     assert _bash(f"echo x >> {count}; test $(wc -l < {count}) -ge 3").outcome is Outcome.SUCCESS
     assert clock.slept == [60, 60]
 
 
-def test_one_exit_code_may_mean_not_yet(clock: Clock) -> None:
+def test_after_retry_exit_code_bash_sensor_continues_to_wait(clock: Clock) -> None:
     assert _bash("exit 3", retry_exit_code=3, timeout=50, mode="reschedule").outcome is Outcome.RESCHEDULE
     result = _bash("exit 4", retry_exit_code=3)
     assert result.outcome is Outcome.FAILED_FINAL
@@ -146,14 +146,14 @@ def test_one_exit_code_may_mean_not_yet(clock: Clock) -> None:
     assert _bash("exit 4", retry_exit_code=3, soft_fail=True).outcome is Outcome.SKIPPED
 
 
-def test_the_command_has_an_environment_and_templates(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_of_bash_sensor_has_env_and_templates(capfd: pytest.CaptureFixture[str]) -> None:
     result = _bash('/usr/bin/test "$WHAT {{ ds }}" = "day 2024-03-05" && /usr/bin/test -z "$HOME"', env={"WHAT": "day"})
     assert result.outcome is Outcome.SUCCESS
     assert _bash("  ").outcome is Outcome.FAILED_FINAL
     assert _bash("x", env={"A": 1}).reason is not None
 
 
-def test_a_stopped_sensor_ends_its_command(tmp_path: Path) -> None:
+def test_stopping_the_task_stops_the_command_of_bash_sensor(tmp_path: Path) -> None:
     import os
 
     ready = tmp_path / "ready"

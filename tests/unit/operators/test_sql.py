@@ -1,4 +1,4 @@
-"""SQL over SQLAlchemy, on real SQLite files."""
+"""SQL operators, hook and sensor, on real SQLite files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tradewind.sensors.sql import SqlSensor
 
 @pytest.fixture
 def database(world: World, tmp_path: Path) -> Path:
-    """Rain of three days, behind `sql_default`."""
+    """A database with the rain of three days; its connection is `sql_default`."""
     path = tmp_path / "weather.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE rain (day TEXT, mm REAL)")
@@ -91,14 +91,14 @@ def test_rows_are_pushed(database: Path) -> None:
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_several_statements(database: Path, kwargs: Any, expected: Any) -> None:
+def test_several_statements_are_executed(database: Path, kwargs: Any, expected: Any) -> None:
     def lists(value: Any) -> Any:
         return [lists(one) for one in value] if isinstance(value, list | tuple) else value
 
     assert lists(_told(**kwargs)) == lists(expected)
 
 
-def test_all_or_nothing_unless_committed_one_by_one(database: Path) -> None:
+def test_all_statements_are_one_transaction_without_autocommit(database: Path) -> None:
     both = ["INSERT INTO rain VALUES ('2024-03-07', 1)", "INSERT INTO nowhere VALUES (1)"]
     assert "no such table: nowhere" in str(_run(SQLExecuteQueryOperator, sql=both).reason)
     assert _rows(database) == 3
@@ -106,14 +106,14 @@ def test_all_or_nothing_unless_committed_one_by_one(database: Path) -> None:
     assert _rows(database) == 4
 
 
-def test_a_file_with_sql(database: Path, tmp_path: Path) -> None:
+def test_sql_can_be_in_a_file(database: Path, tmp_path: Path) -> None:
     (tmp_path / "rain.sql").write_text("SELECT count(*) FROM rain WHERE day <= '{{ ds }}'")
     with DAG("d", schedule=None, template_searchpath=str(tmp_path)):
         operator = SQLExecuteQueryOperator(task_id="t", sql="rain.sql")
     assert pushed(carry_out(operator))["return_value"][0][0] == 2
 
 
-def test_a_function_may_write_it(database: Path) -> None:
+def test_a_decorated_function_returns_the_statements(database: Path) -> None:
     with DAG("d", schedule=None):
 
         @task.sql
@@ -134,7 +134,7 @@ def test_a_function_may_write_it(database: Path) -> None:
     assert "the @task.sql function nothing returned ' '" in str(results[2].reason)
 
 
-def test_nothing_is_fetched_for_nothing(database: Path) -> None:
+def test_results_are_not_fetched_if_they_are_not_needed(database: Path) -> None:
     def never(cursor: Any) -> None:
         raise AssertionError("it was fetched")
 
@@ -144,7 +144,7 @@ def test_nothing_is_fetched_for_nothing(database: Path) -> None:
     assert "sql contains no statement" in str(_run(SQLExecuteQueryOperator, sql=" ").reason)
 
 
-def test_another_database_and_what_is_none(database: Path, tmp_path: Path, world: World) -> None:
+def test_the_argument_database_and_missing_values(database: Path, tmp_path: Path, world: World) -> None:
     other = str(tmp_path / "other.db")
     _told(sql="CREATE TABLE x (a)", database=other)
     assert Path(other).exists()
@@ -169,19 +169,19 @@ def test_another_database_and_what_is_none(database: Path, tmp_path: Path, world
         ({"conn_type": "sqlite", "schema": "/tmp/x.db"}, "sqlite:////tmp/x.db"),
     ],
 )
-def test_where_a_connection_leads(world: World, parts: Any, url: str) -> None:
+def test_urls_of_connections(world: World, parts: Any, url: str) -> None:
     world.connections["c"] = parts
     assert DbApiHook("c").get_uri() == url
 
 
-def test_a_driver_that_is_not_there(world: World) -> None:
+def test_a_missing_driver_is_an_error(world: World) -> None:
     world.connections["c"] = {"conn_type": "mysql", "host": "h"}
     assert "driver 'MySQLdb' for connection 'c' is not installed" in str(
         _run(SQLExecuteQueryOperator, sql="SELECT 1", conn_id="c").reason
     )
 
 
-def test_rows_are_inserted(database: Path) -> None:
+def test_insert_rows_writes_rows(database: Path) -> None:
     hook = DbApiHook()
     assert hook.insert_rows("rain", (("x", number) for number in range(5)), ["day", "mm"], commit_every=2) == 5
     assert hook.get_first("SELECT sum(mm) FROM rain WHERE day = 'x'") == (10.0,)
@@ -189,12 +189,12 @@ def test_rows_are_inserted(database: Path) -> None:
     assert Connection.get("sql_default").test_connection() == (True, "the database responds")
 
 
-def test_statements_are_told_apart() -> None:
+def test_statements_are_split() -> None:
     text = "-- one;\nSELECT ';'; /* ; */ INSERT INTO x VALUES ('a;b')\n;;"
     assert split_sql_string(text) == ["SELECT ';';", "INSERT INTO x VALUES ('a;b')\n;"]
 
 
-def test_a_missing_extra_names_the_command(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_missing_package_names_the_pip_command(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     assert "pip install 'tradewind[sql]'" in str(_run(SQLExecuteQueryOperator, sql="SELECT 1").reason)
 
@@ -221,7 +221,7 @@ def test_a_missing_extra_names_the_command(database: Path, monkeypatch: pytest.M
         ),
     ],
 )
-def test_checks(database: Path, cls: Any, kwargs: Any, words: str | None) -> None:
+def test_check_operators(database: Path, cls: Any, kwargs: Any, words: str | None) -> None:
     result = _run(cls, **kwargs)
     assert result.outcome is (Outcome.SUCCESS if words is None else Outcome.FAILED), result.reason
     assert (words or "") in (result.reason or "")
@@ -245,13 +245,13 @@ def test_checks(database: Path, cls: Any, kwargs: Any, words: str | None) -> Non
     ],
     ids=str,
 )
-def test_columns_are_checked(database: Path, checks: Any, words: str | None) -> None:
+def test_column_checks(database: Path, checks: Any, words: str | None) -> None:
     result = _run(SQLColumnCheckOperator, table="rain", column_mapping=checks)
     assert result.outcome is (Outcome.SUCCESS if words is None else Outcome.FAILED), result.reason
     assert (words or "") in (result.reason or "")
 
 
-def test_null_may_count_as_nothing(database: Path) -> None:
+def test_accept_none_treats_null_as_zero(database: Path) -> None:
     checks = {"mm": {"max": {"leq_to": 3}}}
     nowhere: Any = {"table": "rain", "column_mapping": checks, "partition_clause": "day > '{{ ds }}9'"}
     assert _run(SQLColumnCheckOperator, **nowhere).outcome is Outcome.FAILED, "the day after is there"
@@ -271,12 +271,12 @@ def test_null_may_count_as_nothing(database: Path) -> None:
     ],
     ids=str,
 )
-def test_column_checks_that_cannot_be(check: Any, words: str) -> None:
+def test_invalid_column_checks_are_errors(check: Any, words: str) -> None:
     with pytest.raises(DefinitionError, match=words):
         _run(SQLColumnCheckOperator, table="rain", column_mapping={"mm": check})
 
 
-def test_tables_are_checked(database: Path) -> None:
+def test_table_checks(database: Path) -> None:
     good = {"rows": {"check_statement": "COUNT(*) = 3"}, "each": {"check_statement": "mm >= 0"}}
     assert _run(SQLTableCheckOperator, table="rain", checks=good).outcome is Outcome.SUCCESS
     bad = {**good, "wet": {"check_statement": "mm > 0"}}
@@ -288,12 +288,12 @@ def test_tables_are_checked(database: Path) -> None:
 
 
 @pytest.mark.parametrize(("value", "chosen"), [("1", "a"), ("0", "b"), ("'Yes'", "a"), ("'off'", "b"), ("2.5", "a")])
-def test_branches(database: Path, value: str, chosen: str) -> None:
+def test_branch_sql_operator_chooses_a_branch(database: Path, value: str, chosen: str) -> None:
     result = _run(BranchSQLOperator, sql=f"SELECT {value}", follow_task_ids_if_true="a", follow_task_ids_if_false=["b"])
     assert result.branch == Branch("follow", (chosen,))
 
 
-def test_a_branch_wants_a_truth(database: Path) -> None:
+def test_a_branch_needs_a_boolean_result(database: Path) -> None:
     branch: Any = {"follow_task_ids_if_true": "a", "follow_task_ids_if_false": "b"}
     assert "neither true nor false" in str(_run(BranchSQLOperator, sql="SELECT 'maybe'", **branch).reason)
     assert "returned no row" in str(_run(BranchSQLOperator, sql="SELECT 1 WHERE 0", **branch).reason)
@@ -305,7 +305,7 @@ def test_a_branch_wants_a_truth(database: Path) -> None:
 
 
 @pytest.mark.spec("S6", "S409")
-def test_a_sensor_asks_until_there_is_something(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sensor_waits_for_a_result(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def rain(seconds: float) -> None:
         connection = sqlite3.connect(database)
         connection.execute("INSERT INTO rain VALUES ('2024-03-07', 1)")
@@ -332,7 +332,7 @@ def test_a_sensor_asks_until_there_is_something(database: Path, monkeypatch: pyt
         ({"sql": "SELECT -1", "failure": lambda value: value < 0}, "returned -1, for which the function failure is true"),
     ],
 )
-def test_what_a_sensor_takes_for_not_yet(database: Path, kwargs: Any, words: str | None) -> None:
+def test_results_after_which_a_sensor_continues_to_wait(database: Path, kwargs: Any, words: str | None) -> None:
     result = _run(SqlSensor, conn_id="sql_default", mode="reschedule", **kwargs)
     assert result.outcome is (Outcome.RESCHEDULE if words is None else Outcome.FAILED)
     assert (words or "") in (result.reason or "")
@@ -360,6 +360,6 @@ def test_metrics_are_compared_with_those_of_an_earlier_day(database: Path, kwarg
     assert (words or "") in (result.reason or "")
 
 
-def test_a_ratio_must_be_known() -> None:
+def test_an_unknown_ratio_formula_is_an_error() -> None:
     with DAG("d"), pytest.raises(DefinitionError, match="Did you mean 'max_over_min'"):
         SQLIntervalCheckOperator(task_id="u", table="sales", metrics_thresholds={}, ratio_formula="max_over_mni")

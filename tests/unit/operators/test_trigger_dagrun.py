@@ -1,4 +1,4 @@
-"""Triggering runs of other DAGs: what is asked for, what the answers mean, and the wait."""
+"""Triggering runs of other DAGs: the request, the results, and the wait."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _carried_out(resumption: Resumption | None = None, **kwargs: Any) -> TaskRes
     return carry_out(_operator(**kwargs), resumption=resumption)
 
 
-def test_it_asks_for_a_run(world: World) -> None:
+def test_it_requests_a_run(world: World) -> None:
     result = _carried_out(
         trigger_run_id="of {{ run_id }}",
         logical_date="{{ logical_date }}",
@@ -48,7 +48,7 @@ def test_it_asks_for_a_run(world: World) -> None:
     assert pushed(result) == {"trigger_dag_id": "other", "trigger_run_id": "of r1"}
 
 
-def test_its_date_is_now_unless_given(world: World) -> None:
+def test_the_default_logical_date_is_now(world: World) -> None:
     _carried_out()
     _carried_out(logical_date=None)
     _carried_out(logical_date=datetime(2024, 3, 5, tzinfo=UTC))
@@ -59,7 +59,7 @@ def test_its_date_is_now_unless_given(world: World) -> None:
     assert dates[1:] == [None, parse_moment(DAY), parse_moment(DAY)]
 
 
-def test_what_cannot_be_asked(world: World) -> None:
+def test_invalid_requests_are_errors(world: World) -> None:
     for kwargs, sentence in (
         ({"logical_date": "soon"}, "logical_date of task 't': 'soon' is not a date and time"),
         ({"conf": {"x": {1, 2}}}, "conf of task 't' cannot be written as JSON"),
@@ -85,7 +85,7 @@ def test_what_cannot_be_asked(world: World) -> None:
         ("rehearsed", {"wait_for_completion": True}, Outcome.SUCCESS, ""),
     ],
 )
-def test_what_the_answer_means(world: World, done: str, kwargs: Any, outcome: Outcome, words: str) -> None:
+def test_results_of_the_request(world: World, done: str, kwargs: Any, outcome: Outcome, words: str) -> None:
     world.triggers = {"done": done, "run_id": "r", "logical_date": None}
     result = _carried_out(**kwargs)
     assert result.outcome is outcome
@@ -94,7 +94,7 @@ def test_what_the_answer_means(world: World, done: str, kwargs: Any, outcome: Ou
 
 @pytest.fixture
 def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
-    """The states that the run shows one after the other; gives the waits between."""
+    """Make the run have these states one after the other; return the durations of the waits."""
 
     def show(*states: str | None) -> list[float]:
         slept: list[float] = []
@@ -116,13 +116,13 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[f
 
 
 class _Own(TriggerDagRunOperator):
-    """Does something of its own around the wait, so it keeps its process."""
+    """Has its own `execute`, so it keeps its process while it waits."""
 
     def execute(self, context: Any) -> None:
         super().execute(context)
 
 
-def test_it_may_wait_for_the_end(looks: Callable[..., list[float]]) -> None:
+def test_it_can_wait_for_the_end(looks: Callable[..., list[float]]) -> None:
     def carried_out(**kwargs: Any) -> TaskResult:
         with DAG("d", schedule=None):
             return carry_out(_Own(**{"task_id": "t", "trigger_dag_id": "other", **kwargs}))
@@ -220,7 +220,7 @@ def test_states_of_other_dags_by_airflows_names(world: World) -> None:
         TaskInstance.get_ti_count("other", run_ids=["r1"])
 
 
-def test_what_cannot_be() -> None:
+def test_invalid_arguments_are_errors() -> None:
     with pytest.raises(DefinitionError, match="Did you mean 'success'"):
         _operator(allowed_states=["sucess"])
     with pytest.raises(DefinitionError, match="poke_interval"):

@@ -1,4 +1,4 @@
-"""What the definition says of tasks that only wait; and where an attempt is needed after all."""
+"""Tasks that only wait: their wait in the definition, and the cases in which an attempt is needed."""
 
 from __future__ import annotations
 
@@ -61,23 +61,23 @@ def plan(cls: Any, zone: str = "UTC", **kwargs: Any) -> WaitPlan | None:
         ),
     ],
 )
-def test_what_is_known_without_a_run(cls: Any, kwargs: Any, until: MomentPlan | TasksPlan) -> None:
+def test_waits_that_are_known_when_the_file_is_imported(cls: Any, kwargs: Any, until: MomentPlan | TasksPlan) -> None:
     assert plan(cls, **kwargs) == WaitPlan(until, WEEK)
     assert plan(cls, **kwargs, timeout=90, soft_fail="never_fail" not in kwargs) is not None
 
 
-def test_the_timeout_goes_with_it() -> None:
+def test_the_timeout_is_in_the_definition() -> None:
     assert plan(WaitSensor, time_to_wait=1, timeout=90, soft_fail=True) == WaitPlan(
         MomentPlan("start", MINUTE), 90 * SECOND, soft_fail=True
     )
 
 
 class _Own(WaitSensor):
-    """An author's class may do anything."""
+    """A subclass with its own code."""
 
 
 def _call(*args: Any) -> None:
-    """What an author wants called."""
+    """A callback."""
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def _call(*args: Any) -> None:
         (WaitSensor, {"time_to_wait": 1, "execution_timeout": timedelta(hours=1)}),
     ],
 )
-def test_where_an_attempt_is_needed(cls: Any, kwargs: Any) -> None:
+def test_tasks_that_need_an_attempt(cls: Any, kwargs: Any) -> None:
     assert plan(cls, **kwargs) is None
 
 
-def test_mapped_ones_need_an_attempt() -> None:
+def test_mapped_tasks_need_an_attempt() -> None:
     with DAG("d", schedule=None) as dag:
         WaitSensor.partial(task_id="t").expand(time_to_wait=[1, 2])
     assert to_definition(dag, "d.py", DefinitionDefaults()).tasks[0].wait is None

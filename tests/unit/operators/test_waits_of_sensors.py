@@ -1,4 +1,4 @@
-"""Sensors that give their process back and let the scheduler wait: when they do, for what, and how they go on."""
+"""Sensors that end their process and let the scheduler wait: when they do, for what, and how they continue."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _deferral(result: TaskResult) -> Deferral:
 @pytest.mark.spec("S408", "S409")
 @pytest.mark.parametrize("mode", ["poke", "reschedule"])
 @pytest.mark.parametrize("deferrable", [False, True])
-def test_a_moment_is_waited_for_without_a_process(clock: Clock, mode: str, deferrable: bool) -> None:
+def test_a_wait_for_a_point_in_time_needs_no_process(clock: Clock, mode: str, deferrable: bool) -> None:
     sensor = _sensor(DateTimeSensor, target_time=datetime(2024, 3, 5, 1, tzinfo=UTC), mode=mode, deferrable=deferrable)
     deferral = _deferral(carry_out(sensor))
     assert deferral == Deferral(MomentWait(START + HOUR), None, timeout_at=START + WEEK)
@@ -71,18 +71,18 @@ def test_a_moment_is_waited_for_without_a_process(clock: Clock, mode: str, defer
         (lambda: _sensor(DayOfWeekSensor, week_day="friday", use_task_logical_date=True), NEVER_BY_ITSELF),
     ],
 )
-def test_what_each_sensor_of_time_waits_for(sensor: Any, at: int) -> None:
+def test_waits_of_each_sensor_of_time(sensor: Any, at: int) -> None:
     assert _deferral(carry_out(sensor())).wait == MomentWait(at)
 
 
-def test_a_span_after_the_interval() -> None:
+def test_a_duration_after_the_data_interval() -> None:
     for cls in (TimeDeltaSensor, TimeDeltaSensorAsync):
         result = carry_out(_sensor(cls, delta=timedelta(days=3)), interval_end=START)
         assert _deferral(result).wait == MomentWait(START + 72 * HOUR)
 
 
 @pytest.mark.spec("S408")
-def test_tasks_of_another_dag_are_waited_for_without_a_process(world: World) -> None:
+def test_a_wait_for_tasks_of_another_dag_needs_no_process(world: World) -> None:
     sensor = _sensor(
         ExternalTaskSensor,
         external_dag_id="up",
@@ -100,7 +100,7 @@ def test_tasks_of_another_dag_are_waited_for_without_a_process(world: World) -> 
     )
 
 
-def test_the_first_look_is_the_tasks_own(world: World) -> None:
+def test_the_task_makes_the_first_poke_itself(world: World) -> None:
     world.states = [(START, None, "success")]
     assert carry_out(_sensor(ExternalTaskSensor, external_dag_id="up")).outcome is Outcome.SUCCESS
     world.states = [(START, None, "failed")]
@@ -108,8 +108,8 @@ def test_the_first_look_is_the_tasks_own(world: World) -> None:
     assert carry_out(failing).outcome is Outcome.SKIPPED
 
 
-def test_what_failing_means_is_kept(world: World) -> None:
-    """silent_fail: not yet. never_fail: skipped."""
+def test_soft_fail_and_never_fail_apply_to_the_wait(world: World) -> None:
+    """silent_fail: continue to wait. never_fail: become skipped."""
     about = {"external_dag_id": "up", "failed_states": ["failed"]}
     silent = _deferral(carry_out(_sensor(ExternalTaskSensor, **about, silent_fail=True))).wait
     assert (silent.failed, silent.soft_fail) == ((), False)  # type: ignore[union-attr]
@@ -139,7 +139,7 @@ class _OtherMoment(DateTimeSensor):
         return super().moment(context) + timedelta(hours=1)
 
 
-def test_a_class_that_looks_in_its_own_way_keeps_doing_so(clock: Clock, world: World) -> None:
+def test_a_subclass_with_its_own_poke_uses_it(clock: Clock, world: World) -> None:
     own = _sensor(_LooksItself, target_time="2024-03-05T00:00:30", poke_interval=20)
     assert carry_out(own).outcome is Outcome.SUCCESS
     assert clock.slept == [20, 10]
@@ -148,8 +148,8 @@ def test_a_class_that_looks_in_its_own_way_keeps_doing_so(clock: Clock, world: W
     assert _deferral(carry_out(_sensor(_OtherMoment, target_time=DAY))).wait == MomentWait(START + HOUR)
 
 
-def test_what_has_to_be_called_at_the_end_is_called(clock: Clock) -> None:
-    """The task goes on in one more attempt, in which its callbacks and hooks have their place."""
+def test_callbacks_and_hooks_are_called_after_the_wait(clock: Clock) -> None:
+    """The task continues in one more attempt, which calls its callbacks and hooks."""
     called: list[Any] = []
     sensor = _sensor(
         WaitSensor, time_to_wait=1, on_success_callback=lambda context: None, post_execute=lambda c, r: called.append(r)
@@ -165,12 +165,12 @@ def test_what_has_to_be_called_at_the_end_is_called(clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("arguments", "outcome", "words"),
     [
-        ({"timeout": 60}, Outcome.FAILED_FINAL, "exceeded its timeout of 60 seconds"),
+        ({"timeout": 60}, Outcome.FAILED_FINAL, "longer than its timeout of 60 seconds"),
         ({"timeout": 60, "soft_fail": True}, Outcome.SKIPPED, "soft_fail"),
         ({"execution_timeout": timedelta(seconds=60)}, Outcome.FAILED, "execution_timeout"),
     ],
 )
-def test_waiting_too_long(clock: Clock, arguments: Any, outcome: Outcome, words: str) -> None:
+def test_a_wait_that_is_too_long(clock: Clock, arguments: Any, outcome: Outcome, words: str) -> None:
     def make() -> Any:
         return _sensor(WaitSensor, time_to_wait=600, on_failure_callback=print, **arguments)
 
@@ -181,7 +181,7 @@ def test_waiting_too_long(clock: Clock, arguments: Any, outcome: Outcome, words:
     assert words in (result.reason or "")
 
 
-def test_without_a_scheduler_it_looks(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_scheduler_the_sensor_pokes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "scheduler_can_wait", lambda: False)
     assert carry_out(_sensor(WaitSensor, time_to_wait=1)).outcome is Outcome.SUCCESS
     assert clock.slept == [60]

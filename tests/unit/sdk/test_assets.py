@@ -1,4 +1,4 @@
-"""What authors write about assets: names, URIs, conditions, schedules, outlets, `@asset`."""
+"""Assets in DAG files: names, URIs, conditions, schedules, outlets, `@asset`."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def test_a_dataset_is_airflow_2s_asset() -> None:
         ("file:///data/x/", "file:///data/x"),
     ],
 )
-def test_uris_are_compared_in_one_form(written: str, uri: str) -> None:
+def test_uris_are_normalized(written: str, uri: str) -> None:
     assert Asset("n", written).uri == uri
 
 
-def test_a_password_in_a_uri_is_left_out_with_a_warning() -> None:
+def test_a_password_in_a_uri_is_removed_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="of host contains a user or password"):
         assert Asset("n", "trino://me:secret@host/a/b/c").uri == "trino://host:8080/a/b/c"
 
 
-def test_a_uri_that_does_not_fit_its_scheme_is_kept_with_a_warning() -> None:
+def test_a_uri_that_is_invalid_for_its_scheme_is_kept_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="the path must have 2 names"):
         assert Asset("n", "bigquery://p/only").uri == "bigquery://p/only"
 
@@ -79,7 +79,7 @@ def test_a_uri_that_does_not_fit_its_scheme_is_kept_with_a_warning() -> None:
         ({"name": "n", "extra": {"a": object()}}, "must be a JSON object"),
     ],
 )
-def test_what_cannot_be_an_asset(arguments: dict[str, Any], why: str) -> None:
+def test_invalid_assets_are_errors(arguments: dict[str, Any], why: str) -> None:
     with pytest.raises(DefinitionError, match=why):
         Asset(**arguments)
 
@@ -121,7 +121,7 @@ def test_a_schedule_of_assets(schedule: Any, condition: Any, summary: str) -> No
         (7, "schedule=7 is a int"),
     ],
 )
-def test_what_cannot_be_a_schedule(schedule: Any, why: str) -> None:
+def test_invalid_schedules_of_assets_are_errors(schedule: Any, why: str) -> None:
     def write() -> None:
         with DAG("d", schedule=schedule) as dag:
             BaseOperator("t")
@@ -131,14 +131,14 @@ def test_what_cannot_be_a_schedule(schedule: Any, why: str) -> None:
         write()
 
 
-def test_assets_join_with_assets_only() -> None:
+def test_conditions_combine_only_assets() -> None:
     with pytest.raises(TypeError):
         A & "b"
     with pytest.raises(DefinitionError, match="accepts only assets and aliases"):
         AssetAll(A, "b")  # type: ignore[arg-type]
 
 
-def test_expressions_have_airflows_form() -> None:
+def test_asset_expressions_have_airflows_format() -> None:
     assert (A & (B | AssetAlias("x"))).as_expression() == {
         "all": [
             {"asset": {"uri": "a", "name": "a", "group": "asset"}},
@@ -148,7 +148,7 @@ def test_expressions_have_airflows_form() -> None:
     assert [key for key, _ in (A & (B | C)).iter_assets()] == [("a", "a"), ("b", "b"), ("c", "c")]
 
 
-def test_tasks_name_what_they_produce_and_read() -> None:
+def test_outlets_and_inlets_are_in_the_definition() -> None:
     with DAG("d") as dag:
 
         @task(outlets=[A, AssetAlias("x")], inlets=[B, "text"])
@@ -181,7 +181,7 @@ def test_a_dag_that_assets_start_needs_defaults_for_its_params() -> None:
         define(dag)
 
 
-def test_the_time_part_may_be_anything_of_time() -> None:
+def test_asset_or_time_schedule_accepts_any_time_schedule() -> None:
     with DAG("d", schedule=AssetOrTimeSchedule(timetable=timedelta(hours=1), datasets=A)) as dag:
         BaseOperator("t")
     assert define(dag).schedule.__class__.__name__ == "DeltaSchedule"
@@ -191,7 +191,7 @@ def test_the_time_part_may_be_anything_of_time() -> None:
         AssetOrTimeSchedule(timetable="@daily")
 
 
-def test_the_asset_decorator_makes_a_dag_of_one_task() -> None:
+def test_the_asset_decorator_creates_a_dag_with_one_task() -> None:
     @asset(schedule="@daily", uri="s3://b/orders", group="sales", tags=["x"])
     def orders(self: Asset, context: Any, prices: Asset, limit: int = 3) -> None:
         """All orders."""
@@ -209,7 +209,7 @@ def test_the_asset_decorator_makes_a_dag_of_one_task() -> None:
     assert define(report.dag).assets is not None
 
 
-def test_several_assets_of_one_function() -> None:
+def test_one_function_can_produce_several_assets() -> None:
     @asset.multi(schedule=None, outlets=[A, B], dag_id="pair")
     def both() -> None: ...
 
@@ -218,7 +218,7 @@ def test_several_assets_of_one_function() -> None:
     assert both.condition() == AllOf((KA, KB))
 
 
-def test_the_decorator_refuses_what_it_does_not_know() -> None:
+def test_the_asset_decorator_rejects_unknown_arguments() -> None:
     with pytest.raises(UnknownArgument, match=r"@asset takes no argument 'shedule'. Did you mean 'schedule'\?"):
         asset(shedule="@daily")
     with pytest.raises(DefinitionError, match="can decorate only a function"):
@@ -227,14 +227,14 @@ def test_the_decorator_refuses_what_it_does_not_know() -> None:
         asset(lambda: None)
 
 
-def test_words_for_what_is_missing() -> None:
+def test_progress_of_a_condition_is_described() -> None:
     condition = (A & (B | (C & AssetAlias("x")))).condition()
     assert progress(condition, []) == "0 of 4 assets updated; missing: a and (b or (c and alias x))"
     assert progress(condition, [Update("a", "a", frozenset())]) == "1 of 4 assets updated; missing: b or (c and alias x)"
     assert progress(condition, [Update("a", "a", frozenset()), Update("b", "b", frozenset())]) == "2 of 4 assets updated"
 
 
-def test_what_is_not_built_warns() -> None:
+def test_unsupported_asset_features_are_warnings() -> None:
     with pytest.warns(UserWarning, match="there are no teams"):
         Asset("x", access_control=object())
     with pytest.warns(UserWarning, match="watchers are not run yet"):

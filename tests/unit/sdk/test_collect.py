@@ -1,4 +1,4 @@
-"""Which DAGs a file makes, and where."""
+"""Which DAGs a file creates, and in which lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ids(found: Found) -> list[str]:
     return [dag.dag_id for dag in found.dags]
 
 
-def test_top_level_names_and_with_blocks(tmp_path: Path) -> None:
+def test_dags_are_found_in_top_level_names_and_with_blocks(tmp_path: Path) -> None:
     found = read(
         tmp_path / "f.py",
         """
@@ -50,7 +50,7 @@ def test_top_level_names_and_with_blocks(tmp_path: Path) -> None:
     assert [dag.location.line for dag in found.dags[:2]] == [7, 8]
 
 
-def test_a_dag_made_by_a_helper_belongs_to_the_file_that_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dag_created_by_a_helper_belongs_to_the_file_that_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dag_factory_for_test.py").write_text(
         "from tradewind import DAG\n\ndef make(name):\n    return DAG(name)\n\nown = DAG('own')\n"
     )
@@ -61,7 +61,7 @@ def test_a_dag_made_by_a_helper_belongs_to_the_file_that_calls_it(tmp_path: Path
     assert places == {"own": (str(tmp_path / "dag_factory_for_test.py"), 6), "mine": (str(file), 3)}
 
 
-def test_one_id_twice_is_told_with_its_lines(tmp_path: Path) -> None:
+def test_duplicate_dag_ids_are_reported_with_their_lines(tmp_path: Path) -> None:
     found = read(tmp_path / "f.py", "from tradewind import DAG\na = DAG('same')\nb = DAG('same')\nc = DAG('c')\n")
     assert ids(found) == ["same", "same", "c"]
     (duplicate,) = found.duplicates
@@ -71,7 +71,7 @@ def test_one_id_twice_is_told_with_its_lines(tmp_path: Path) -> None:
     )
 
 
-def test_blocks_left_open_by_a_failing_file_are_closed(tmp_path: Path) -> None:
+def test_blocks_that_a_failing_file_left_open_are_closed(tmp_path: Path) -> None:
     with DAG("around") as around:
         with pytest.raises(ZeroDivisionError):
             read(tmp_path / "f.py", "from tradewind import DAG\nDAG('d').__enter__()\n1 / 0\n")

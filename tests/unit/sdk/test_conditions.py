@@ -35,23 +35,23 @@ def _carried_out(modify: Any, **arguments: Any) -> TaskResult:
         (task.skip_if(lambda context: (1, None), "so"), "so"),
     ],
 )
-def test_a_condition_skips(modify: Any, reason: str | None) -> None:
+def test_a_false_condition_skips_the_task(modify: Any, reason: str | None) -> None:
     result = _carried_out(modify)
     assert (result.outcome, result.reason) == (Outcome.SUCCESS if reason is None else Outcome.SKIPPED, reason)
 
 
-def test_conditions_stand_before_each_other_and_the_hook() -> None:
-    asked: list[str] = []
+def test_conditions_run_in_order_and_before_pre_execute() -> None:
+    calls: list[str] = []
 
     def both(decorated: Any) -> Any:
-        inner = task.skip_if(lambda context: bool(asked.append("inner")))(decorated)
-        return task.run_if(lambda context: asked.append("outer") or True)(inner)
+        inner = task.skip_if(lambda context: bool(calls.append("inner")))(decorated)
+        return task.run_if(lambda context: calls.append("outer") or True)(inner)
 
-    assert _carried_out(both, pre_execute=lambda context: asked.append("hook")).outcome is Outcome.SUCCESS
-    assert asked == ["outer", "inner", "hook"]
+    assert _carried_out(both, pre_execute=lambda context: calls.append("hook")).outcome is Outcome.SUCCESS
+    assert calls == ["outer", "inner", "hook"]
 
 
-def test_they_stand_above_a_task() -> None:
+def test_a_condition_must_be_written_above_a_task_decorator() -> None:
     with pytest.raises(TypeError, match="needs a condition"):
         task.run_if(True)
     with pytest.raises(TypeError, match="must be above @task"):

@@ -1,4 +1,4 @@
-"""DAG: arguments of three generations, looking in, and parts of it."""
+"""DAG: arguments of Airflow 1, 2 and 3, reading attributes, and partial subsets."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from tradewind.sdk.taskgroup import TaskGroup
 
 
 class TestArguments:
-    def test_older_names_mean_the_same(self) -> None:
-        with pytest.warns(DeprecationWarning, match="in Airflow 2|web interface") as said:
+    def test_older_names_of_arguments_work(self) -> None:
+        with pytest.warns(DeprecationWarning, match="in Airflow 2|web interface") as caught:
             dag = DAG("d", schedule_interval="@daily", concurrency=3, fail_stop=True, default_view="graph", orientation="LR")
         assert (dag.schedule, dag.max_active_tasks, dag.fail_fast) == ("@daily", 3, True)
-        texts = [str(warning.message) for warning in said]
+        texts = [str(warning.message) for warning in caught]
         assert any("default_view" in text for text in texts)
-        assert all(__file__ in warning.filename for warning in said)
+        assert all(__file__ in warning.filename for warning in caught)
 
-    def test_no_schedule_in_words(self) -> None:
+    def test_a_schedule_of_none_can_be_given_by_both_names(self) -> None:
         assert DAG("d", schedule_interval=None).schedule is None
         assert DAG("d", schedule=None).schedule_interval is None
 
-    def test_two_schedules(self) -> None:
+    def test_two_schedules_are_an_error(self) -> None:
         with pytest.raises(DefinitionError, match="schedule and schedule_interval"):
             DAG("d", schedule="@daily", schedule_interval="@hourly")
 
-    def test_a_misspelt_argument(self) -> None:
+    def test_a_misspelt_argument_is_an_error(self) -> None:
         with pytest.raises(UnknownArgument, match=r"'catchp'. Did you mean 'catchup'"):
             DAG("d", catchp=False)
 
     @pytest.mark.parametrize("argument", [{"allowed_run_types": ["manual"]}])
-    def test_what_comes_later(self, argument: dict[str, Any]) -> None:
+    def test_arguments_without_effect_are_warnings(self, argument: dict[str, Any]) -> None:
         with pytest.warns(UserWarning, match=f"DAG 'd'.*{next(iter(argument))}.*no effect yet"):
             DAG("d", **argument)
         DAG("d", **dict.fromkeys(argument))  # type: ignore[arg-type]
@@ -56,23 +56,23 @@ class TestArguments:
             ({"default_args": [1]}, "must be a dictionary"),
         ],
     )
-    def test_wrong_values(self, arguments: dict[str, Any], says: str) -> None:
+    def test_wrong_values_are_errors(self, arguments: dict[str, Any], says: str) -> None:
         with pytest.raises(DefinitionError, match=says) as caught:
             DAG("d", **arguments)
         assert f"DAG 'd' ({__file__}:" in str(caught.value)
 
     @pytest.mark.parametrize("dag_id", ["a..b", "a b", "", "é", "x" * 251])
-    def test_bad_ids(self, dag_id: str) -> None:
+    def test_invalid_ids_are_errors(self, dag_id: str) -> None:
         with pytest.raises(DefinitionError, match="dag_id"):
             DAG(dag_id)
 
     @pytest.mark.spec("S16")
-    def test_dots_are_ordinary_letters_of_an_id(self) -> None:
+    def test_an_id_may_contain_dots(self) -> None:
         with DAG("openwork.jobchain.dep_day_57") as dag:
             BaseOperator("load")
         assert (dag.dag_id, dag.task_ids) == ("openwork.jobchain.dep_day_57", ["load"])
 
-    def test_dates_and_the_zone(self) -> None:
+    def test_the_time_zone_of_a_dag_is_that_of_its_start_date(self) -> None:
         paris = ZoneInfo("Europe/Paris")
         assert DAG("d", start_date=datetime(2024, 1, 1, tzinfo=paris)).timezone_name == "Europe/Paris"
         naive = DAG("d", start_date=datetime(2024, 1, 1))  # noqa: DTZ001 (what authors write)
@@ -83,7 +83,7 @@ class TestArguments:
         assert inherited.timezone_name == "+02:00"
         assert DAG("d", start_date=datetime(2024, 1, 1, tzinfo=UTC)).timezone_name == "UTC"
 
-    def test_pendulum_and_dateutil_zones(self) -> None:
+    def test_zones_of_pendulum_and_dateutil_are_accepted(self) -> None:
         import pendulum
         from dateutil import tz
 
@@ -96,7 +96,7 @@ class TestArguments:
         assert dict(dag.params) == {"a": 1, "b": 2, "c": 3}
         assert "params" not in dag.default_args
 
-    def test_doc_md_may_be_a_file_beside(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_doc_md_may_name_a_file_beside_the_dag_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         note = tmp_path / "note.md"
         note.write_text("# Note")
         assert DAG("d", doc_md=str(note)).doc_md == "# Note"
@@ -104,14 +104,14 @@ class TestArguments:
         with pytest.warns(UserWarning, match=r"absent\.md"):
             assert DAG("d", doc_md="absent.md").doc_md == "absent.md"
 
-    def test_where_it_was_made(self) -> None:
+    def test_a_dag_knows_where_it_was_created(self) -> None:
         dag = DAG("d")
         assert dag.fileloc == __file__
         assert dag.folder == str(Path(__file__).parent)
 
 
 class TestLookingIn:
-    def test_owner_and_tasks(self) -> None:
+    def test_owner_and_tasks_can_be_read(self) -> None:
         with DAG("d") as dag:
             BaseOperator("b", owner="zoe")
             BaseOperator("a", owner="ann")
@@ -126,7 +126,7 @@ class TestLookingIn:
             dag["x"]
 
     @pytest.mark.spec("S7")
-    def test_add_task(self) -> None:
+    def test_add_task_adds_a_task(self) -> None:
         dag, task = DAG("d"), BaseOperator("t")
         dag.add_tasks([task])
         dag.add_task(task)
@@ -134,7 +134,7 @@ class TestLookingIn:
         with pytest.raises(DefinitionError, match="already belongs to DAG 'd'"):
             DAG("e").add_task(task)
 
-    def test_the_innermost_block_counts(self) -> None:
+    def test_a_task_belongs_to_the_innermost_open_dag(self) -> None:
         with DAG("outer") as outer:
             with DAG("inner") as inner:
                 a = BaseOperator("a")
@@ -143,13 +143,13 @@ class TestLookingIn:
 
 
 class TestValidate:
-    def test_fail_fast_allows_few_rules(self) -> None:
+    def test_fail_fast_allows_only_some_trigger_rules(self) -> None:
         with DAG("d", fail_fast=True) as dag:
             BaseOperator("t", trigger_rule="all_done")
         with pytest.raises(DefinitionError, match=r"all_done of task 't'"):
             dag.validate()
 
-    def test_default_args_that_nobody_takes(self) -> None:
+    def test_default_args_that_no_operator_accepts_are_a_warning(self) -> None:
         with DAG("d", default_args={"retires": 3}) as dag:
             BaseOperator("t")
         with pytest.warns(UserWarning, match="'retires', which no operator of this DAG accepts. Did you mean 'retries'"):
@@ -180,10 +180,10 @@ class TestPartialSubset:
             (r"g\.", {"include_upstream": False}, ["g.b", "g.c"]),
         ],
     )
-    def test_which_tasks(self, dag: DAG, chosen: Any, options: dict[str, bool], kept: list[str]) -> None:
+    def test_partial_subset_selects_tasks(self, dag: DAG, chosen: Any, options: dict[str, bool], kept: list[str]) -> None:
         assert dag.partial_subset(chosen, **options).task_ids == kept
 
-    def test_the_copy_is_whole_and_the_original_untouched(self, dag: DAG) -> None:
+    def test_partial_subset_copies_and_leaves_the_original_unchanged(self, dag: DAG) -> None:
         part = dag.partial_subset(["g.c"])
         part.validate()
         assert part.get_task("g.c").upstream_list == [part.get_task("g.b")]
@@ -196,7 +196,7 @@ class TestPartialSubset:
         assert len(dag.tasks) == 5
         assert dag.get_task("g.c").downstream_task_ids == {"end"}
 
-    def test_an_unknown_task(self, dag: DAG) -> None:
+    def test_partial_subset_with_an_unknown_task_is_an_error(self, dag: DAG) -> None:
         with pytest.raises(LookupError, match=r"no task 'g.d'"):
             dag.partial_subset(["g.d"])
 

@@ -1,4 +1,4 @@
-"""`DAG(deadline=…)` as its author writes it."""
+"""The argument `deadline` of a DAG."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def alert(reference: Any = DeadlineReference.DAGRUN_QUEUED_AT, **fields: Any) ->
     return DeadlineAlert(reference, **given)
 
 
-def test_the_scheduler_is_told_of_them() -> None:
+def test_deadlines_are_in_the_definition() -> None:
     many = [
         alert(name="slow"),
         alert(DeadlineReference.DAGRUN_LOGICAL_DATE, callback=SyncCallback("ops.pager.page", executor="LocalExecutor")),
@@ -42,7 +42,7 @@ def test_the_scheduler_is_told_of_them() -> None:
     assert define(DAG("d", deadline=None)).deadlines == ()
 
 
-def test_slas_are_named_once_each() -> None:
+def test_each_sla_is_in_the_definition_once() -> None:
     with DAG("d", default_args={"sla": timedelta(seconds=2)}) as dag:
         BaseOperator("a")
         BaseOperator("b")
@@ -61,13 +61,13 @@ def test_slas_are_named_once_each() -> None:
         (lambda: DeadlineReference.AVERAGE_RUNTIME(2, 3), r"1 ≤ min_runs ≤ max_runs"),
     ],
 )
-def test_what_cannot_be(made: Any, sentence: str) -> None:
+def test_invalid_deadlines_are_errors(made: Any, sentence: str) -> None:
     with pytest.raises(DefinitionError, match=sentence):
         made()
 
 
 @pytest.mark.parametrize("given", [{"reference": object()}, {"interval": "a variable"}])
-def test_what_would_run_user_code_in_the_scheduler(given: dict[str, Any]) -> None:
+def test_deadlines_that_need_user_code_in_the_scheduler_are_errors(given: dict[str, Any]) -> None:
     with pytest.raises(NotYetSupported):
         alert(**given)
 

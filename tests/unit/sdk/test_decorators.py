@@ -44,7 +44,7 @@ class Pair(TypedDict):
 
 
 class TestTask:
-    def test_a_call_makes_a_task_and_gives_its_result(self, made: DAG) -> None:
+    def test_a_call_creates_a_task_and_returns_its_result(self, made: DAG) -> None:
         @task
         def add(x: int, y: int = 2) -> int:
             """Add.
@@ -62,7 +62,7 @@ class TestTask:
         assert add.function(4, 5) == 9
         assert add.__name__ == "add"  # type: ignore[attr-defined]
 
-    def test_arguments_and_override(self, made: DAG) -> None:
+    def test_override_changes_arguments_for_one_call(self, made: DAG) -> None:
         @task(retries=2, task_id="named")
         def f() -> None: ...
 
@@ -73,7 +73,7 @@ class TestTask:
         assert made.get_task("other").trigger_rule == "all_done"
         assert f.task_id == "named"
 
-    def test_repeated_calls_are_numbered(self, made: DAG) -> None:
+    def test_task_ids_of_repeated_calls_are_numbered(self, made: DAG) -> None:
         @task
         def f() -> None: ...
 
@@ -85,7 +85,7 @@ class TestTask:
         f.override(task_id="f__1")()
         assert made.task_ids == ["f", "f__1", "f__2", "g.f", "g.f__1", "f__3"]
 
-    def test_results_among_the_arguments_are_arrows(self, made: DAG) -> None:
+    def test_results_as_arguments_create_dependencies(self, made: DAG) -> None:
         @task
         def f(*args: Any, **kwargs: Any) -> None: ...
 
@@ -95,7 +95,7 @@ class TestTask:
         a >> c
         assert made.get_task("f__2").upstream_task_ids == {"f"}
 
-    def test_default_args_reach_it(self) -> None:
+    def test_default_args_apply_to_decorated_tasks(self) -> None:
         @task
         def f() -> None: ...
 
@@ -120,7 +120,7 @@ class TestTask:
         outputs = {operator.task_id: operator.multiple_outputs for operator in made.tasks}
         assert outputs == {"as_dict": True, "as_typed": True, "as_list": False, "refused": False, "unknown": False}
 
-    def test_a_wrong_call_is_refused_at_once(self, made: DAG) -> None:
+    def test_a_call_with_wrong_arguments_is_an_error(self, made: DAG) -> None:
         @task
         def f(x: int, ds: str, *, ti: Any, size: int = 1) -> None: ...
 
@@ -132,34 +132,34 @@ class TestTask:
         with pytest.raises(TypeError, match="'f': too many positional"):
             f(1, "2", 3)  # type: ignore[call-arg]
 
-    def test_an_everyday_word_is_not_taken_from_the_context(self, made: DAG) -> None:
+    def test_a_common_parameter_name_is_not_filled_from_the_context(self, made: DAG) -> None:
         @task
         def load(tables: list[str]) -> None: ...
 
         with pytest.raises(TypeError, match="'tables'"):
             load()  # type: ignore[call-arg]
 
-    def test_a_misspelt_argument_of_the_decorator(self, made: DAG) -> None:
+    def test_a_misspelt_argument_of_the_decorator_is_an_error(self, made: DAG) -> None:
         @task(retires=2)
         def f() -> None: ...
 
         with pytest.raises(UnknownArgument, match=r"@task 'f' takes no argument 'retires'. Did you mean 'retries'"):
             f()
 
-    def test_outside_a_dag(self) -> None:
+    def test_a_call_outside_a_dag_is_an_error(self) -> None:
         @task
         def f() -> None: ...
 
         assert not f().operator.has_dag()
 
-    def test_coroutines(self, made: DAG) -> None:
+    def test_coroutine_functions_can_be_decorated(self, made: DAG) -> None:
         @task
         async def f(x: int) -> int:
             return x
 
         assert f(1).operator.task_id == "f"
 
-    def test_other_decorators_by_name(self, made: DAG) -> None:
+    def test_other_task_decorators_are_found_by_name(self, made: DAG) -> None:
         @task.custom
         def f() -> None: ...
 
@@ -174,7 +174,7 @@ class TestTask:
             task.docker  # noqa: B018
         assert not hasattr(task, "__wrapped__")
 
-    def test_misuse(self) -> None:
+    def test_wrong_use_of_the_decorator_is_an_error(self) -> None:
         with pytest.raises(TypeError, match="only keyword arguments"):
             task("f")  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="can decorate only a function"):
@@ -184,7 +184,7 @@ class TestTask:
 
 
 class TestTaskGroup:
-    def test_a_call_makes_a_group(self, made: DAG) -> None:
+    def test_a_call_creates_a_group(self, made: DAG) -> None:
         @task
         def step(x: Any = None) -> None: ...
 
@@ -207,13 +207,13 @@ class TestTaskGroup:
         assert made.get_task("named.step").upstream_task_ids == {"both.step__1"}
         assert made.task_group_dict["both"].tooltip == "Two steps."
 
-    def test_a_misspelt_argument(self) -> None:
+    def test_a_misspelt_argument_of_task_group_is_an_error(self) -> None:
         with pytest.raises(UnknownArgument, match="Did you mean 'tooltip'"):
             task_group(tooltop="x")
 
 
 class TestDag:
-    def test_a_function_becomes_a_factory(self) -> None:
+    def test_a_decorated_function_creates_a_dag_per_call(self) -> None:
         @task
         def show(n: Any) -> None: ...
 
@@ -231,7 +231,7 @@ class TestDag:
         assert made.get_task("show").op_args[0].resolve({"params": {"n": 8}}) == 8  # type: ignore[attr-defined]
         assert flow(n=5).params["n"] == 5
 
-    def test_bare_and_named(self) -> None:
+    def test_the_dag_decorator_works_with_and_without_arguments(self) -> None:
         @dag
         def bare() -> None: ...
 

@@ -1,4 +1,4 @@
-"""From a DAG to its definition."""
+"""The definition of a DAG."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Something(Nothing):
 
 
 class TestTasks:
-    def test_every_argument_arrives(self) -> None:
+    def test_every_argument_is_in_the_definition(self) -> None:
         arguments: dict[str, Any] = {
             "retries": 3,
             "retry_delay": timedelta(seconds=5),
@@ -100,7 +100,7 @@ class TestTasks:
         found = task_of(**arguments)
         assert {name: getattr(found, name) for name in expected} == expected
 
-    def test_the_configuration_fills_what_is_open(self) -> None:
+    def test_settings_replace_missing_arguments(self) -> None:
         with DAG("d") as dag:
             BaseOperator("open")
             BaseOperator("said", retries=0, retry_delay=timedelta(0))
@@ -108,7 +108,7 @@ class TestTasks:
         assert [(t.retries, t.retry_delay) for t in found.tasks] == [(4, SECOND), (0, 0)]
         assert (found.max_active_tasks, found.max_active_runs) == (2, 3)
 
-    def test_attributes_set_later_count(self) -> None:
+    def test_attributes_that_are_set_later_are_used(self) -> None:
         with DAG("d") as dag:
             task = BaseOperator("t")
             task.trigger_rule = "all_done"  # type: ignore[assignment]
@@ -116,13 +116,13 @@ class TestTasks:
         (found,) = define(dag).tasks
         assert (found.trigger_rule, found.retries) == (TriggerRule.ALL_DONE, 6)
 
-    def test_a_wrong_one_set_later_is_found(self) -> None:
+    def test_a_wrong_attribute_that_is_set_later_is_an_error(self) -> None:
         with DAG("d") as dag:
             BaseOperator("t").trigger_rule = "all_dne"  # type: ignore[assignment]
         with pytest.raises(DefinitionError, match=r"DAG 'd' .*task 't': .*Did you mean 'all_done'"):
             define(dag)
 
-    def test_what_does_nothing(self) -> None:
+    def test_operators_without_code_are_marked_as_empty(self) -> None:
         with DAG("d") as dag:
             Nothing("nothing")
             Something("something")
@@ -135,7 +135,7 @@ class TestTasks:
             "task": False,
         }
 
-    def test_arrows_groups_labels(self) -> None:
+    def test_dependencies_groups_and_labels(self) -> None:
         with DAG("d") as dag:
             with TaskGroup("g", tooltip="tip", group_display_name="G"):
                 with TaskGroup("h"):
@@ -156,7 +156,7 @@ class TestTasks:
         ]
         assert found.edge_labels == (("g.b", "c", "x"),)
 
-    def test_other_dags(self) -> None:
+    def test_references_to_other_dags(self) -> None:
         class Waits(BaseOperator):
             def __init__(self, *, external_dag_id: str, **kwargs: Any) -> None:
                 super().__init__(**kwargs)
@@ -171,7 +171,7 @@ class TestTasks:
 class TestDates:
     START = datetime(2024, 1, 1, tzinfo=UTC)
 
-    def test_from_default_args(self) -> None:
+    def test_dates_from_default_args(self) -> None:
         with DAG("d", default_args={"start_date": self.START, "end_date": self.START + timedelta(9)}) as dag:
             BaseOperator("a")
             BaseOperator("b", start_date=self.START + timedelta(1))
@@ -180,7 +180,7 @@ class TestDates:
         assert found.end_date == to_micros(self.START) + 9 * DAY
         assert [t.start_date for t in found.tasks] == [None, to_micros(self.START) + DAY]
 
-    def test_a_task_starts_not_before_its_dag(self) -> None:
+    def test_a_task_does_not_start_before_its_dag(self) -> None:
         with DAG("d", start_date=self.START) as dag:
             BaseOperator("a", start_date=self.START - timedelta(1))
             BaseOperator("b", end_date=self.START + timedelta(1))
@@ -198,7 +198,7 @@ class TestDates:
         assert isinstance(found.schedule, CronSchedule)
         assert found.schedule.timezone == "Europe/Paris"
 
-    def test_the_dags_own_zone_wins(self) -> None:
+    def test_the_time_zone_of_the_dag_wins(self) -> None:
         dag = DAG("d", start_date=datetime(2024, 7, 1, tzinfo=ZoneInfo("Asia/Tokyo")), schedule="@daily")
         found = define(dag, timezone="Europe/Paris")
         assert found.timezone == "Asia/Tokyo"
@@ -207,7 +207,7 @@ class TestDates:
 
 
 class TestSchedules:
-    def test_meanings_of_two_generations(self) -> None:
+    def test_schedules_mean_intervals_with_airflow2(self) -> None:
         dag = DAG("d", schedule="@daily")
         new, old = define(dag).schedule, define(dag, schedule_meaning="airflow2").schedule
         assert isinstance(new, CronSchedule)
@@ -216,7 +216,7 @@ class TestSchedules:
         assert define(dag).schedule_summary == "@daily"
         assert dag.schedule_definition == new
 
-    def test_no_schedule_written(self) -> None:
+    def test_a_dag_without_a_schedule_argument(self) -> None:
         assert define(DAG("d")).schedule == NoSchedule()
         assert define(DAG("d")).schedule_summary is None
         daily = define(DAG("d"), schedule_meaning="airflow2")
@@ -224,11 +224,11 @@ class TestSchedules:
         assert daily.schedule.delta.micros == 24 * HOUR
         assert define(DAG("d", schedule=None), schedule_meaning="airflow2").schedule == NoSchedule()
 
-    def test_a_wrong_one_names_the_dag_and_its_place(self) -> None:
+    def test_the_error_of_a_wrong_schedule_names_dag_and_line(self) -> None:
         with pytest.raises(ScheduleError, match=r"DAG 'd' \(.*test_definition.py:\d+\): .*99"):
             define(DAG("d", schedule="99 * * * *"))
 
-    def test_catchup_needs_a_start(self) -> None:
+    def test_catchup_needs_a_start_date(self) -> None:
         with pytest.raises(ScheduleError, match="start_date"):
             define(DAG("d", schedule="@daily", catchup=True))
         with pytest.raises(ScheduleError, match="start_date"):
@@ -243,24 +243,24 @@ class TestSchedules:
 
 
 class TestParams:
-    def test_they_arrive_in_order(self) -> None:
+    def test_params_keep_their_order(self) -> None:
         dag = DAG("d", params={"b": Param(1, "Bee", type="integer"), "a": Param(type="string")})
         assert define(dag).params == (
             ParamDefinition("b", True, 1, {"type": "integer"}, "Bee"),
             ParamDefinition("a", False, None, {"type": "string"}),
         )
 
-    def test_a_default_that_does_not_fit(self) -> None:
+    def test_an_invalid_default_is_an_error(self) -> None:
         with pytest.raises(ParamValidationError, match=r"DAG 'd' .*parameter 'n': '1' is not of type integer"):
             define(DAG("d", params={"n": Param("1", type="integer")}))
 
-    def test_a_schedule_needs_defaults(self) -> None:
+    def test_a_dag_with_a_schedule_needs_defaults_for_its_params(self) -> None:
         with pytest.raises(ParamValidationError, match=r"parameter 'n': no value .*has a schedule"):
             define(DAG("d", schedule="@daily", params={"n": Param(type="integer")}))
 
 
 class TestCanonical:
-    def test_bytes_survive_the_journey(self) -> None:
+    def test_encoding_and_decoding_gives_the_same_bytes(self) -> None:
         with DAG("d", schedule="@daily", tags=["b", "a"], params={"x": Param(1, minimum=0)}) as dag:
             BaseOperator("a", params={"p": [1]}) >> BaseOperator("b")
         found = define(dag)

@@ -1,4 +1,4 @@
-"""Arrows: operators, lists, groups, labels, chains."""
+"""Dependencies: operators, lists, groups, labels, chains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.sdk.dependencies import Label, chain, chain_linear, cross_downstr
 from tradewind.sdk.operator import BaseOperator
 
 
-def arrows(dag: DAG) -> set[str]:
+def edges(dag: DAG) -> set[str]:
     return {f"{up}>{task.task_id}" for task in dag.tasks for up in task.upstream_task_ids}
 
 
@@ -18,7 +18,7 @@ def some(names: str) -> list[BaseOperator]:
     return [BaseOperator(name) for name in names]
 
 
-def test_all_ways_to_write_an_arrow() -> None:
+def test_all_ways_to_write_a_dependency() -> None:
     with DAG("d") as dag:
         a, b, c, d, e, f = some("abcdef")
         a >> b << c
@@ -26,17 +26,17 @@ def test_all_ways_to_write_an_arrow() -> None:
         e << [a, b]
         [f] << e
         b.set_downstream([c])
-    assert arrows(dag) == {"a>b", "c>b", "a>d", "b>d", "a>e", "b>e", "e>f", "b>c"}
+    assert edges(dag) == {"a>b", "c>b", "a>d", "b>d", "a>e", "b>e", "e>f", "b>c"}
 
 
-def test_an_arrow_gives_back_its_right_side() -> None:
+def test_a_shift_returns_its_right_operand() -> None:
     with DAG("d"):
         a, b, c = some("abc")
         assert (a >> b) is b
         assert (a << [c]) == [c]
 
 
-def test_drawing_twice_is_once() -> None:
+def test_a_repeated_dependency_counts_once() -> None:
     with DAG("d"):
         a, b = some("ab")
         a >> b
@@ -44,7 +44,7 @@ def test_drawing_twice_is_once() -> None:
     assert b.upstream_list == [a]
 
 
-def test_the_second_dag_is_taken_over() -> None:
+def test_a_task_without_a_dag_joins_the_dag_of_the_other_task() -> None:
     with DAG("d") as dag:
         a = BaseOperator("a")
     b = BaseOperator("b")
@@ -52,7 +52,7 @@ def test_the_second_dag_is_taken_over() -> None:
     assert b.dag is dag
 
 
-def test_arrows_outside_dags_and_between_them() -> None:
+def test_dependencies_without_a_dag_or_between_two_dags_are_errors() -> None:
     with pytest.raises(DefinitionError, match="in no DAG"):
         BaseOperator("a") >> BaseOperator("b")
     a = BaseOperator("a", dag=DAG("one"))
@@ -62,51 +62,51 @@ def test_arrows_outside_dags_and_between_them() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["b", 7, None, ["b"]])
-def test_an_arrow_to_something_else(wrong: object) -> None:
+def test_a_dependency_on_another_object_is_an_error(wrong: object) -> None:
     with DAG("d"):
         a = BaseOperator("a")
         with pytest.raises(DefinitionError, match="a dependency can be set on"):
             a >> wrong
 
 
-def test_labels() -> None:
+def test_labels_of_dependencies() -> None:
     with DAG("d") as dag:
         a, b, c, d, e = some("abcde")
         a >> Label("yes") >> b
         c << Label("no") << a
         [b, c] >> Label("end") >> [d, e]
-    assert arrows(dag) == {"a>b", "a>c", "b>d", "b>e", "c>d", "c>e"}
+    assert edges(dag) == {"a>b", "a>c", "b>d", "b>e", "c>d", "c>e"}
     assert dag.get_edge_info("a", "b") == {"label": "yes"}
     assert dag.get_edge_info("a", "c") == {"label": "no"}
     assert dag.get_edge_info("c", "e") == {"label": "end"}
     assert dag.get_edge_info("b", "a") == {}
 
 
-def test_chain() -> None:
+def test_chain_connects_tasks_and_lists() -> None:
     with DAG("d") as dag:
         a, b, c, d, e, f = some("abcdef")
         chain(a, [b, c], [d, e], f)
         with pytest.raises(DefinitionError, match="2 and 3"):
             chain([a, b], [c, d, e])
-    assert arrows(dag) == {"a>b", "a>c", "b>d", "c>e", "d>f", "e>f"}
+    assert edges(dag) == {"a>b", "a>c", "b>d", "c>e", "d>f", "e>f"}
 
 
-def test_chain_linear_and_cross_downstream() -> None:
+def test_chain_linear_and_cross_downstream_connect_every_pair() -> None:
     with DAG("d") as dag:
         a, b, c, d, e = some("abcde")
         chain_linear(a, [b, c], [], [d, e])
         with pytest.raises(DefinitionError, match="at least two"):
             chain_linear(a, [])
-    assert arrows(dag) == {"a>b", "a>c", "b>d", "b>e", "c>d", "c>e"}
+    assert edges(dag) == {"a>b", "a>c", "b>d", "b>e", "c>d", "c>e"}
     with DAG("x") as dag:
         a, b, c, d = some("abcd")
         cross_downstream([a, b], [c, d])
-    assert arrows(dag) == {"a>c", "a>d", "b>c", "b>d"}
+    assert edges(dag) == {"a>c", "a>d", "b>c", "b>d"}
 
 
 class TestCycles:
     @pytest.mark.spec("S1")
-    def test_the_circle_is_named(self) -> None:
+    def test_the_error_lists_the_tasks_of_the_cycle(self) -> None:
         with DAG("d") as dag:
             start, a, b, c, end = some("sabce")
             start >> a >> b >> c >> a
@@ -114,7 +114,7 @@ class TestCycles:
         with pytest.raises(CycleError, match=r"contain a cycle: a >> b >> c >> a$"):
             dag.validate()
 
-    def test_a_task_that_waits_for_itself(self) -> None:
+    def test_a_task_that_depends_on_itself_is_an_error(self) -> None:
         with DAG("d") as dag:
             a = BaseOperator("a")
             a >> a

@@ -1,4 +1,4 @@
-"""Arguments that are kept and do nothing yet: they are in the definition, and it says so."""
+"""Arguments that are accepted without effect: the definition contains them and a warning."""
 
 from __future__ import annotations
 
@@ -56,29 +56,29 @@ def test_a_callback_must_be_callable() -> None:
         ({"resources": {"cpus": 2}}, "resources of task one and 1 more: they are not reserved"),
     ],
 )
-def test_what_has_no_effect_yet_is_said_once_for_all_tasks(arguments: dict[str, Any], warning: str) -> None:
+def test_an_argument_without_effect_is_one_warning_for_all_tasks(arguments: dict[str, Any], warning: str) -> None:
     with DAG("d", default_args=arguments) as dag:
         BaseOperator("one")
         BaseOperator("two")
-    (said,) = define(dag).warnings
-    assert said.startswith(warning)
+    (message,) = define(dag).warnings
+    assert message.startswith(warning)
 
 
-def test_what_has_its_effect_is_no_warning() -> None:
+def test_an_argument_with_effect_is_no_warning() -> None:
     with DAG("d", on_failure_callback=shout) as dag:
         BaseOperator("t", email="a@b.c")
         BaseOperator("u", email_on_failure=True, on_failure_callback=shout)
     assert define(dag).warnings == ()
 
 
-def test_of_dags() -> None:
+def test_arguments_of_dags_without_effect() -> None:
     dag = DAG("d", on_success_callback=shout, sla_miss_callback=shout, access_control={"Op": {"can_edit"}})
     assert [warning.partition(":")[0] for warning in define(dag).warnings] == [
         "access_control",
     ]
 
 
-def test_what_was_said_is_recorded() -> None:
+def test_warnings_are_in_the_definition() -> None:
     class Table:
         uri = "db://orders"
 
@@ -89,7 +89,7 @@ def test_what_was_said_is_recorded() -> None:
     assert (task.inlets, task.outlets) == (("db://orders",), ("x", "db://orders"))
 
 
-def test_an_empty_task_with_callbacks_is_not_taken_for_nothing() -> None:
+def test_an_empty_operator_with_callbacks_gets_a_process() -> None:
     with DAG("d") as dag:
         EmptyOperator(task_id="plain")
         EmptyOperator(task_id="tells", on_success_callback=shout)
@@ -98,7 +98,7 @@ def test_an_empty_task_with_callbacks_is_not_taken_for_nothing() -> None:
     assert [task.empty for task in define(dag).tasks] == [True, False, True, False]
 
 
-def test_objects_with_templated_fields_may_hold_each_other() -> None:
+def test_objects_with_template_fields_may_reference_each_other() -> None:
     class Part:
         template_fields = ("other", "value")
 

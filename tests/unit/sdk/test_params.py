@@ -1,4 +1,4 @@
-"""Param and ParamsDict: the schema, the messages, laying values over defaults."""
+"""Param and ParamsDict: the schema, the errors, and overriding default values."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ FAILING: list[tuple[Any, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("value", "schema"), FITTING)
-def test_values_that_fit(value: Any, schema: dict[str, Any]) -> None:
+def test_valid_values_are_accepted(value: Any, schema: dict[str, Any]) -> None:
     assert Param(value, **schema).resolve() == value
 
 
 @pytest.mark.parametrize(("value", "schema", "says"), FAILING)
-def test_values_that_do_not(value: Any, schema: dict[str, Any], says: str) -> None:
+def test_invalid_values_are_errors(value: Any, schema: dict[str, Any], says: str) -> None:
     with pytest.raises(ParamValidationError, match=says):
         Param(value, **schema).resolve()
     assert Param(value, **schema).resolve(suppress_exception=True) is None
@@ -114,7 +114,7 @@ def test_a_param_without_a_default_needs_a_value() -> None:
     assert param.resolve(3) == 3
 
 
-def test_an_unknown_type_is_the_authors_fault() -> None:
+def test_an_unknown_type_is_an_error_of_the_schema() -> None:
     with pytest.raises(DefinitionError, match="Did you mean 'integer'"):
         Param(1, type="interger").resolve()
 
@@ -127,12 +127,12 @@ def test_an_unknown_type_is_the_authors_fault() -> None:
         ({"$ref": "http://127.0.0.1:9/schema"}, "refers to 'http://127.0.0.1:9/schema', which it does not contain"),
     ],
 )
-def test_a_wrong_schema_is_the_authors_fault(schema: dict[str, Any], says: str) -> None:
+def test_an_invalid_schema_is_an_error_of_the_schema(schema: dict[str, Any], says: str) -> None:
     with pytest.raises(DefinitionError, match=says):
         Param(1, **schema).resolve()
 
 
-def test_what_only_the_form_needs_may_have_numbers_as_names() -> None:
+def test_keywords_for_the_form_may_have_numbers_as_names() -> None:
     with DAG("d", params={"n": Param(1, enum=[1, 2], values_display={1: "one", 2: "two"})}) as dag:
         pass
     made = to_definition(dag, "f.py", DefinitionDefaults())
@@ -141,7 +141,7 @@ def test_what_only_the_form_needs_may_have_numbers_as_names() -> None:
 
 
 @pytest.mark.parametrize("schema", [{}, {"type": "integer"}])
-def test_the_library_is_imported_only_for_a_schema(schema: dict[str, Any]) -> None:
+def test_jsonschema_is_imported_only_for_a_schema(schema: dict[str, Any]) -> None:
     program = (
         "import sys; from tradewind import DAG, Param\n"
         "assert 'jsonschema' not in sys.modules\n"
@@ -163,14 +163,14 @@ def test_schema_as_a_dictionary() -> None:
 
 
 class TestParamsDict:
-    def test_reads_as_values(self) -> None:
+    def test_items_are_read_as_values(self) -> None:
         params = ParamsDict({"a": 1, "b": Param("x", description="B", type="string")})
         assert dict(params) == {"a": 1, "b": "x"}
         assert params.get_param("b").description == "B"
         with pytest.raises(KeyError, match="no parameter 'c'"):
             params["c"]
 
-    def test_setting_a_known_name_is_checked_and_keeps_the_schema(self) -> None:
+    def test_setting_a_known_parameter_checks_the_value_and_keeps_the_schema(self) -> None:
         params = ParamsDict({"n": Param(1, minimum=0)})
         params["n"] = 5
         assert params["n"] == 5
@@ -178,7 +178,7 @@ class TestParamsDict:
             params["n"] = -1
         assert params["n"] == 5
 
-    def test_laying_values_over(self) -> None:
+    def test_values_of_a_run_override_defaults(self) -> None:
         base = ParamsDict({"n": Param(1, minimum=0), "s": "x"})
         assert dict(base.deep_merge({"n": 2, "extra": [1]})) == {"n": 2, "s": "x", "extra": [1]}
         assert base["n"] == 1
@@ -199,7 +199,7 @@ class TestParamsDict:
 
 
 class TestDagParam:
-    def test_the_value_triggered_with_counts_then_the_default(self) -> None:
+    def test_conf_of_the_run_wins_over_the_default(self) -> None:
         dag = DAG("d", params={"n": 1})
         param = dag.param("n")
         assert param.resolve({"dag_run": SimpleNamespace(conf={"n": 9}), "params": {"n": 1}}) == 9
@@ -207,7 +207,7 @@ class TestDagParam:
         assert param.resolve({}) == 1
         assert str(param) == "{{ params['n'] }}"
 
-    def test_a_default_given_there(self) -> None:
+    def test_dag_param_can_have_its_own_default(self) -> None:
         dag = DAG("d")
         dag.param("n", 4)
         dag.param("required")

@@ -1,4 +1,4 @@
-"""What operators, triggers and hooks of provider packages use of their bases."""
+"""Features of the base classes that operators, triggers and hooks of provider packages use."""
 
 from __future__ import annotations
 

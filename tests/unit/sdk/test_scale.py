@@ -1,4 +1,4 @@
-"""Building large DAGs takes time in proportion to their size."""
+"""The time to create a DAG is proportional to its size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.taskgroup import TaskGroup
 
 PER_OPERATOR = 150e-6
-"""Seconds; measured 10 µs. A quadratic step shows as milliseconds."""
+"""Seconds per task. Measured: 10 µs. An algorithm with quadratic time needs milliseconds."""
 
 
 class Shell(BaseOperator):
@@ -33,7 +33,7 @@ class Plain(DecoratedOperator):
 
 
 def cost(build: Callable[[int], DAG], size: int) -> float:
-    """CPU seconds per task of making a DAG and its definition."""
+    """CPU seconds per task to create a DAG and its definition."""
     gc.collect()
     start = time.process_time()
     dag = build(size)
@@ -41,7 +41,7 @@ def cost(build: Callable[[int], DAG], size: int) -> float:
     return (time.process_time() - start) / size
 
 
-def test_a_chain() -> None:
+def test_a_long_chain() -> None:
     def chain(size: int) -> DAG:
         with DAG("d", default_args={"owner": "me", "retries": 1}) as dag:
             before: BaseOperator | None = None
@@ -55,7 +55,7 @@ def test_a_chain() -> None:
     assert cost(chain, 10_000) < PER_OPERATOR
 
 
-def test_a_fan_of_lists_and_groups() -> None:
+def test_large_lists_and_groups() -> None:
     def fan(size: int) -> DAG:
         with DAG("d") as dag:
             start, end = Shell(task_id="start", command=""), Shell(task_id="end", command="")
@@ -69,7 +69,7 @@ def test_a_fan_of_lists_and_groups() -> None:
     assert cost(fan, 10_000) < PER_OPERATOR
 
 
-def test_repeated_calls_of_one_function(monkeypatch: Any) -> None:
+def test_many_calls_of_one_function(monkeypatch: Any) -> None:
     monkeypatch.setitem(decorators.TASK_DECORATORS, "python", f"{__name__}:Plain")
 
     def calls(size: int) -> DAG:
@@ -84,7 +84,7 @@ def test_repeated_calls_of_one_function(monkeypatch: Any) -> None:
     assert cost(calls, 5_000) < PER_OPERATOR
 
 
-def test_relatives_and_parts_of_a_long_ladder() -> None:
+def test_flat_relatives_and_partial_subsets_of_a_deep_dag() -> None:
     with DAG("d") as dag:
         steps = [[Shell(task_id=f"{side}{n}", command="") for side in "ab"] for n in range(1_000)]
         for before, after in pairwise(steps):

@@ -1,4 +1,4 @@
-"""Setups and teardowns as authors write them."""
+"""Setups and teardowns in DAG files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sdk.test_taskgroup import arrows
+from tests.unit.sdk.test_taskgroup import edges
 from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import TriggerRule
@@ -29,13 +29,13 @@ def make(*names: str) -> list[BaseOperator]:
     return [BaseOperator(name) for name in names]
 
 
-def test_as_teardown_marks_and_joins_its_setups() -> None:
+def test_as_teardown_marks_its_task_and_connects_the_setups() -> None:
     with DAG("d") as dag:
         s, other, w, t = make("s", "other", "w", "t")
         assert t.as_teardown(setups=[s, other], on_failure_fail_dagrun=True) is t
         s >> w >> t
     assert marks(dag) == {"s": "s", "other": "s", "t": "t"}
-    assert arrows(dag) == {"s>w", "w>t", "s>t", "other>t"}
+    assert edges(dag) == {"s>w", "w>t", "s>t", "other>t"}
     found = {task.task_id: task for task in to_definition(dag, "f.py", DefinitionDefaults()).tasks}
     assert found["s"].is_setup
     assert found["t"].is_teardown
@@ -43,13 +43,13 @@ def test_as_teardown_marks_and_joins_its_setups() -> None:
     assert found["t"].trigger_rule is TriggerRule.ALL_DONE_SETUP_SUCCESS
 
 
-def test_a_block_joins_what_is_made_inside() -> None:
+def test_a_block_connects_the_tasks_that_are_created_inside() -> None:
     with DAG("d") as dag:
         s, t = make("s", "t")
         with s.as_setup() >> t.as_teardown():
             a, b, _c = make("a", "b", "c")
             a >> b
-    assert arrows(dag) == {"s>t", "s>a", "a>b", "b>t", "s>c", "c>t"}
+    assert edges(dag) == {"s>t", "s>a", "a>b", "b>t", "s>c", "c>t"}
 
 
 def test_the_block_of_a_setup_finds_its_teardown() -> None:
@@ -58,25 +58,25 @@ def test_the_block_of_a_setup_finds_its_teardown() -> None:
         t.as_teardown(setups=s)
         with s:
             make("a")
-    assert arrows(dag) == {"s>t", "s>a", "a>t"}
+    assert edges(dag) == {"s>t", "s>a", "a>t"}
 
 
-def test_blocks_of_several_and_tasks_from_before() -> None:
+def test_blocks_of_several_setups_and_of_tasks_created_before() -> None:
     with DAG("d") as dag:
         s1, s2, early = make("s1", "s2", "early")
         with context_wrapper([s1.as_setup(), s2.as_setup()]) as scope:
             scope.add_task(early)
-    assert arrows(dag) == {"s1>early", "s2>early"}
+    assert edges(dag) == {"s1>early", "s2>early"}
 
 
-def test_blocks_inside_blocks() -> None:
+def test_blocks_can_be_nested() -> None:
     with DAG("d") as dag:
         s1, t1 = make("s1", "t1")
         with s1.as_setup() >> t1.as_teardown():
             s2, t2 = make("s2", "t2")
             with s2.as_setup() >> t2.as_teardown():
                 make("w")
-    assert arrows(dag) == {"s1>t1", "s1>s2", "s2>t2", "s2>w", "w>t2", "t2>t1"}
+    assert edges(dag) == {"s1>t1", "s1>s2", "s2>t2", "s2>w", "w>t2", "t2>t1"}
 
 
 def test_an_error_in_a_block_leaves_no_block_open() -> None:
@@ -91,10 +91,10 @@ def test_an_error_in_a_block_leaves_no_block_open() -> None:
         with pytest.raises(ZeroDivisionError):
             block()
         make("b")
-    assert arrows(dag) == set()
+    assert edges(dag) == set()
 
 
-def test_decorators() -> None:
+def test_setup_and_teardown_decorators() -> None:
     with DAG("d") as dag:
 
         @setup
@@ -116,12 +116,12 @@ def test_decorators() -> None:
             work()
         plain.override(task_id="other")()
     assert marks(dag) == {"up": "s", "down": "t", "other": "t"}
-    assert arrows(dag) == {"up>down", "up>work", "work>down"}
+    assert edges(dag) == {"up>down", "up>work", "work>down"}
     assert (dag.get_task("down").retries, dag.get_task("down").on_failure_fail_dagrun) == (2, True)
     assert not dag.get_task("other").on_failure_fail_dagrun
 
 
-def test_results_can_be_marked_too() -> None:
+def test_as_setup_and_as_teardown_work_on_results() -> None:
     with DAG("d") as dag:
 
         @task
@@ -131,19 +131,19 @@ def test_results_can_be_marked_too() -> None:
         def two() -> None: ...
 
         two().as_teardown(setups=one())
-    assert (marks(dag), arrows(dag)) == ({"one": "s", "two": "t"}, {"one>two"})
+    assert (marks(dag), edges(dag)) == ({"one": "s", "two": "t"}, {"one>two"})
 
 
-def test_an_arrow_out_of_a_group_does_not_wait_for_its_teardown() -> None:
+def test_a_task_downstream_of_a_group_does_not_wait_for_its_teardown() -> None:
     with DAG("d") as dag:
         with TaskGroup("g") as group:
             s, w, t = make("s", "w", "t")
             s >> w >> t.as_teardown(setups=s)
         group >> BaseOperator("after")
-    assert arrows(dag) == {"g.s>g.w", "g.w>g.t", "g.s>g.t", "g.w>after"}
+    assert edges(dag) == {"g.s>g.w", "g.w>g.t", "g.s>g.t", "g.w>after"}
 
 
-def test_what_cannot_be() -> None:
+def test_invalid_setups_and_teardowns_are_errors() -> None:
     with DAG("d"):
         a, b, c = make("a", "b", "c")
         with pytest.raises(DefinitionError, match="'a' is a setup; it cannot also be a teardown"):
@@ -167,7 +167,7 @@ def test_what_cannot_be() -> None:
             def f() -> None: ...
 
 
-def test_rules_that_would_undo_a_setup_are_found() -> None:
+def test_trigger_rules_that_ignore_a_setup_are_errors() -> None:
     with DAG("d") as dag:
         s = BaseOperator("s").as_setup()
         s >> BaseOperator("w", trigger_rule="all_done")
@@ -206,7 +206,7 @@ def test_a_teardown_runs_after_a_failure_and_does_not_hide_it(counts: bool) -> N
     assert run.state == ("success" if counts else "failed")
 
 
-def test_a_teardown_that_fails_fails_the_run_only_when_it_says_so() -> None:
+def test_a_failed_teardown_fails_the_run_only_with_on_failure_fail_dagrun() -> None:
     def run(counts: bool) -> Any:
         with DAG("d") as dag:
 
@@ -224,7 +224,7 @@ def test_a_teardown_that_fails_fails_the_run_only_when_it_says_so() -> None:
     assert (run(False), run(True)) == ("success", "failed")
 
 
-def test_a_part_of_a_dag_has_the_setups_that_it_needs() -> None:
+def test_partial_subset_includes_the_needed_setups() -> None:
     with DAG("d") as dag:
         before, s, a, b, t, beyond = make("before", "s", "a", "b", "t", "beyond")
         before >> s >> a >> b >> t.as_teardown(setups=s) >> beyond

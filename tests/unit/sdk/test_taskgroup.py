@@ -1,4 +1,4 @@
-"""Task groups: ids, nesting, arrows to and from them."""
+"""Task groups: ids, nesting, dependencies of groups."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tradewind.sdk.decorators import task_group
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.taskgroup import TaskGroup
 
-from .test_edges import arrows
+from .test_edges import edges
 
 
-def test_ids_carry_the_groups_around() -> None:
+def test_ids_have_the_enclosing_groups_as_prefix() -> None:
     with DAG("d") as dag, TaskGroup("g") as outer:
         with TaskGroup("h") as inner:
             task = BaseOperator("t")
@@ -45,12 +45,12 @@ def test_tasks_and_groups_share_their_ids() -> None:
 
 
 @pytest.mark.parametrize("group_id", ["a.b", "", "a b", None])
-def test_bad_ids(group_id: str | None) -> None:
+def test_invalid_group_ids_are_errors(group_id: str | None) -> None:
     with DAG("d"), pytest.raises(DefinitionError, match="group_id"):
         TaskGroup(group_id)
 
 
-def test_too_long_with_its_groups() -> None:
+def test_an_id_that_is_too_long_with_its_prefix_is_an_error() -> None:
     with DAG("d"), TaskGroup("g" * 200), pytest.raises(DefinitionError, match="251 characters"):
         BaseOperator("t" * 50)
 
@@ -65,7 +65,7 @@ def test_a_group_needs_a_dag() -> None:
         assert BaseOperator("u").dag is dag
 
 
-def test_arrows_start_at_leaves_and_end_at_roots() -> None:
+def test_dependencies_of_groups_connect_leaves_and_roots() -> None:
     with DAG("d") as dag:
         start, end = BaseOperator("start"), BaseOperator("end")
         with TaskGroup("g") as g:
@@ -75,28 +75,28 @@ def test_arrows_start_at_leaves_and_end_at_roots() -> None:
             BaseOperator("x")
         start >> g >> h >> end
         [start] >> h
-    assert arrows(dag) == {"start>g.a", "start>g.c", "g.a>g.b", "g.b>h.x", "g.c>h.x", "h.x>end", "start>h.x"}
+    assert edges(dag) == {"start>g.a", "start>g.c", "g.a>g.b", "g.b>h.x", "g.c>h.x", "h.x>end", "start>h.x"}
     assert (g.roots, g.leaves) == ([a, c], [b, c])
 
 
-def test_an_arrow_is_drawn_to_what_is_inside_by_then() -> None:
+def test_a_dependency_connects_the_tasks_that_the_group_has_at_that_time() -> None:
     with DAG("d") as dag:
         start = BaseOperator("start")
         with TaskGroup("g") as g:
             BaseOperator("a")
             start >> g
             BaseOperator("b")
-    assert arrows(dag) == {"start>g.a"}
+    assert edges(dag) == {"start>g.a"}
 
 
-def test_an_arrow_to_an_empty_group_is_said_to_join_nothing() -> None:
+def test_a_dependency_on_an_empty_group_is_a_warning() -> None:
     with DAG("d"):
         start, group = BaseOperator("start"), TaskGroup("g")
         with pytest.warns(UserWarning, match="'g', which has no tasks yet"):
             start >> group
 
 
-def test_nested_groups_are_one_when_joined() -> None:
+def test_a_dependency_of_a_group_includes_its_nested_groups() -> None:
     with DAG("d") as dag:
         with TaskGroup("g") as g:
             with TaskGroup("one"):
@@ -106,7 +106,7 @@ def test_nested_groups_are_one_when_joined() -> None:
         g >> BaseOperator("end")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert arrows(dag) == {"g.one.a>end", "g.two.b>end"}
+        assert edges(dag) == {"g.one.a>end", "g.two.b>end"}
 
 
 def test_a_block_left_by_an_error_is_closed() -> None:
@@ -117,7 +117,7 @@ def test_a_block_left_by_an_error_is_closed() -> None:
 
 
 def test_only_the_roots_of_a_mapped_group_depend_on_its_list() -> None:
-    """As when its function is called in Airflow: an edge more would count for the trigger rules of what stands behind the roots."""
+    """As in Airflow. A further dependency would change the result of the trigger rules downstream of the roots."""
     with DAG("d") as dag:
         source = PythonOperator(task_id="source", python_callable=list)
 
@@ -127,4 +127,4 @@ def test_only_the_roots_of_a_mapped_group_depend_on_its_list() -> None:
             first >> BaseOperator("second") >> BaseOperator("third")
 
         group.expand(value=source.output)
-    assert arrows(dag) == {"source>group.first", "group.first>group.second", "group.second>group.third"}
+    assert edges(dag) == {"source>group.first", "group.first>group.second", "group.second>group.third"}

@@ -1,4 +1,4 @@
-"""`import tradewind`: light, and complete."""
+"""`import tradewind` imports little, and has every public name."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def modules_after(code: str) -> set[str]:
     return set(printed.split())
 
 
-def test_importing_it_loads_nothing_else_of_it() -> None:
+def test_import_tradewind_loads_no_other_module_of_tradewind() -> None:
     loaded = modules_after("import tradewind")
     assert {name for name in loaded if name.startswith("tradewind")} == {"tradewind", "tradewind.lazy_names"}
     assert not loaded & (HEAVY | {"msgspec", "logging"})
 
 
-def test_a_dag_file_loads_nothing_heavy() -> None:
+def test_a_dag_file_loads_no_large_library() -> None:
     loaded = modules_after(
         "from tradewind import DAG, BaseOperator, TaskGroup, Param, Label, chain\n"
         "from tradewind.sdk.definition import DefinitionDefaults, to_definition\n"
@@ -39,17 +39,17 @@ def test_a_dag_file_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("name", tradewind.__all__)
-def test_every_name_is_there(name: str) -> None:
+def test_every_name_exists(name: str) -> None:
     assert getattr(tradewind, name) is not None
     assert name in dir(tradewind)
 
 
 @pytest.mark.parametrize("name", sorted(sdk.NAMES))
-def test_every_name_of_the_sdk_is_there(name: str) -> None:
+def test_every_name_of_airflow_sdk_exists(name: str) -> None:
     assert getattr(sdk, name) is not None
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Dag'"):
         tradewind.Dag  # noqa: B018
     with pytest.raises(ImportError):
@@ -74,12 +74,12 @@ def test_a_name_that_is_not_there() -> None:
         ("import tradewind.providers.standard.operators.bash", "use: from airflow.providers"),
     ],
 )
-def test_airflows_import_path_says_where_the_name_is_today(statement: str, place: str) -> None:
+def test_the_error_of_an_airflow_path_gives_the_correct_path(statement: str, place: str) -> None:
     with pytest.raises(ImportError, match=place):
         exec(statement)
 
 
-def test_every_place_that_an_error_names_is_there() -> None:
+def test_every_path_in_such_an_error_exists() -> None:
     for names, place in [one for table in MOVED.values() for one in table.items()]:
         if " " not in place:
             module = importlib.import_module(place)
@@ -87,18 +87,18 @@ def test_every_place_that_an_error_names_is_there() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(MOVED))
-def test_the_table_hides_no_module(module: str) -> None:
+def test_the_table_of_paths_contains_no_existing_module(module: str) -> None:
     with pytest.raises(ImportError, match=r"Use: |use: "):
         importlib.import_module(f"tradewind.{module}")
 
 
-def test_other_unknown_modules_are_errors_of_python() -> None:
+def test_other_unknown_modules_raise_pythons_error() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'tradewind.foo'$"):
         importlib.import_module("tradewind.foo")
     assert not hasattr(tradewind, "models")
 
 
-def test_a_file_may_try_airflows_path_first() -> None:
+def test_a_dag_file_may_try_airflows_path_first() -> None:
     try:
         from tradewind.models import DAG as found  # type: ignore[import-not-found]
     except ImportError:
@@ -106,5 +106,5 @@ def test_a_file_may_try_airflows_path_first() -> None:
     assert found is tradewind.DAG
 
 
-def test_its_version() -> None:
+def test_the_version_is_that_of_the_package() -> None:
     assert tradewind.__version__

@@ -1,4 +1,4 @@
-"""XComArg: arrows from arguments, values at run time."""
+"""XComArg: dependencies when the file is imported, values when the task runs."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ class FakeTaskInstance:
         lambda arg: Box([arg]),
     ],
 )
-def test_a_result_in_a_templated_field_is_an_arrow(wrap: Any) -> None:
+def test_a_result_in_a_template_field_creates_a_dependency(wrap: Any) -> None:
     with DAG("d"), TaskGroup("g"):
         first = Take(task_id="first")
         second = Take(task_id="second", value=wrap(first.output))
     assert second.upstream_list == [first]
 
 
-def test_in_another_attribute_it_is_not() -> None:
+def test_a_result_in_another_attribute_creates_no_dependency() -> None:
     with DAG("d"):
         first = Take(task_id="first")
         assert Take(task_id="second", other=first.output).upstream_list == []
 
 
-def test_one_set_later_is_found_when_the_dag_is_checked() -> None:
+def test_a_result_that_is_set_later_is_found_when_the_dag_is_validated() -> None:
     with DAG("d") as dag:
         first, second = Take(task_id="first"), Take(task_id="second")
         second.value = first.output
@@ -70,7 +70,7 @@ def test_one_set_later_is_found_when_the_dag_is_checked() -> None:
     assert second.upstream_list == [first]
 
 
-def test_arrows_from_and_to_results() -> None:
+def test_dependencies_of_results() -> None:
     with DAG("d") as dag:
         a, b, c, d = (Take(task_id=name) for name in "abcd")
         a.output >> b.output >> c
@@ -79,7 +79,7 @@ def test_arrows_from_and_to_results() -> None:
     assert {f"{up}{t.task_id}" for t in dag.tasks for up in t.upstream_task_ids} == {"ab", "bc", "ad", "bd", "db"}
 
 
-def test_resolve() -> None:
+def test_resolve_reads_the_xcom() -> None:
     with DAG("d"):
         task = Take(task_id="t")
     context = {"ti": FakeTaskInstance({("t", "return_value"): 5, ("t", "nothing"): None})}
@@ -90,14 +90,14 @@ def test_resolve() -> None:
     assert task.output.resolve({"ti": FakeTaskInstance({})}) is None
 
 
-def test_in_a_text_it_is_a_template() -> None:
+def test_a_result_in_a_string_becomes_a_template() -> None:
     with DAG("d"):
         task = Take(task_id="t")
     assert f"{task.output['k']}" == "{{ task_instance.xcom_pull(task_ids='t', dag_id='d', key='k') }}"
     assert "dag_id" not in str(Take(task_id="free").output)
 
 
-def test_what_cannot_be_done_before_the_value_exists() -> None:
+def test_iterating_or_indexing_a_result_is_an_error() -> None:
     task = Take(task_id="t")
     with pytest.raises(TypeError, match="iterated over"):
         list(task.output)
@@ -108,7 +108,7 @@ def test_what_cannot_be_done_before_the_value_exists() -> None:
             call(None)  # type: ignore[arg-type]
 
 
-def test_equality() -> None:
+def test_results_are_equal_if_task_and_key_are_equal() -> None:
     task = Take(task_id="t")
     assert task.output == XComArg(task)
     assert task.output != task.output["k"]
