@@ -557,7 +557,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.models", "DagModel ScheduleInterval", "models.dag"),
     ("tradewind.airflow.compat.xcom", "XCom BaseXCom", "models models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
     ("tradewind.airflow.compat.models", "Pool", "models.pool"),
-    ("tradewind.airflow.compat.models", "DagBag", "models.dagbag"),
+    ("tradewind.airflow.compat.dag_bag", "DagBag", "models.dagbag models"),
     ("tradewind.airflow.compat.models", "SlaMiss", "models.slamiss:2"),
     ("tradewind.airflow.compat.models", "TaskFail", "models.taskfail:2"),
     ("tradewind.airflow.compat.models", "TaskReschedule", "models.taskreschedule"),

@@ -158,7 +158,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (_SERVER, "CallbackRequest DagCallbackRequest TaskCallbackRequest", "callbacks.callback_requests:2"),
     (_SERVER, "CallbackKey", "models.callback:3"),
     (_SERVER, "BaseDagBundle BundleUsageTrackingManager BundleVersion", "dag_processing.bundles.base:3"),
-    (f"{_COMPAT}.models", "DagBag", "dag_processing.dagbag:3"),
+    (f"{_COMPAT}.dag_bag", "DagBag", "dag_processing.dagbag:3"),
     (_SERVER, "DBDagBag", "models.dagbag:3"),
     (_SERVER, "LocalTaskJobRunner", "jobs.local_task_job_runner:2"),
     (_SERVER, "SerializedDagModel", "models.serialized_dag:2"),

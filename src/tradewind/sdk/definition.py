@@ -252,7 +252,7 @@ def _params(dag: DAG, scheduled: bool) -> tuple[ParamDefinition, ...]:
 
 
 def _plain(params: ParamsDict | None) -> dict[str, Any]:
-    return params.dump() if params else {}
+    return as_json(params.dump()) if params else {}
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------

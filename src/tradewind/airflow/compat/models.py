@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import Any
 
 from tradewind.airflow.compat.session import RefusedSession
-from tradewind.model.errors import NotYetSupported
 
 __all__ = [
-    "DagBag",
     "DagModel",
     "DagTag",
     "Job",
@@ -112,18 +110,6 @@ class Pool(Table):
     """Pools."""
 
     DEFAULT_POOL_NAME = "default_pool"
-
-
-class DagBag:
-    """The DAGs of a folder: not for a process that runs user code."""
-
-    def __init__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        """Refuse.
-
-        Raises:
-            NotYetSupported: with what to use instead.
-        """
-        raise NotYetSupported("DagBag does not work yet. To test DAG files, use the fixture dagbag of tradewind.testing")
 
 
 def __getattr__(name: str) -> Any:

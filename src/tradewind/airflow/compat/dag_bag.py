@@ -1,0 +1,129 @@
+"""`airflow.models.DagBag`: the DAGs of a folder, read in this process. Tests of DAG files use it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+from tradewind.sdk.conf import conf
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.load import load_file
+
+__all__ = ["DagBag"]
+
+log = logging.getLogger(__name__)
+
+_reading: list[str] = []
+"""Files that bags are reading: a file that makes a bag of its own folder is not read again inside itself."""
+
+
+class DagBag:
+    """The DAGs of a file or folder.
+
+    Args:
+        dag_folder: the file or folder; default is the setting core.dags_folder.
+        include_examples: accepted; there are no example DAGs.
+        safe_mode: read only files that contain the words `dag` and `airflow` or `tradewind`.
+        more: other arguments of Airflow's bag, without effect (`read_dags_from_db`, `collect_dags`, …).
+
+    Attributes:
+        dags: DAG id → DAG.
+        import_errors: path of a file → what it raised.
+    """
+
+    def __init__(
+        self,
+        dag_folder: str | os.PathLike[str] | None = None,
+        include_examples: Any = None,
+        safe_mode: bool = True,
+        **more: Any,
+    ) -> None:
+        self.dag_folder = os.fspath(dag_folder) if dag_folder is not None else str(conf.get("core", "dags_folder"))
+        self.dags: dict[str, DAG] = {}
+        self.import_errors: dict[str, str] = {}
+        self.file_last_changed: dict[str, float] = {}
+        self.safe_mode = safe_mode
+        if more.get("collect_dags", True):
+            self.collect_dags(self.dag_folder, safe_mode=safe_mode)
+
+    def collect_dags(self, dag_folder: str | os.PathLike[str] | None = None, safe_mode: bool = True, **_more: Any) -> None:
+        """Read every file of a folder, or one file."""
+        root = os.path.abspath(os.fspath(dag_folder) if dag_folder is not None else self.dag_folder)
+        folder = os.path.dirname(root) if os.path.isfile(root) else root
+        for path in _files(root):
+            self._read(folder, path, safe_mode)
+
+    def process_file(self, filepath: str, only_if_updated: bool = True, safe_mode: bool = True) -> list[DAG]:
+        """Read one file.
+
+        Returns:
+            Its DAGs; none when it cannot be read.
+        """
+        path = os.path.abspath(filepath)
+        folder = (
+            self.dag_folder if path.startswith(os.path.join(os.path.abspath(self.dag_folder), "")) else os.path.dirname(path)
+        )
+        return self._read(os.path.abspath(folder), path, safe_mode)
+
+    def _read(self, folder: str, path: str, safe_mode: bool) -> list[DAG]:
+        if path in _reading or (safe_mode and not _may_hold_dags(path)):
+            return []
+        _reading.append(path)
+        try:
+            found = load_file(folder, os.path.relpath(path, folder), analyse=False).dags
+            for dag in found.values():
+                dag.validate()
+        except (Exception, SystemExit):
+            self.import_errors[path] = traceback.format_exc()
+            log.exception("Failed to import: %s", path)
+            return []
+        finally:
+            _reading.remove(path)
+        self.dags.update(found)
+        self.file_last_changed[path] = os.path.getmtime(path)
+        return list(found.values())
+
+    def get_dag(self, dag_id: str, session: Any = None) -> DAG | None:
+        """The DAG of that id; None when there is none."""
+        return self.dags.get(dag_id)
+
+    def bag_dag(self, dag: DAG, *_args: Any, **_kwargs: Any) -> None:
+        """Put a DAG in."""
+        dag.validate()
+        self.dags[dag.dag_id] = dag
+
+    @property
+    def dag_ids(self) -> list[str]:
+        """The ids of its DAGs."""
+        return list(self.dags)
+
+    def size(self) -> int:
+        """How many DAGs there are."""
+        return len(self.dags)
+
+    def dagbag_report(self) -> str:
+        """What was read, as a text."""
+        lines = [f"{len(self.dags)} DAGs, {len(self.import_errors)} import errors in {self.dag_folder}"]
+        lines += [f"{dag.dag_id}: {dag.task_count} tasks ({dag.fileloc})" for dag in self.dags.values()]
+        return "\n".join(lines)
+
+
+def _files(root: str) -> Iterator[str]:
+    """Python files below a folder by name, hidden ones and caches left out; a file itself."""
+    if os.path.isfile(root):
+        yield root
+        return
+    for path, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        for name in sorted(files):
+            if name.endswith(".py") and not name.startswith("."):
+                yield os.path.join(path, name)
+
+
+def _may_hold_dags(path: str) -> bool:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read().lower()
+    return "dag" in text and ("airflow" in text or "tradewind" in text)

@@ -1,0 +1,60 @@
+"""`DagBag`, and the test kit, for files that import `airflow`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow.models import DagBag  # isort: skip
+
+GOOD = """
+from airflow import DAG
+from airflow.operators.python import PythonOperator
+
+with DAG("{dag_id}", schedule=None) as dag:
+    PythonOperator(task_id="a", python_callable=lambda ds=None: "x") >> PythonOperator(task_id="b", python_callable=print)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "one.py").write_text(GOOD.format(dag_id="one"))
+    (tmp_path / "team" / "two.py").write_text(GOOD.format(dag_id="two"))
+    (tmp_path / "broken.py").write_text("from airflow import DAG\nDAG('broken', no_such_argument=1)\n")
+    (tmp_path / "helper.py").write_text("raise RuntimeError('not read: neither word is in it')\n")
+    return tmp_path
+
+
+def test_a_bag_holds_the_dags_and_the_errors_of_a_folder(folder: Path) -> None:
+    bag = DagBag(dag_folder=str(folder), include_examples=False)
+    assert sorted(bag.dag_ids) == ["one", "two"]
+    assert bag.size() == 2
+    assert bag.get_dag("two").task_ids == ["a", "b"]
+    assert bag.get_dag("three") is None
+    (path,) = bag.import_errors
+    assert path == str(folder / "broken.py")
+    assert "no_such_argument" in bag.import_errors[path]
+    assert "2 DAGs, 1 import errors" in bag.dagbag_report()
+
+
+def test_a_bag_of_one_file(folder: Path) -> None:
+    bag = DagBag(folder / "team" / "two.py")
+    assert (bag.dag_ids, bag.import_errors) == (["two"], {})
+    assert [dag.dag_id for dag in bag.process_file(str(folder / "one.py"))] == ["one"]
+
+
+def test_a_file_that_makes_a_bag_of_its_folder_is_read_once(folder: Path) -> None:
+    (folder / "broken.py").unlink()
+    source = f"from airflow.models import DagBag\nfound = DagBag({str(folder)!r}).dag_ids\nfrom airflow import DAG\n"
+    (folder / "all.py").write_text(source + "dag = DAG('all', schedule=None, tags=found)\n")
+    bag = DagBag(folder)
+    assert bag.import_errors == {}
+    assert set(bag.get_dag("all").tags) == {"one", "two"}
+
+
+def test_a_dag_that_imports_airflow_runs_in_the_test_kit(folder: Path) -> None:
+    dag = DagBag(folder / "one.py").get_dag("one")
+    run = dag.test()
+    assert str(run.state) == "success"
