@@ -45,7 +45,7 @@ def test_a_fault_inside_a_command_is_a_500_with_its_id(
 ) -> None:
     world.dag()
     world.run()
-    monkeypatch.setattr(world.store, "note_run", raising(KeyError("note")))
+    monkeypatch.setattr(world.store, "set_run_note", raising(KeyError("note")))
     path = "/api/v2/dags/sales/dagRuns/r1"
     answer = world.request("PATCH", path, json={"note": "so"})
     assert answer.status_code == 500

@@ -211,7 +211,7 @@ def test_a_manual_run_asks_the_timetable(bench: Bench) -> None:
     ask = bench.commands.timetable_question(command.command, 7)
     assert ask is not None
     assert (ask.number, ask.manual_at, ask.file) == (7, NOW, "d.py")
-    with pytest.raises(Conflict, match="was not asked; give the data interval"):
+    with pytest.raises(Conflict, match="cannot be asked now; give the data interval"):
         bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW)
     with pytest.raises(Conflict, match="gives no data interval for a manual run: ValueError: no holidays known"):
         bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW, timetable_answer=broken(ask))
