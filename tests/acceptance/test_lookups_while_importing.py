@@ -58,4 +58,4 @@ def test_a_file_that_asks_is_parsed_and_its_tasks_see_the_values(fresh: Standalo
 
     fresh.wait(moved, "the new value in the DAG")
     assert fresh.wait_run("asking", fresh.trigger("asking")) == "success"
-    assert fresh.cli("dags", "reserialize").count("0 files have errors") == 1
+    assert fresh.cli("dags", "reserialize").count("0 files with errors") == 1

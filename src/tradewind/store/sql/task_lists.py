@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -295,7 +296,7 @@ class TaskLists(RunLists):
         if row is None:
             return None
         return {
-            "id": int(row[0][:8], 16),
+            "id": crc32(row[0].encode()),  # Airflow has a number here; a worker host has a name
             "dag_id": None,
             "state": "running",
             "job_type": "TriggererJob",
