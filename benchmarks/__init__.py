@@ -1,1 +1,1 @@
-"""What the machine can do, and what Tradewind makes of it, measured in one run. `python -m benchmarks --help`."""
+"""Measures the limits of the machine, and Tradewind on it, in one run. `python -m benchmarks --help`."""

@@ -9,14 +9,14 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import history, hot, house, limits, report, scale
+from benchmarks import history, hot, installation, limits, report, scale
 from benchmarks.bench import Bench, Workload
 from benchmarks.deployment import REPOSITORY
 from benchmarks.measure import Result
 
 
 def machine_limits(bench: Bench) -> list[Result]:
-    """Commits, messages, and forks by size; what is relative to a workload is measured beside it."""
+    """Commits, messages, and forks by size. Limits that belong to one workload are measured together with it."""
     result = Result("limits")
     for _ in range(bench.pick(3, 1)):
         limits.commits(bench.pick(500, 200), result)
@@ -34,10 +34,10 @@ WORKLOADS: dict[str, Workload] = {
     "bash": hot.bash,
     "layered": hot.layered,
     "scale": scale.scale,
-    "start_up": house.start_up,
-    "files": house.files,
-    "minute": house.minute,
-    "weather": house.weather,
+    "start_up": installation.start_up,
+    "files": installation.files,
+    "minute": installation.minute,
+    "weather": installation.weather,
     "history": history.history,
 }
 
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def _attempt(name: str, workload: Callable[[Bench], list[Result]], bench: Bench) -> list[Result]:
-    """One workload. What it throws is its failure, not the run's."""
+    """Run one workload. An exception fails only this workload."""
     try:
         return workload(bench)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The bare hop: the least that a durable chain of one process a task can cost on this machine, in one small loop.
+"""The bare hop: the minimum cost of a durable chain with one process per task on this machine, in one small loop.
 
 For each task: a dispatch commit, a fork from a template of the same size as ours, an accept commit, user code, a report commit.
 SQLite in WAL with synchronous=FULL, rows as wide as ours. No rules, no messages between processes but two bytes over a pipe.
@@ -24,7 +24,7 @@ _CAUSES = {1: "all upstream tasks are done", 2: "admitted", 3: "accepted a start
 
 
 def chain(path: str, hops: int) -> dict[str, list[float]]:
-    """Milliseconds from the end of one task's code to the start of the next one's, and of each part."""
+    """Milliseconds from the end of the code of one task to the start of the code of the next task, and of each part."""
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")

@@ -1,4 +1,4 @@
-"""What every workload is given: the options of this run, and a way to say how far it is."""
+"""The options of a benchmark run, and its progress output. Every workload receives them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchmarks.measure import Result
 @dataclass
 class Bench:
     quick: bool = False
-    """Fewer repetitions and smaller sizes: to see that it works, not to quote."""
+    """Fewer repetitions and smaller sizes: to test the benchmark, not for results."""
     full: bool = False
-    """Also what takes many minutes: 100,000 tasks with processes."""
+    """Also run the workloads that take many minutes: 100,000 tasks with processes."""
     began: float = field(default_factory=time.monotonic)
 
     def say(self, text: str) -> None:
-        """A line of progress."""
+        """Print a line of progress."""
         sys.stderr.write(f"[{time.monotonic() - self.began:6.1f} s] {text}\n")
         sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""The DAG files of the workloads, as a user would write them, and the marker lines by which their tasks are checked.
+"""The DAG files of the workloads, as a user would write them, and the marker lines that prove the execution of their tasks.
 
 Each task appends one line: task, its own pid and start time (from /proc/self/stat), and when its code started and ended on the
 monotonic clock. Distinct (pid, start time) = tasks is the proof that each had a process of its own.
@@ -114,7 +114,7 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """The marker file of one deployment; `take` gives what is new since the last time."""
+    """The marker file of one deployment; `take` returns the lines since the last call."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -130,7 +130,7 @@ class Marks:
 
 
 def problem_of(marks: list[Mark], tasks: int) -> str | None:
-    """Why these marker lines do not prove that each task ran once in a process of its own; None when they do."""
+    """The reason why these marker lines do not prove that each task ran once in its own process; None if they prove it."""
     if len(marks) != tasks:
         return f"{len(marks)} marker lines for {tasks} tasks"
     names = len({mark.name for mark in marks})
@@ -155,7 +155,7 @@ def fan(dag: str, marks: Path, tasks: int) -> str:
 
 
 def crowd(dag: str, marks: Path, runs: int) -> str:
-    """So many runs may be running at a time; each waits for the one before it."""
+    """A DAG with this `max_active_runs`; each run waits for the previous one."""
     return head(marks) + _CROWD.format(dag=dag, runs=runs)
 
 

@@ -1,7 +1,8 @@
-"""Tradewind as it is installed, in a home folder of its own.
+"""An installed Tradewind in its own home folder.
 
-`standalone` where the command exists; otherwise (while the house is being built) scheduler and worker host started side by side,
-with the DAG files registered by us. Settings are stock; DAGs are unpaused by command.
+It starts `standalone`, or on request only a scheduler and a worker host; then it registers the DAG files itself. All settings have
+their
+defaults, and DAGs are unpaused by a command.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from benchmarks.measure import Process, Span, tree
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FINISHED = 2
-"""Codes of run states from here on are ends; 2 is success."""
+"""Codes of run states from this one on are final; 2 is success."""
 
 
 def have_standalone() -> bool:
@@ -38,7 +39,7 @@ def have_standalone() -> bool:
 
 
 def stock_environment(home: Path, extra: Mapping[str, str] = {}) -> dict[str, str]:
-    """This environment without any setting of Tradewind, Airflow or byte code, and with this home."""
+    """The environment without settings of Tradewind, Airflow and byte code, and with this home folder."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -48,7 +49,7 @@ def stock_environment(home: Path, extra: Mapping[str, str] = {}) -> dict[str, st
 
 
 def template_environment() -> dict[str, str]:
-    """What the worker host adds to the environment of its templates by default: how their allocator is set."""
+    """The variables that the worker host adds to the environment of its templates by default: settings of the allocator."""
     from tradewind.settings import load
     from tradewind.worker.templates import MALLOC_SETTINGS
 
@@ -127,7 +128,7 @@ class Deployment:
 
     @contextmanager
     def unready(self) -> Iterator[Deployment]:
-        """In place of `with deployment:`: only started; the caller waits for what it measures."""
+        """Like `with deployment:`, but without waiting after the start; the caller waits for the event that it measures."""
         try:
             self.spawn()
             yield self
@@ -136,7 +137,7 @@ class Deployment:
 
     @contextmanager
     def unstarted(self) -> Iterator[Deployment]:
-        """In place of `with deployment:`: the DAG files are registered, and no process is started."""
+        """Like `with deployment:`, but it only registers the DAG files and starts no process."""
         try:
             self._write_files()
             self._register_before_start()
@@ -145,12 +146,12 @@ class Deployment:
             self.__exit__(None, None, None)
 
     def start(self) -> None:
-        """Start, and wait until it takes work."""
+        """Start, and wait until it accepts work."""
         self.spawn()
         self.wait_ready()
 
     def spawn(self) -> None:
-        """Start and do not wait."""
+        """Start without waiting."""
         log = open(self.home / "processes.log", "ab")  # noqa: SIM115
         if self.standalone:
             commands = [[*tradewind_command(), "standalone", "--port", str(self.port)]]
@@ -211,7 +212,7 @@ class Deployment:
     # --- talking ----------------------------------------------------------------------------------------------------
 
     def call(self, command: str, **arguments: Any) -> dict[str, object]:
-        """One command of the scheduler."""
+        """Send one command to the scheduler."""
         import msgspec
 
         from tradewind.client.control import ControlClient
@@ -231,7 +232,7 @@ class Deployment:
         self._client = None
 
     def healthy(self) -> bool:
-        """Does the API say that database and scheduler are healthy, and of the parser nothing else?"""
+        """True if the API reports that database and scheduler are healthy, and the parser is healthy or unknown."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/monitor/health", timeout=1) as answer:
                 parts = json.load(answer)
@@ -241,17 +242,17 @@ class Deployment:
         return healthy and parts["dag_processor"]["status"] in ("healthy", None)
 
     def database(self) -> sqlite3.Connection:
-        """For reading only."""
+        """A read-only connection to the database."""
         return sqlite3.connect(f"file:{self.home / 'tradewind.db'}?mode=ro", uri=True, isolation_level=None)
 
     def trigger(self, dag_id: str) -> int:
-        """Create a run; its number."""
+        """Create a run. Returns its number."""
         run = self.call("trigger", dag_id=dag_id)["id"]
         assert isinstance(run, int)
         return run
 
     def wait(self, run: int, patience: float = 90.0, every: float = 0.01) -> int:
-        """Wait until the run has ended; its state's code (2: success)."""
+        """Wait until the run has ended. Returns the code of its state (2: success)."""
         deadline = time.monotonic() + patience
         database = self.database()
         try:
@@ -272,16 +273,16 @@ class Deployment:
             (self.dags / name).write_text(text)
 
     def add_file(self, name: str, text: str) -> None:
-        """A DAG file that is to be there at the start."""
+        """Add a DAG file before the start."""
         self._files[name] = text
 
     def _register_before_start(self) -> None:
-        """Without a parser: what it would have told the store."""
+        """Without a parser: register the DAG files in the store."""
         code = "import sys; from benchmarks.deployment import register_folder; register_folder(sys.argv[1])"
         subprocess.run([sys.executable, "-c", code, str(self.dags)], env=self.environment, cwd=REPOSITORY, check=True)
 
     def _unpause_all(self, patience: float = 120.0) -> None:
-        """Wait until the parser has made every file known, then unpause."""
+        """Wait until the parser has registered every file, then unpause the DAGs."""
         deadline = time.monotonic() + patience
         wanted = len(self._files)
         database = self.database()
@@ -299,13 +300,13 @@ class Deployment:
 
 
 def tradewind_command() -> list[str]:
-    """The command as a user starts it, where it is installed beside this interpreter."""
+    """The `tradewind` command beside this interpreter, as a user starts it."""
     script = Path(sys.executable).parent / "tradewind"
     return [str(script)] if script.exists() else [sys.executable, "-m", "tradewind"]
 
 
 def register_folder(folder: str) -> None:
-    """Tell the store of $TRADEWIND_HOME what each file of the folder gives. No scheduler may be running."""
+    """Register all DAG files of the folder in the store of $TRADEWIND_HOME. No scheduler may be running."""
     from tradewind.cli import compose
     from tradewind.model.definition import DefinitionDefaults, encode_definition, version_hash
     from tradewind.model.rows import ParsedDag, ParsedFile
@@ -330,7 +331,7 @@ def register_folder(folder: str) -> None:
 
 
 def _end_leftover(member: Process) -> None:
-    """A process of ours that outlived its deployment would disturb what comes next."""
+    """Check that no process of a deployment is left, because it would disturb the next measurement."""
     try:
         with open(f"/proc/{member.pid}/stat", "rb") as file:
             data = file.read().decode(errors="replace")

@@ -1,4 +1,4 @@
-"""A warm template that does not serve the worker host but a measurement: the same image, made by the same code.
+"""A template for measurements: the same process image, created by the same code, but without a worker host.
 
 `python -m benchmarks.forker LOOP FOLDER FILE [ARGUMENT …]` becomes the base image, forks the template of FOLDER/FILE, and runs
 LOOP (a function of this module) in it. What a loop prints is its result: JSON, one value a line.
@@ -19,11 +19,11 @@ from tradewind.worker import base_image
 from tradewind.worker.config import TaskLimits
 
 Child = Callable[[bytes, list[int]], None]
-"""What the product does in a fork of this template."""
+"""The code that production runs in a fork of this template."""
 
 
 class Once:
-    """Stands in for `ForkServer`: the base image makes one template, and the template runs our loop."""
+    """Replaces `ForkServer`: the base image creates one template, and the template runs the loop of the measurement."""
 
     def __init__(self, link: socket.socket, child: Child, *told: Callable[[], None]) -> None:
         self.link = link
@@ -52,7 +52,7 @@ class Once:
 
 
 def limits(xcom_folder: str) -> TaskLimits:
-    """Stock limits. Fields that a release adds get a plain value by their type."""
+    """Default limits. Unknown fields have a simple value of their type."""
     known: dict[str, Any] = {
         "xcom_folder": xcom_folder,
         "xcom_inline_max": 65536,
@@ -69,10 +69,10 @@ ARGUMENTS: list[str] = []
 """FOLDER, FILE, and those of the loop."""
 
 LIFELINE = os.pipe()
-"""Reading end and writing end: the runners of this measurement live no longer than it."""
+"""Reading end and writing end: the task processes of this measurement end together with it."""
 
 _out = os.dup(1)
-"""Where results go: a template's own stdout is silenced."""
+"""The output for results, because the stdout of a template is silenced."""
 
 
 def tell(value: object) -> None:
@@ -88,7 +88,7 @@ def _rss_mb() -> float:
 
 
 def forks(child: Child) -> None:
-    """Fork, exit at once, wait: ms of each. Argument: how many."""
+    """Fork, exit at once, wait. Returns the ms of each. Argument: the number of forks."""
     samples = []
     for _ in range(int(ARGUMENTS[2])):
         began = time.perf_counter_ns()
@@ -101,7 +101,10 @@ def forks(child: Child) -> None:
 
 
 def rate(child: Child) -> None:
-    """The same without a clock in it, begun when a byte comes on stdin. Argument: how many. Tells (begin, end), monotonic ns."""
+    """The same without reading the clock; starts at a byte on stdin. Argument: the number of forks.
+
+    Returns (start, end) in monotonic ns.
+    """
     number = int(ARGUMENTS[2])
     tell("ready")
     os.read(0, 1)
@@ -122,7 +125,10 @@ def hop(child: Child) -> None:
 
 
 def attempts(child: Child) -> None:
-    """The product's runner with the host played by us. Arguments: folder for profiles or "", how many."""
+    """The task process of production; the measurement acts as the host.
+
+    Arguments: folder for profiles or "", number of attempts.
+    """
     import cProfile
 
     from tradewind.client.channel import START_OP

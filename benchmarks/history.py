@@ -1,4 +1,4 @@
-"""Ten million finished task instances: is anything slower than in an empty house?
+"""Ten million finished task instances: is anything slower than with an empty database?
 
 The rows are made by SQL, not by running: 100,000 runs of the same chain with 100 task instances each, their attempts left out.
 """
@@ -36,7 +36,7 @@ SELECT r.id, n.i, 't' || n.i, 4, 1, 1, {now}, {now}, {now} FROM dag_run r CROSS 
 
 
 def history(bench: Bench) -> list[Result]:
-    """Hops and trigger latency with and without history, in turns."""
+    """Hops and trigger latency with and without history, interleaved."""
     result = Result("history")
     if bench.quick:
         result.problem = "left out by --quick"

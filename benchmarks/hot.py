@@ -1,4 +1,4 @@
-"""One deployment, the workloads of the hot path: chains, fans, layers, bash, the first task after a trigger.
+"""The workloads of the hot path on one deployment: chains, fans, layers, bash, the first task after a trigger.
 
 The machine's limits are measured between the repetitions, from the template image of the very same DAG file.
 """
@@ -17,7 +17,10 @@ from benchmarks.measure import Result, median
 
 
 def run_checked(deployment: Deployment, dag: str, tasks: int, result: Result, every: float = 0.01) -> tuple[list[Mark], float]:
-    """One checked run: its marks by start, and the seconds from the trigger to the end of the last task's code."""
+    """Run once and check the marks.
+
+    Returns the marks by start, and the seconds from the trigger to the end of the code of the last task.
+    """
     began = time.monotonic_ns()
     state = deployment.wait(deployment.trigger(dag), patience=1800, every=every)
     marks = sorted(deployment.marks.take(), key=lambda mark: mark.started)
@@ -88,7 +91,7 @@ def fan(bench: Bench) -> list[Result]:
 
 
 def layered(bench: Bench) -> list[Result]:
-    """Runs of growing size with processes: CPU a task."""
+    """Runs of growing size with processes: CPU time per task."""
     result = Result("layered")
     sizes = [100, 500, 2000] if bench.quick else [100, 500, 2000, 10_000] + ([100_000] if bench.full else [])
     deployment = Deployment()
@@ -128,7 +131,7 @@ def bash(bench: Bench) -> list[Result]:
 
 
 def _run_bash(deployment: Deployment, tasks: int, result: Result) -> float:
-    """bash cannot tell the monotonic clock: the run's end is what we see."""
+    """bash cannot read the monotonic clock, so the end of the run is measured."""
     began = time.monotonic()
     state = deployment.wait(deployment.trigger("bash"))
     total = time.monotonic() - began
@@ -139,7 +142,7 @@ def _run_bash(deployment: Deployment, tasks: int, result: Result) -> float:
 
 
 def latency(bench: Bench) -> list[Result]:
-    """Trigger one task: from the call to its code, and to the run's end; warm, and with the DAG's very first task."""
+    """Trigger one task: time from the call to its code and to the end of the run; warm, and for the first task of the DAG."""
     result = Result("latency")
     deployment = Deployment()
     deployment.add_file("one.py", dagfiles.single("one", deployment.marks.path))

@@ -1,4 +1,4 @@
-"""What this machine can do at best: forks, commits, messages, and a hop made of nothing else.
+"""The limits of this machine: forks, commits, messages, and a hop that consists only of them.
 
 Forks are taken from the product's own template image, made by the product's code (`forker`), with the allocator settings that the
 worker host gives its templates.
@@ -31,7 +31,7 @@ def _environment() -> dict[str, str]:
 
 
 def forker(loop: str, file: Path, *arguments: object) -> list[object]:
-    """Run one loop in a template of `file`; what it told."""
+    """Run one loop in a template of `file`. Returns its results."""
     command = [sys.executable, "-m", "benchmarks.forker", loop, str(file.parent), file.name, *map(str, arguments)]
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, text=True, env=_environment(), cwd=REPOSITORY, stdin=subprocess.DEVNULL
@@ -58,7 +58,7 @@ def bare_hops(file: Path, hops: int, result: Result) -> float:
 
 
 def bare_rate(file: Path, each: int, result: Result) -> float:
-    """Forks a second of one parent per core, each with its own template of `file`, begun together."""
+    """Forks per second of one parent per core, each with its own template of `file`, started together."""
     command = [sys.executable, "-m", "benchmarks.forker", "rate", str(file.parent), file.name, str(each)]
     parents = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(), cwd=REPOSITORY)
@@ -82,7 +82,7 @@ def bare_rate(file: Path, each: int, result: Result) -> float:
 
 
 def commits(number: int, result: Result) -> None:
-    """One row a transaction, in WAL, with synchronous FULL and NORMAL."""
+    """One row per transaction, in WAL mode, with synchronous FULL and NORMAL."""
     for synchronous in ("FULL", "NORMAL"):
         with tempfile.TemporaryDirectory(prefix="twb-") as folder:
             database = sqlite3.connect(os.path.join(folder, "c.db"), isolation_level=None)

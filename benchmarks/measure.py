@@ -1,4 +1,4 @@
-"""Statistics and the accounts that /proc keeps: CPU by role, load of others, memory.
+"""Statistics, and measurements from /proc: CPU time by role, load of other processes, memory.
 
 CPU seconds are those of the kernel (utime, stime, and of reaped children cutime, cstime), so they hardly move when others use
 the machine; wall times do. `Span.ext` is what others used meanwhile: a large one makes wall times upper bounds.
@@ -48,7 +48,7 @@ def p95(values: Sequence[float]) -> float:
 
 @dataclass
 class Result:
-    """What one workload gave. A workload whose check failed has a `problem` and no numbers that count."""
+    """The result of one workload. A workload with a failed check has a `problem` and no valid numbers."""
 
     name: str
     values: dict[str, float] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Result:
     facts: dict[str, object] = field(default_factory=dict)
 
     def add(self, key: str, samples: Iterable[float]) -> None:
-        """Samples of one quantity, in the order they were taken; more calls append."""
+        """Add samples of one quantity, in the order of measurement."""
         self.samples.setdefault(key, []).extend(samples)
 
     def median(self, key: str) -> float:
@@ -80,7 +80,7 @@ class Process:
 
 
 def processes() -> dict[int, Process]:
-    """Every process of the machine, now."""
+    """All processes of the machine now."""
     found = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -113,7 +113,7 @@ def tree(roots: Iterable[int]) -> list[Process]:
 
 
 def cpu_by_role(members: Iterable[Process]) -> dict[str, float]:
-    """CPU seconds by role. What fork servers have reaped are the runners (and templates that have drained)."""
+    """CPU seconds by role. The ended children of fork servers are task processes (and ended templates)."""
     found: dict[str, float] = {}
     for process in members:
         role = ROLES.get(process.name, "other")
@@ -159,7 +159,7 @@ def rss_mb(pid: int | str = "self") -> float:
 
 
 def running_ns(members: Iterable[Process]) -> int:
-    """Nanoseconds that these processes' threads have run: exact, where the accounts above count in ticks."""
+    """CPU nanoseconds of the threads of these processes: exact, while the values above are counted in ticks."""
     total = 0
     for process in members:
         for path in glob.glob(f"/proc/{process.pid}/task/*/schedstat"):
@@ -193,7 +193,7 @@ class Span:
         return self
 
     def into(self, result: Result, prefix: str = "", tasks: int = 0) -> None:
-        """Write the account into a result's facts; CPU milliseconds a task when `tasks` is given."""
+        """Add the measurement to the facts of a result; with `tasks`, CPU milliseconds per task."""
         facts: dict[str, object] = {"seconds": round(self.seconds, 3), "ext_cpu_s": round(self.ext, 2), "cpu_s": self.cpu}
         if tasks:
             facts["cpu_ms_per_task"] = {role: round(seconds / tasks * 1e3, 3) for role, seconds in self.cpu.items()}

@@ -1,4 +1,4 @@
-"""Other orchestrators' figures, measured separately on a machine of this kind; they are cited, never measured in our run."""
+"""Figures of other orchestrators, measured separately on a similar machine. They are cited, not measured in this run."""
 
 from __future__ import annotations
 

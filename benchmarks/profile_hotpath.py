@@ -1,4 +1,4 @@
-"""Where the time of one task goes: `python -m benchmarks.profile_hotpath [--tasks N] [--lines N] [--no-strace]`.
+"""Shows where the time of one task is spent: `python -m benchmarks.profile_hotpath [--tasks N] [--lines N] [--no-strace]`.
 
 Scheduler and host: cProfile over a fan (it makes Python code slower by about half, so read shares, not sums). Runner: cProfile
 in single attempts, forked from a warm image with the host played by this program. Template and runner: system calls counted by
@@ -104,7 +104,7 @@ def _table(path: Path, per: int, lines: int) -> None:
 
 
 def _runner(folder: Path, lines: int) -> None:
-    """One attempt, played: phases without a profiler, then the profile of ten attempts."""
+    """Replay one attempt: its phases without a profiler, then the profile of ten attempts."""
     dags = folder / "dags"
     dags.mkdir()
     (dags / "chain.py").write_text(dagfiles.chain("chain", folder / "marks", 40, 10))
@@ -133,7 +133,9 @@ def _attempts(dags: Path, profiles: str, number: int) -> list[list[float]]:
 
 
 def _strace(folder: Path) -> None:
-    """Chain of 40 under strace -f of each long-lived process: calls a task, and one runner's sequence."""
+    """A chain of 40 tasks under strace -f of each long-lived process: system calls per task, and the sequence of one task
+    process.
+    """
     deployment, count = _deployment("chain", 40, {})
     with deployment:
         _go(deployment, "chain", count)

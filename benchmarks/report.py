@@ -1,4 +1,4 @@
-"""raw/*.json and RESULTS.md. A figure whose check failed is shown as failed; a budget that does not hold is shown so."""
+"""Writes raw/*.json and RESULTS.md. It shows figures with a failed check as failed, and exceeded budgets as exceeded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 def write_raw(folder: Path, day: str, result: Result, bench: Bench) -> None:
-    """All samples of one workload. An older file of the same workload goes: the newest counts."""
+    """Write all samples of one workload. Older files of the same workload are deleted."""
     for old in folder.glob(f"*-{result.name}.json"):
         if old.name[11:] == f"{result.name}.json":
             old.unlink()
@@ -59,7 +59,10 @@ def _rounded(value: object) -> object:
 
 
 def write(folder: Path) -> None:
-    """RESULTS.md of a folder, from its `raw`. Sections that are not made here stay: `make simulate` writes into the same file."""
+    """Write RESULTS.md of a folder from its `raw` folder.
+
+    Other sections stay, because `make simulate` writes into the same file.
+    """
     path = folder / "RESULTS.md"
     text, old = render(read_raw(folder / "raw")), path.read_text(encoding="utf-8") if path.exists() else ""
     others = [part for part in old.split("\n## ")[1:] if f"\n## {part.partition(chr(10))[0]}\n" not in text]
@@ -67,7 +70,7 @@ def write(folder: Path) -> None:
 
 
 def read_raw(folder: Path) -> Results:
-    """The newest figures of every workload, also of earlier runs."""
+    """The newest figures of all workloads, including earlier runs."""
     found = {}
     names = {field.name for field in dataclasses.fields(Result)}
     for path in sorted(folder.glob("*.json")):
@@ -170,7 +173,7 @@ def _shown(growth: dict[int, float], unit: str, digits: int = 2) -> str:
 
 
 def _marginal(each: dict[int, float]) -> dict[int, float]:
-    """What one more task costs between a size and the one below it: a run's own cost, shared by few tasks, is not in it."""
+    """The cost of one more task between two sizes. It does not contain the cost of the run itself."""
     sizes = sorted(each)
     steps = itertools.pairwise(sizes)
     return {large: (each[large] * large - each[small] * small) / (large - small) for small, large in steps}
@@ -203,7 +206,7 @@ def _scale(r: Result) -> list[Row]:
 
 
 def _beside(r: Result) -> Row:
-    """What a run costs must not grow with the other runs that are running."""
+    """The cost of a run must not grow with the number of other running runs."""
     budget = "lines of code that a run of one task takes beside 1,000 other running runs ≤ 1.01 × those beside 10"
     lines, cpu = _growth(r, "beside_lines_"), _growth(r, "beside_cpu_ms_")
     if not lines:
@@ -333,7 +336,7 @@ def budget_table(results: Results) -> list[str]:
 
 
 def render(results: Results) -> str:
-    """RESULTS.md."""
+    """The text of RESULTS.md."""
     here = machine()
     pragmas = results["scale"].facts.get("pragmas") if "scale" in results else None
     packages = here["packages"]

@@ -1,4 +1,4 @@
-"""Scheduler and store without processes: what a task costs them as runs and their number grow, what it weighs, what it writes.
+"""Scheduler and store without processes: CPU time, memory and writes per task, for growing sizes and numbers of runs.
 
 `python -m benchmarks.scale MODE DAG` runs in $TRADEWIND_HOME, in a process of its own, with an executor in the same process that
 starts and ends every attempt at once, 32 at a time. MODE: cpu, beside, memory, traced, statements. It prints one JSON object.
@@ -37,7 +37,7 @@ RUNS_BESIDE = 50
 
 
 class Stub:
-    """An executor that keeps what it is given until `House.run` plays the runners."""
+    """An executor that keeps workloads until `SchedulerRun` acts as their task processes."""
 
     name = "Stub"
     ready = True
@@ -65,7 +65,7 @@ class Stub:
         pass
 
 
-class House:
+class SchedulerRun:
     """The scheduler over the store of $TRADEWIND_HOME."""
 
     def __init__(self) -> None:
@@ -79,12 +79,12 @@ class House:
         self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())
 
     def begin(self, dag: str, **more: Any) -> int:
-        """Create a run and let its first tasks be dispatched; its number."""
+        """Create a run and dispatch its first tasks. Returns its number."""
         number: int = self.command("trigger", dag_id=dag, **more).id
         return number
 
     def command(self, name: str, **args: Any) -> Any:
-        """Carry it out, and what follows from it; its value."""
+        """Execute a command with its effects. Returns its value."""
         command = build(name, args)
         answer, effects = self.commands.run(IncomingCommand(f"{time.time_ns()}", command, "benchmark"))
         result = result_of(answer, command)
@@ -93,7 +93,7 @@ class House:
         return result
 
     def finish(self) -> int:
-        """Play the runners until nothing is given any more; how many there were."""
+        """Act as the task processes until no workload is left. Returns the number of attempts."""
         played, scheduler = 0, self.scheduler
         while given := self.stub.given:
             self.stub.given = []
@@ -113,17 +113,17 @@ class House:
 
 
 def cpu(dag: str) -> dict[str, float]:
-    """CPU and wall milliseconds a task, from the trigger to the end of the DAG's second run in this process."""
-    house = House()
-    house.begin(dag)
-    house.finish()
+    """CPU and wall milliseconds per task, from the trigger to the end of the second run of the DAG in this process."""
+    scheduling = SchedulerRun()
+    scheduling.begin(dag)
+    scheduling.finish()
     began, at = time.process_time(), time.monotonic()
-    run = house.begin(dag)
-    tasks = house.finish()
+    run = scheduling.begin(dag)
+    tasks = scheduling.finish()
     spent, seconds = time.process_time() - began, time.monotonic() - at
     return {
         "tasks": tasks,
-        "state": house.state(run),
+        "state": scheduling.state(run),
         "cpu_ms": spent / tasks * 1e3,
         "wall_ms": seconds / tasks * 1e3,
         "rss_mb": rss_mb(),
@@ -131,24 +131,24 @@ def cpu(dag: str) -> dict[str, float]:
 
 
 def beside(dag: str) -> dict[str, float]:
-    """What a run of one task costs, from the trigger to its end, with a note and a clear, while so many other runs are running.
+    """The cost of a run with one task, from the trigger to its end, with a note and a clear, beside a number of other running runs.
 
     `dag`: "DAG:NUMBER". One of the other runs has an attempt, the rest wait for the run before them; they stay in the database.
     Lines are those of Tradewind's own code; they do not vary with the load of the machine.
     """
     name, _, others = dag.partition(":")
-    house = House()
-    for number in range(len(house.scheduler.active_runs_by_id), int(others)):
-        house.begin("crowd", logical_date=(1 + number) * DAY)
-    house.stub.given.clear()  # its one attempt goes on
+    scheduling = SchedulerRun()
+    for number in range(len(scheduling.scheduler.active_runs_by_id), int(others)):
+        scheduling.begin("crowd", logical_date=(1 + number) * DAY)
+    scheduling.stub.given.clear()  # its one attempt keeps running
 
     def work() -> None:
         run_id = f"r{time.time_ns()}"
-        house.begin(name, run_id=run_id, logical_date=house.clock.wall())
-        house.command("note_run", dag_id=name, run_id=run_id, note="so")
-        house.finish()
-        house.command("clear", dag_id=name, run_id=run_id)
-        house.finish()
+        scheduling.begin(name, run_id=run_id, logical_date=scheduling.clock.wall())
+        scheduling.command("note_run", dag_id=name, run_id=run_id, note="so")
+        scheduling.finish()
+        scheduling.command("clear", dag_id=name, run_id=run_id)
+        scheduling.finish()
 
     work()
     began = time.process_time()
@@ -156,32 +156,32 @@ def beside(dag: str) -> dict[str, float]:
         work()
     spent = time.process_time() - began
     return {
-        "runs": len(house.scheduler.active_runs_by_id),
+        "runs": len(scheduling.scheduler.active_runs_by_id),
         "cpu_ms": spent / RUNS_BESIDE * 1e3,
         "lines": lines_of(work).total(),
     }
 
 
 def memory(dag: str) -> dict[str, float]:
-    """Bytes a task by which the process grows when a run has started and nothing of it has ended."""
+    """Growth of the process in bytes per task, when a run has started and no task has ended."""
     return _growth(dag, lambda: rss_mb() * 1e6)
 
 
 def traced(dag: str) -> dict[str, float]:
-    """The same, counted by Python's allocator (SQLite's page cache, which is bounded, is not in it)."""
+    """The same, counted by Python's allocator (without SQLite's page cache, which is limited)."""
     tracemalloc.start()
     return _growth(dag, lambda: float(tracemalloc.get_traced_memory()[0]))
 
 
 def _growth(dag: str, weigh: Callable[[], float]) -> dict[str, float]:
-    house = House()
+    scheduling = SchedulerRun()
     _tidy()
     before = weigh()
-    run = house.begin(dag)
+    run = scheduling.begin(dag)
     _tidy()
     after = weigh()
-    tasks = len(house.scheduler.active_runs_by_id[run].topology.tasks)
-    house.finish()
+    tasks = len(scheduling.scheduler.active_runs_by_id[run].topology.tasks)
+    scheduling.finish()
     return {"tasks": tasks, "bytes_per_task": (after - before) / tasks}
 
 
@@ -191,10 +191,10 @@ def _tidy() -> None:
 
 
 def statements(dag: str) -> dict[str, Any]:
-    """Statements, transactions and bytes of WAL a task, and the pragmas of the live connection."""
-    house = House()
-    engine = house.store.engine
-    run = house.begin(dag)
+    """Statements, transactions and bytes of WAL per task, and the pragmas of the connection."""
+    scheduling = SchedulerRun()
+    engine = scheduling.store.engine
+    run = scheduling.begin(dag)
     engine.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     engine.db.execute("PRAGMA wal_autocheckpoint = 0")
     counted = {"statements": 0, "commits": 0}
@@ -203,11 +203,11 @@ def statements(dag: str) -> dict[str, Any]:
         counted["commits" if sql.startswith("COMMIT") else "statements"] += 1
 
     engine.db.set_trace_callback(note)
-    tasks = house.finish()
+    tasks = scheduling.finish()
     engine.db.set_trace_callback(None)
     return {
         "tasks": tasks,
-        "state": house.state(run),
+        "state": scheduling.state(run),
         "statements": counted["statements"] / tasks,
         "commits": counted["commits"] / tasks,
         "wal_bytes": os.path.getsize(engine.path + "-wal") / tasks,

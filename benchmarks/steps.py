@@ -1,4 +1,4 @@
-"""How many lines of Tradewind's own code a piece of work executes.
+"""Counts the lines of Tradewind's code that a piece of work executes.
 
 A figure that no other process disturbs: what looks at everything there is shows as lines that grow with everything. Work inside
 SQLite and inside functions written in C is not counted.
@@ -21,7 +21,7 @@ Trace = Callable[[FrameType, str, Any], Any]
 
 
 def lines_of(work: Callable[[], object]) -> Counter[str]:
-    """Lines that `work` executes in this thread, by "file:function". Each turn of a loop counts, also of one on a single line."""
+    """The number of lines that `work` executes in this thread, by "file:function". Each iteration of a loop counts."""
     found: Counter[str] = Counter()
 
     def trace(frame: FrameType, event: str, argument: object) -> Trace | None:

@@ -1,4 +1,4 @@
-"""What a whole installation costs: starting it, a thousand DAG files, two hundred DAGs a minute, four years of weather."""
+"""Costs of a whole installation: its start, a thousand DAG files, two hundred DAGs per minute, four years of weather."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEEDS_STANDALONE = "needs `tradewind standalone`, which is not there"
 
 
 def start_up(bench: Bench) -> list[Result]:
-    """From nothing to healthy; the command line; the import."""
+    """Time from the start to healthy; of the command line; of the import."""
     result = Result("start_up")
     if not have_standalone():
         result.problem = NEEDS_STANDALONE
@@ -54,7 +54,7 @@ def start_up(bench: Bench) -> list[Result]:
 
 
 def files(bench: Bench) -> list[Result]:
-    """1,000 files × 10 tasks: cold to known; then 1,000 tasks; then what it costs to do nothing."""
+    """1,000 files × 10 tasks: time until all are registered; then 1,000 tasks; then the cost of being idle."""
     result, number = Result("files"), bench.pick(1000, 200)
     result.facts["files"] = number
     if not have_standalone():
@@ -120,7 +120,7 @@ STAMP = "%Y%m%dT%H%M%S"
 
 
 def minute(bench: Bench) -> list[Result]:
-    """200 DAGs due each minute: from the minute to each task's code."""
+    """200 DAGs due each minute: time from the full minute to the code of each task."""
     result, number, ticks = Result("minute"), 200, bench.pick(2, 1)
     deployment = Deployment()
     for i in range(number):
@@ -207,7 +207,7 @@ def _task_count(deployment: Deployment) -> int:
 
 
 def _wait_for_runs(deployment: Deployment, runs: int, bench: Bench, patience: float = 300) -> dict[int, int]:
-    """Until so many runs of the example have ended, or for too long; runs by state."""
+    """Wait until the given number of runs of the example has ended, or until the deadline. Returns the runs by state."""
     database = deployment.database()
     deadline, counts = time.monotonic() + patience, {}
     try:
