@@ -278,6 +278,13 @@ class Checks:
             if not shape.has(task) and task.state not in (REMOVED, *HOLDING):
                 self.violated("56 version", f"{self.where(run, slot)} is {NAMES[task.state]}, but its version has no such task")
 
+    def _is_replaced(self, run: int, slot: int, task: Task) -> bool:
+        """True for an instance without map index whose task is mapped (again), and has such instances in other slots (seed 17)."""
+        return task.map_index < 0 and any(
+            other != slot and one.task_id == task.task_id and one.map_index >= 0 and one.state != REMOVED
+            for other, one in self.shadow.tasks.get(run, {}).items()
+        )
+
     def _leaves_or_returns(self, run: int, row: Run, step: Step, task: Task | None) -> None:
         """56: a removed task is not in the newest version; a task that comes back is."""
         dag = self.shadow.dags.get(row.dag_id)
@@ -289,6 +296,7 @@ class Checks:
             and there
             and step.before not in (NONE, SCHEDULED, RETRY, RESCHEDULE)
             and not self.missed_message
+            and not self._is_replaced(run, step.slot, task)
         ):
             self.violated("56 version", f"{self.where(run, step.slot)} is removed, but its DAG has the task: {step.cause}")
         if step.after == REMOVED and not there:
