@@ -7,6 +7,7 @@ the runtime of this process.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -56,6 +57,10 @@ class DagRunType(str, Enum):  # noqa: UP042 (as in Airflow, str() of a member is
     OPERATOR_TRIGGERED = "operator_triggered"
     ASSET_MATERIALIZATION = "asset_materialization"
 
+    def generate_run_id(self, *, suffix: str) -> str:
+        """`manual__<suffix>`."""
+        return f"{self.value}__{suffix}"
+
 
 def to_pendulum(micros: int | None) -> DateTime | None:
     """A date for DAG authors: a pendulum datetime in UTC."""
@@ -81,6 +86,23 @@ class DagRun:
     dag_id: str = ""
     run_id: str = ""
     external_trigger: bool = False
+
+    @staticmethod
+    def generate_run_id(
+        run_type: str = RunType.MANUAL,
+        execution_date: datetime | None = None,
+        *,
+        logical_date: datetime | None = None,
+        run_after: datetime | None = None,
+    ) -> str:
+        """An id for a new run, from its type and date. Runs without a logical date get a random ending.
+
+        Args:
+            execution_date: Airflow 2's name of `logical_date`.
+        """
+        date = execution_date or run_after or logical_date or datetime.now(UTC)
+        random = "" if execution_date or logical_date else f"_{secrets.token_hex(4)}"
+        return DagRunType(str(getattr(run_type, "value", run_type))).generate_run_id(suffix=f"{date.isoformat()}{random}")
 
     def __init__(
         self,

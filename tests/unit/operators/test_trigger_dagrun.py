@@ -11,7 +11,7 @@ import pytest
 from tests.unit.execution.world import DAY, World, carry_out, pushed
 from tradewind import DAG, BaseOperator
 from tradewind.execution.run_task import TaskResult
-from tradewind.execution.task_instance import TaskInstance
+from tradewind.execution.task_instance import DagRun, DagRunType, TaskInstance
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import parse_moment
 from tradewind.model.states import Outcome
@@ -218,6 +218,16 @@ def test_states_of_other_dags_by_airflows_names(world: World) -> None:
     assert TaskInstance.get_dagrun_state("other", "r1") == "success"
     with pytest.raises(AirflowException, match="without task_ids"):
         TaskInstance.get_ti_count("other", run_ids=["r1"])
+
+
+def test_ids_of_new_runs() -> None:
+    date = datetime(2024, 3, 5, tzinfo=UTC)
+    assert (
+        DagRun.generate_run_id(run_type=DagRunType.MANUAL, logical_date=date, run_after=date) == f"manual__{date.isoformat()}"
+    )
+    assert DagRun.generate_run_id(DagRunType.SCHEDULED, date) == f"scheduled__{date.isoformat()}"
+    without = DagRun.generate_run_id(run_type="manual", run_after=date)
+    assert without.startswith(f"manual__{date.isoformat()}_")
 
 
 def test_invalid_arguments_are_errors() -> None:
