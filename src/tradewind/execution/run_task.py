@@ -86,7 +86,7 @@ class TaskResult:
         pushed: all XComs, encoded; also of failed attempts.
         branch: which downstream tasks run or are skipped.
         reschedule_at: microseconds, for `Outcome.RESCHEDULE`.
-        retry_delay: microseconds until the next try, where the retry policy decided; None: the delay of the task.
+        retry_delay: microseconds until the next try, if the retry policy set a delay. None: the `retry_delay` of the task.
         callbacks: calls the author's callbacks; to be called after the result was reported. None: there are none.
         calls_back: True if `callbacks` calls everything that follows from the result; False if another process has to call.
         rendered: the rendered templated fields as JSON (see `rendered_fields.stored_fields`).
@@ -393,7 +393,7 @@ def _result_of_exception(error: BaseException, write: Callable[[str], None]) -> 
 
 
 def _with_retry_policy(ti: TaskInstance, error: BaseException, result: TaskResult) -> TaskResult:
-    """Ask the `retry_policy` of the task about a failure that may be retried. A policy that fails itself decides nothing."""
+    """Apply the `retry_policy` of the task to a failure that may be retried. If the policy raises, the result is unchanged."""
     policy = ti.task.retry_policy
     if policy is None or result.outcome is not Outcome.FAILED:
         return result
@@ -402,7 +402,7 @@ def _with_retry_policy(ti: TaskInstance, error: BaseException, result: TaskResul
         action = str(getattr(decision.action, "value", decision.action))
         delay = None if decision.retry_delay is None else duration_micros(decision.retry_delay)
     except Exception:
-        log.exception("The retry policy failed; the task's own retries and delay count")
+        log.exception("The retry policy raised an exception; retries and retry_delay of the task are used")
         return result
     if action == "default":
         return result

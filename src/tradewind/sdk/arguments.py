@@ -203,7 +203,7 @@ def trigger_rule(name: str, value: Any) -> TriggerRule:
 
 
 def weight_rule(name: str, value: Any) -> Any:
-    """One of the weight rules, or an object (class, import path) with `get_weight(ti)`: a priority weight strategy."""
+    """A weight rule, or a priority weight strategy: an object with `get_weight(ti)`, its class, or the import path of the class."""
     if type(value) is WeightRule:
         return value
     if isinstance(value, str) and "." in value:
@@ -280,7 +280,7 @@ def executor(name: str, value: Any) -> str:
 
 
 def retry_policy(name: str, value: Any) -> Any:
-    """An object whose `evaluate(exception, try_number, max_tries, context)` decides about retries."""
+    """A retry policy: an object whose `evaluate(exception, try_number, max_tries, context)` decides whether to retry."""
     if not value and not hasattr(value, "evaluate"):
         return None
     if not callable(getattr(value, "evaluate", None)):

@@ -61,8 +61,8 @@ class Asset(BaseAsset):
             and their URIs are equal.
         group: a label for people and filters.
         extra: a JSON object with more information.
-        watchers: triggers that emit events; not supported yet.
-        access_control: Airflow 3.3's restriction to teams; there are no teams here, so only None is accepted.
+        watchers: triggers that emit events; accepted with a warning, without effect.
+        access_control: Airflow 3.3's restriction to teams; accepted with a warning, without effect, because there are no teams.
 
     Raises:
         DefinitionError: an invalid name or URI.
@@ -85,8 +85,8 @@ class Asset(BaseAsset):
         what = type(self).__name__
         if watchers:
             open_dags.warn_author(
-                f"{what} {name or uri!r}: its watchers are not run yet; a task, `tradewind assets materialize` or "
-                "POST /api/v2/assets/events can emit events of the asset"
+                f"{what} {name or uri!r}: watchers are not supported yet and have no effect; use a task, the command "
+                "`tradewind assets create-event` or POST /api/v2/assets/events to create events of the asset"
             )
         if access_control is not None:
             open_dags.warn_author(f"{what} {name or uri!r}: access_control has no effect, because there are no teams")

@@ -71,7 +71,7 @@ class SettingsReader:
         )
 
     def set(self, section: str, option: str, value: str | None = None) -> None:
-        """Set a setting for user code of this process. Environment variables are stronger."""
+        """Set a setting for user code of this process. An environment variable overrides it."""
         self._installed[f"{section}.{option}".lower()] = str(value)
 
     def remove_option(self, section: str, option: str, remove_default: bool = True) -> None:

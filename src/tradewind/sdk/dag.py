@@ -271,7 +271,7 @@ class DAG:
         """Check an argument that is not in the signature: not supported yet, an old name, or unknown."""
         if name in _NOT_SUPPORTED:
             if value:
-                message = f"the argument {name} ({_NOT_SUPPORTED[name]}) has no effect yet"
+                message = f"the argument {name} ({_NOT_SUPPORTED[name]}) is not supported yet and has no effect"
                 open_dags.warn_author(self.located_message(message))
         elif name in _NO_EFFECT:
             message = f"{name} configured only the web interface of Airflow 1 and 2; it has no effect"

@@ -24,7 +24,7 @@ _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
     (
         "weight_rule",
         lambda task: hasattr(task.weight_rule, "get_weight"),
-        "the strategy is asked when the file is read, for the first try; later tries keep that weight",
+        "the weight is computed when the file is imported, for the first try; later tries have the same weight",
     ),
     (
         "executor_config",

@@ -346,10 +346,10 @@ def _data_name(data: Any) -> str:
 
 
 def _weight(task: BaseOperator) -> tuple[WeightRule, int]:
-    """The weight rule and the priority weight. A strategy is asked here, once, for the first try of the task.
+    """The weight rule and the priority weight. A priority weight strategy computes the weight here, once, for the first try.
 
     Raises:
-        DefinitionError: the strategy fails, or answers something else than a whole number.
+        DefinitionError: the strategy raises an exception, or does not return an integer.
     """
     rule = _rule(task, weight_rule, "weight_rule")
     if isinstance(rule, WeightRule):

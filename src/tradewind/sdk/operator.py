@@ -84,7 +84,7 @@ class BaseOperator(Templater, Node):
     """What the scheduler does with a lost attempt that had started: `fail`, `repeat`, or None for `scheduler.lost_attempts`."""
     max_retry_delay: timedelta | None = None
     retry_policy: Any = None
-    """Decides about retries by the exception; called in the process of the task."""
+    """Decides from the exception whether to retry, and after which delay. Called in the process of the task."""
     start_date: datetime | None = None
     end_date: datetime | None = None
     depends_on_past: bool = False

@@ -237,5 +237,5 @@ def test_progress_of_a_condition_is_described() -> None:
 def test_unsupported_asset_features_are_warnings() -> None:
     with pytest.warns(UserWarning, match="there are no teams"):
         Asset("x", access_control=object())
-    with pytest.warns(UserWarning, match="watchers are not run yet"):
+    with pytest.warns(UserWarning, match="watchers are not supported yet"):
         assert Asset("x", watchers=["w"]).watchers == ["w"]

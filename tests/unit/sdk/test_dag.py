@@ -40,7 +40,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("argument", [{"allowed_run_types": ["manual"]}])
     def test_arguments_without_effect_are_warnings(self, argument: dict[str, Any]) -> None:
-        with pytest.warns(UserWarning, match=f"DAG 'd'.*{next(iter(argument))}.*no effect yet"):
+        with pytest.warns(UserWarning, match=f"DAG 'd'.*{next(iter(argument))}.*not supported yet and has no effect"):
             DAG("d", **argument)
         DAG("d", **dict.fromkeys(argument))  # type: ignore[arg-type]
 
