@@ -716,7 +716,10 @@ MUTANTS = [
             (
                 Scheduler,
                 "take",
-                ("active_run.posts += requests.of_run(active_run, decision)", "requests.of_run(active_run, decision)"),
+                (
+                    "active_run.callback_requests += requests.of_run(active_run, decision)",
+                    "requests.of_run(active_run, decision)",
+                ),
             )
         ),
         4,

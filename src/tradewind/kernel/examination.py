@@ -76,7 +76,7 @@ def examine(run: RunSteps, slot: int, at: int) -> Verdict | None:
         if topology.tasks[task].empty:
             return slot, SUCCESS, "it has nothing to do"
         if topology.waits and topology.only_waits(task, run.facts.logical_date):
-            return slot, DEFERRED, "its dependencies are met, and all that it does is to wait"
+            return slot, DEFERRED, "its dependencies are met, and it only waits"
         return slot, SCHEDULED, "its dependencies are met"
     if verdict == SKIPPED and not past_allows and topology.tasks[task].wait_for_past_depends_before_skipping:
         return None

@@ -363,7 +363,7 @@ class RunMachine(RunSteps):
         if event.fence != self.fence[slot] or self.state[slot] != DEFERRED:
             self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
         elif event.outcome is None:
-            self.step(slot, SCHEDULED, event.at, event.reason or "what it waited for has come")
+            self.step(slot, SCHEDULED, event.at, event.reason or "its wait has ended")
         else:
             if event.reason is not None:
                 self.reasons[slot] = event.reason

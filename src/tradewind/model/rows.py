@@ -391,7 +391,7 @@ class TaskWrite(NamedTuple):
     expected_fence: int
 
 
-class TaskBirth(NamedTuple):
+class NewTaskRow(NamedTuple):
     """A row to be created: a further instance of a mapped task, or a task of a newer version."""
 
     slot: int
@@ -542,7 +542,7 @@ class RunWrite:
     xcoms: list[XComWrite] = field(default_factory=list)
     cleared_xcoms: list[tuple[str, int]] = field(default_factory=list)
     """(task_id, map_index) whose XComs of an earlier attempt are deleted."""
-    births: list[TaskBirth] = field(default_factory=list)
+    new_rows: list[NewTaskRow] = field(default_factory=list)
     """Rows to be created before `tasks` are written."""
     labels: list[tuple[int, str]] = field(default_factory=list)
     """(slot, the label that is shown instead of its map index)."""
@@ -550,10 +550,10 @@ class RunWrite:
     """(slot, the pool that a person chose for this task instance). The choice lasts until the task instance is cleared."""
     deferrals: list[DeferralRow] = field(default_factory=list)
     """Waits that begin or end; each replaces an earlier one of its slot."""
-    undeferred: list[int] = field(default_factory=list)
+    ended_waits: list[int] = field(default_factory=list)
     """Slots whose wait is deleted."""
     asset_events: list[NewAssetEvent] = field(default_factory=list)
-    posts: list[NewCallbackRequest] = field(default_factory=list)
+    callback_requests: list[NewCallbackRequest] = field(default_factory=list)
     """New items of the outbox; see `store.port`."""
     after: frozenset[int] = frozenset()
     """Runs of the same batch, written before this one, that it depends on: if one of them is stale, this one is stale, too."""

@@ -83,7 +83,7 @@ class Scheduler:
         self.dags = state.dags
         self.admission = state.admission
         self.timers = state.timers
-        self.past = state.past
+        self.previous_runs = state.previous_runs
         self.waits = state.waits
         self.quarantine = state.quarantine
         self.batch = state.batch
@@ -94,7 +94,7 @@ class Scheduler:
         self.deferrals = DeferralManager(state, self.hosts.run_triggers)
         self.queue = RunQueue(state, self.callbacks.wake)
         self.runs = RunRegistry(state, self.queue, self.deferrals, self.take)
-        self.slots = RunSlots(self.past, self.runs.topology, self.active_runs_by_id)
+        self.slots = RunSlots(self.previous_runs, self.runs.topology, self.active_runs_by_id)
         self.schedules = DagRegistry(state, self.queue, self.runs, self.slots, self.assets, self.timetables)
         self._attempts = AttemptHandler(state, self.hosts.why_lost)
         self._writer = GroupWriter(store, self.runs.quarantine_run)
@@ -293,7 +293,7 @@ class Scheduler:
             decisions = self._attempts.vanished(active_run, item.event._replace(at=now), now)
             if decisions is not None:
                 self.take(active_run, decisions, now)
-        elif isinstance(item.event, e.PastChanged) and not self.past.is_current(item.run, item.event):
+        elif isinstance(item.event, e.PastChanged) and not self.previous_runs.is_current(item.run, item.event):
             self.take(active_run, [], now)  # outdated: but the run may now wait idly for a previous run, and block a run slot
         elif isinstance(item.event, e.RunTimedOut) and (due := self.runs.times_out_at(active_run, now)) > now:
             self.timers.add(due, item)
@@ -304,7 +304,7 @@ class Scheduler:
 
     def _depend_on_previous_run(self, active_run: ActiveRun) -> None:
         """Write a run only together with its previous run, if that has changes that are not committed yet."""
-        before = self.past.before(active_run.row.id)
+        before = self.previous_runs.before(active_run.row.id)
         live = None if before is None else self.active_runs_by_id.get(before)
         if live is not None and live.changed:
             active_run.after.add(live.row.id)
@@ -342,7 +342,7 @@ class Scheduler:
                 active_run.add_move(decision)
                 self._moved(active_run, decision)
                 if decision.after in STEPS:
-                    active_run.posts += requests.of_attempt(active_run, decision, decision.slot == calls_back)
+                    active_run.callback_requests += requests.of_attempt(active_run, decision, decision.slot == calls_back)
             elif isinstance(decision, e.Expanded):
                 self.batch.rows += 1 + decision.added
                 active_run.add_expanded(decision)
@@ -358,7 +358,7 @@ class Scheduler:
             elif isinstance(decision, e.RunEnds):
                 active_run.state = RunState.SUCCESS if decision.success else RunState.FAILED
                 active_run.reason = decision.cause
-                active_run.posts += requests.of_run(active_run, decision)
+                active_run.callback_requests += requests.of_run(active_run, decision)
                 self.queue.mark_dirty(active_run.row.dag_id)
         if active_run.changed:
             self.batch.touch(active_run)
@@ -396,7 +396,7 @@ class Scheduler:
         if self.waits.watches:
             self.waits.moved(active_run, slot)
         if move.after in FINISHED or move.before in FINISHED:
-            self.past.finished(active_run, slot, self.active_runs_by_id, self.state.push_event)
+            self.previous_runs.finished(active_run, slot, self.active_runs_by_id, self.state.push_event)
 
     def _dispatch(self, run: int, slot: int, now: int) -> None:
         active_run = self.active_runs_by_id[run]
@@ -521,7 +521,7 @@ class Scheduler:
 
     def _run_written(self, active_run: ActiveRun, now: int) -> None:
         changed = active_run.state is not active_run.row.state
-        if active_run.posts:
+        if active_run.callback_requests:
             self.callbacks.wake()
         active_run.written(now)
         if changed:

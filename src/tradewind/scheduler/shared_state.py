@@ -103,7 +103,7 @@ class SharedState:
         self.dags: dict[str, DagEntry] = {}
         self.admission = Admission()
         self.timers = Timers()
-        self.past = PreviousRunTracker(store)
+        self.previous_runs = PreviousRunTracker(store)
         self.waits = WaitIndex(store, self.timers)
         self.quarantine = Quarantine()
         """Runs and steps that failed. A quarantined run counts as running, and its attempts keep what they hold."""
@@ -119,7 +119,7 @@ class SharedState:
         self.dags.clear()
         self.admission.clear()
         self.timers.clear()
-        self.past.clear()
+        self.previous_runs.clear()
         self.quarantine.clear()
         self.waits.clear()
         self.batch.clear()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.api.conftest import World
 from tradewind.model.definition import DagDefinition, MapLiteral, TaskDefinition, encode_definition, version_hash
-from tradewind.model.rows import Batch, ParsedDag, ParsedFile, RunWrite, TaskBirth, TaskWrite
+from tradewind.model.rows import Batch, NewTaskRow, ParsedDag, ParsedFile, RunWrite, TaskWrite
 from tradewind.model.states import RunState
 
 PATH = "/api/v2/dags/sales/dagRuns/r1/taskInstances"
@@ -24,7 +24,7 @@ def mapped(world: World) -> World:
     assert snapshot is not None
     first = snapshot.rows[1]._replace(map_index=0)
     write = RunWrite(row.id, row.revision, RunState.RUNNING, 1, None, None, row.journal_seq, [TaskWrite(first, 0, 0)])
-    write.births = [TaskBirth(2, "each", 1, 0), TaskBirth(3, "each", 2, 0)]
+    write.new_rows = [NewTaskRow(2, "each", 1, 0), NewTaskRow(3, "each", 2, 0)]
     write.labels = [(2, "second")]
     assert world.store.commit(Batch(0, 1, [write])).stale == {}
     return world

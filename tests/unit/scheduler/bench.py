@@ -156,7 +156,7 @@ class WatchedStore:
     def rows_of(self, batch: Batch) -> int:
         """Return how many rows a commit wrote."""
         rows = sum(
-            1 + len(w.tasks) + len(w.journal) + len(w.starts) + len(w.ends) + len(w.xcoms) + len(w.births) for w in batch.runs
+            1 + len(w.tasks) + len(w.journal) + len(w.starts) + len(w.ends) + len(w.xcoms) + len(w.new_rows) for w in batch.runs
         )
         rows += sum(1 + min(2000, len(self.inner.definition(new.run.version).tasks)) for new in batch.new_runs)
         return rows + len(batch.positions) + sum(count for _, count in batch.more_rows)
@@ -437,7 +437,7 @@ class Bench:
         for run, active_run in scheduler.active_runs_by_id.items():
             if active_run.topology.has_past and active_run.row.logical_date is not None:
                 dated.setdefault(active_run.row.dag_id, []).append((active_run.row.logical_date, run))
-        assert scheduler.past._by_date == {dag_id: sorted(runs) for dag_id, runs in dated.items()}
+        assert scheduler.previous_runs._by_date == {dag_id: sorted(runs) for dag_id, runs in dated.items()}
 
 
 def journal(store: Store, run: int) -> list[tuple[int, JournalEntry]]:

@@ -95,7 +95,7 @@ def test_a_process_that_has_called_its_callbacks_leaves_no_request(bench: Bench,
 def test_callbacks_are_requested_in_the_transaction_of_the_step(bench: Bench, host: Host) -> None:
     failed(bench, email=("a@b.c",))
     batch = bench.watched.commits[-1]
-    assert [post.kind for write in batch.runs for post in write.posts] == ["callback", "callback", "mail"]
+    assert [post.kind for write in batch.runs for post in write.callback_requests] == ["callback", "callback", "mail"]
     assert host.turn() == ["a.on_failure_callback[0]", "a.on_failure_callback[1]", "a.email[0]"]
     order = host.orders[0]
     assert (order.workload.bundle, order.workload.run_id, order.workload.task_id) == ("dags", "r1", "a")

@@ -89,7 +89,7 @@ def test_an_unfinished_previous_run_is_started(bench: Bench) -> None:
     assert bench.in_state("queued") == ["second.a", "o.a"]
     bench.trigger("d", "first", 1)
     ids = {run_id: bench.run(run_id).id for run_id in ("first", "second", "third")}
-    past = bench.scheduler.past
+    past = bench.scheduler.previous_runs
     assert [past.before(ids[run_id]) for run_id in ids] == [None, ids["first"], ids["second"]]
     assert past.before(bench.run("o").id) is None
     bench.finish("first.a", "second.a", "third.a")

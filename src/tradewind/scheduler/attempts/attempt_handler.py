@@ -156,7 +156,7 @@ class AttemptHandler:
         own = report.calls_back and counts
         if own and not report.called_back and active_run.topology.tasks[machine.instances.task(slot)].callbacks:
             move = next((d for d in decisions if isinstance(d, e.Move) and d.slot == slot), None)
-            active_run.posts += requests.of_own_process(active_run, move) if move is not None else ()
+            active_run.callback_requests += requests.of_own_process(active_run, move) if move is not None else ()
         return ReportEffects(decisions, slot if own else NO_TASK, alone)
 
     @staticmethod

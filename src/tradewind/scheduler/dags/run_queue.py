@@ -52,7 +52,7 @@ class RunQueue:
             definition = self.definition(row.version)
             if definition is not None and (definition.slas or definition.deadlines):
                 self._on_deadline()
-            self._state.past.add_queued(row, self._state.active_runs_by_id, self._state.push_event)
+            self._state.previous_runs.add_queued(row, self._state.active_runs_by_id, self._state.push_event)
 
     def get(self, run: int) -> RunRow | None:
         """Return a queued run."""

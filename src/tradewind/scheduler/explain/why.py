@@ -73,7 +73,7 @@ def why(
         raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, active_run.topology.index)}")
     if known and scheduler is not None and number in active_run.topology.past_tasks:
         # the machine has the verdict of the last change; a person wants the current one
-        for _, verdict in scheduler.past.verdicts(active_run, scheduler.active_runs_by_id, (number,)):
+        for _, verdict in scheduler.previous_runs.verdicts(active_run, scheduler.active_runs_by_id, (number,)):
             active_run.machine.past_reason[number] = verdict.why
     slot = gone if gone is not None or number is None else _instance(active_run, number, map_index)
     assert slot is not None

@@ -68,7 +68,7 @@ def with_cause(
 def _first(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun, task: int, read: Read) -> _Cause | None:
     """Go back from run to run as long as only the previous run blocks the task; None where nothing blocks it."""
     active_runs_by_id, past = (
-        (scheduler.active_runs_by_id, scheduler.past) if scheduler is not None else ({}, PreviousRunTracker(store))
+        (scheduler.active_runs_by_id, scheduler.previous_runs) if scheduler is not None else ({}, PreviousRunTracker(store))
     )
     now = scheduler.clock.wall() if scheduler is not None else 0
     found: _Cause | None = None

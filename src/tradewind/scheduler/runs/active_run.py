@@ -22,10 +22,10 @@ from tradewind.model.rows import (
     JournalEntry,
     NewAssetEvent,
     NewCallbackRequest,
+    NewTaskRow,
     RunRow,
     RunSnapshot,
     RunWrite,
-    TaskBirth,
     TaskWrite,
     XComWrite,
 )
@@ -59,11 +59,12 @@ class ActiveRun:
         "admission_blocked",
         "after",
         "asset_events",
-        "births",
+        "callback_requests",
         "cleared_xcoms",
         "conf",
         "deferrals",
         "earlier",
+        "ended_waits",
         "ends",
         "events",
         "holders",
@@ -72,9 +73,9 @@ class ActiveRun:
         "last_hosts",
         "machine",
         "missing",
+        "new_rows",
         "pool_choices",
         "pools",
-        "posts",
         "reason",
         "reschedules",
         "row",
@@ -82,7 +83,6 @@ class ActiveRun:
         "state",
         "target",
         "topology",
-        "undeferred",
         "version",
         "waits",
         "xcoms",
@@ -174,13 +174,13 @@ class ActiveRun:
         self.xcoms: list[XComWrite] = []
         self.cleared_xcoms: list[tuple[str, int]] = []
         self.events: list[Event] = []
-        self.births: list[TaskBirth] = []
+        self.new_rows: list[NewTaskRow] = []
         self.labels: list[tuple[int, str]] = []
         self.pool_choices: list[tuple[int, str]] = []
         self.deferrals: list[DeferralRow] = []
-        self.undeferred: list[int] = []
+        self.ended_waits: list[int] = []
         self.asset_events: list[NewAssetEvent] = []
-        self.posts: list[NewCallbackRequest] = []
+        self.callback_requests: list[NewCallbackRequest] = []
         self.after: set[int] = set()
         """Runs that must be written before this one in this batch, because it depends on their changes."""
 
@@ -195,12 +195,12 @@ class ActiveRun:
         task = self.topology.tasks[expanded.task]
         slots = range(expanded.slot, expanded.slot + expanded.added)
         indexes = range(expanded.first_index, expanded.first_index + expanded.added)
-        self.births += [TaskBirth(s, task.task_id, i, task.retries) for s, i in zip(slots, indexes, strict=True)]
+        self.new_rows += [NewTaskRow(s, task.task_id, i, task.retries) for s, i in zip(slots, indexes, strict=True)]
 
     def add_row(self, added: Added) -> None:
         """Write the row of a task that the run's earlier version did not have."""
         task = self.topology.tasks[added.slot]
-        self.births.append(TaskBirth(added.slot, task.task_id, UNEXPANDED, task.retries))
+        self.new_rows.append(NewTaskRow(added.slot, task.task_id, UNEXPANDED, task.retries))
 
     def set_verified(self) -> None:
         """Give the run its target version: all its rows match it."""
@@ -219,7 +219,7 @@ class ActiveRun:
     def forget_wait(self, slot: int) -> None:
         del self.waits[slot]
         self.deferrals = [one for one in self.deferrals if one.slot != slot]
-        self.undeferred.append(slot)
+        self.ended_waits.append(slot)
 
     def where(self, slot: int) -> tuple[str, int]:
         """Return task id and map index of a task instance."""
@@ -257,7 +257,7 @@ class ActiveRun:
     @property
     def changed(self) -> bool:
         """Whether the pending batch changes anything in the run."""
-        written = self.journal or self.ends or self.xcoms or self.births or self.machine.touched
+        written = self.journal or self.ends or self.xcoms or self.new_rows or self.machine.touched
         return bool(written) or self.state is not self.row.state or self.version != self.row.version
 
     def waits_for_previous_run(self, now: int) -> bool:
@@ -288,13 +288,13 @@ class ActiveRun:
             self.ends,
             self.xcoms,
             self.cleared_xcoms,
-            self.births,
+            self.new_rows,
             self.labels,
             self.pool_choices,
             self.deferrals,
-            self.undeferred,
+            self.ended_waits,
             self.asset_events,
-            self.posts,
+            self.callback_requests,
             frozenset(self.after),
             self.version,
         )
@@ -305,8 +305,8 @@ class ActiveRun:
         self.row = self.row._replace(
             revision=self.row.revision + 1,
             journal_seq=self.row.journal_seq + len(self.journal),
-            task_count=self.row.task_count + len(self.births),
-            rows_created=self.row.rows_created + len(self.births),
+            task_count=self.row.task_count + len(self.new_rows),
+            rows_created=self.row.rows_created + len(self.new_rows),
             state=self.state,
             version=self.version,
             started_at=started,

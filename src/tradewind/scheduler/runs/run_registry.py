@@ -173,7 +173,7 @@ class RunRegistry:
         if active_run.topology.definition.dagrun_timeout is not None:
             # a run that timed out during a restart gets this event before any other one
             state.push_at(self.times_out_at(active_run, state.clock.wall()), RunEvent(row.id, e.RunTimedOut(0)))
-        state.past.adopt(active_run, state.active_runs_by_id, state.push_event)
+        state.previous_runs.adopt(active_run, state.active_runs_by_id, state.push_event)
         for slot in active_run.occupying():
             state.admission.occupy(row.id, slot, active_run.needs(slot))
             if machine.task_state(slot) is TaskState.RESTARTING:
@@ -234,7 +234,7 @@ class RunRegistry:
                 self._queue.remove(run)
         if row.state is RunState.RUNNING and entry is not None:
             self.load_running(row)
-        state.past.run_edited(run, state.active_runs_by_id, state.push_event)
+        state.previous_runs.run_edited(run, state.active_runs_by_id, state.push_event)
         state.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
         if triggers:
             after = state.active_runs_by_id.get(run)
@@ -253,7 +253,7 @@ class RunRegistry:
         removed = list(removed)
         for one in removed:
             state.waits.run_changed(one.dag_id, one.logical_date, one.run_id)
-        for run in sorted(state.past.runs_after(removed)):
+        for run in sorted(state.previous_runs.runs_after(removed)):
             self._find_previous_run(run)
         for dag_id in sorted({one.dag_id for one in removed} & state.dags.keys()):
             self._examine_order(state.dags[dag_id])
@@ -267,7 +267,9 @@ class RunRegistry:
         """Look up the previous run of an active run again: it may be another one now."""
         state, active_run = self._state, self._state.active_runs_by_id.get(run)
         if active_run is not None and active_run.topology.has_past:
-            self.guarded(run, partial(state.past.compare_with_store, active_run, state.active_runs_by_id, state.push_event))
+            self.guarded(
+                run, partial(state.previous_runs.compare_with_store, active_run, state.active_runs_by_id, state.push_event)
+            )
 
     def set_note(self, run: int, note: str | None) -> None:
         """Set the note of a run in memory."""
@@ -331,5 +333,5 @@ class RunRegistry:
             for resource, _ in active_run.limits():
                 if resource[1] == run:
                     state.admission.forget(resource)
-        state.past.forget(active_run.row)
+        state.previous_runs.forget(active_run.row)
         state.waits.forget(run, active_run.waits)

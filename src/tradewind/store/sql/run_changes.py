@@ -34,7 +34,7 @@ XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, at
     ON CONFLICT (run, task_id, map_index, key) DO UPDATE SET value = excluded.value, spill = excluded.spill,
     size = excluded.size, at = excluded.at"""
 
-_BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
+_NEW_ROW = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
 
 _GROW = "UPDATE dag_run SET task_count = task_count + ?, rows_created = rows_created + ? WHERE id = ?"
 
@@ -65,9 +65,9 @@ def changes_of(write: RunWrite, epoch: int) -> list[Change]:
     """
     run = write.run
     changes: list[Change] = [(_MOVE_RUN, [_run_parameters(write, epoch)], GUARDED)]
-    if write.births:
-        more = len(write.births)
-        changes.append((_BIRTH, [(run, *birth) for birth in write.births], FREE))
+    if write.new_rows:
+        more = len(write.new_rows)
+        changes.append((_NEW_ROW, [(run, *row) for row in write.new_rows], FREE))
         changes.append((_GROW, [(more, more, run)], GUARDED))
     if write.tasks:
         changes.append((_WRITE_TASK, [_task_parameters(run, task) for task in write.tasks], GUARDED))
@@ -86,12 +86,12 @@ def changes_of(write: RunWrite, epoch: int) -> list[Change]:
         changes.append((_CLEAR_XCOMS, [(run, *instance) for instance in write.cleared_xcoms], FREE))
     if write.xcoms:
         changes.append((XCOM, [(run, *xcom) for xcom in write.xcoms], FREE))
-    if write.undeferred:
-        changes.append((_UNDEFER, [(run, slot) for slot in write.undeferred], FREE))
+    if write.ended_waits:
+        changes.append((_UNDEFER, [(run, slot) for slot in write.ended_waits], FREE))
     if write.deferrals:
         changes.append((_DEFER, [_deferral_parameters(run, row) for row in write.deferrals], FREE))
-    if write.posts:
-        changes.append((OUTBOX_ITEM, [outbox_parameters(item, run) for item in write.posts], FREE))
+    if write.callback_requests:
+        changes.append((OUTBOX_ITEM, [outbox_parameters(item, run) for item in write.callback_requests], FREE))
     return changes
 
 

@@ -11,10 +11,10 @@ from tradewind.model.rows import (
     AttemptEnd,
     AttemptStart,
     LiveAttempt,
+    NewTaskRow,
     ScheduledRun,
     SchedulePosition,
     Skipped,
-    TaskBirth,
     TaskWrite,
 )
 from tradewind.model.states import RunState, RunType
@@ -43,8 +43,8 @@ def test_further_instances_of_a_mapped_task_are_born_in_a_batch_and_may_be_writt
     """Behind all rows there are; with its guard a second birth takes the whole share back."""
     with_dag(store)
     run = with_run(store)
-    births = [TaskBirth(3, "t1", 1, 4), TaskBirth(4, "t1", 2, 4)]
-    write = share(store, run.id, {1: S.SCHEDULED}, births=births, labels=[(1, "first")])
+    new_rows = [NewTaskRow(3, "t1", 1, 4), NewTaskRow(4, "t1", 2, 4)]
+    write = share(store, run.id, {1: S.SCHEDULED}, new_rows=new_rows, labels=[(1, "first")])
     write.tasks[0] = write.tasks[0]._replace(row=write.tasks[0].row._replace(map_index=0))
     born = write.tasks[0].row._replace(slot=3, map_index=1, max_tries=4)
     write.tasks.append(TaskWrite(born, S.NONE.code, 0))
@@ -58,7 +58,7 @@ def test_further_instances_of_a_mapped_task_are_born_in_a_batch_and_may_be_writt
         ("t1", 2, 0),
     ]
     with pytest.raises(StoreError, match=r"slot 3|UNIQUE|already"):
-        commit(store, share(store, run.id, {0: S.SCHEDULED}, births=births))
+        commit(store, share(store, run.id, {0: S.SCHEDULED}, new_rows=new_rows))
     assert rows(store, run.id) == found
 
 

@@ -87,7 +87,7 @@ def test_posts_are_written_with_the_step_that_calls_for_them(store: Store) -> No
     run = with_run(store)
     step(store, run.id, S.SCHEDULED, S.QUEUED, S.RUNNING)
     post = NewCallbackRequest("callback", "attempt/1", b"x", NOW, None, 0)
-    commit(store, share(store, run.id, {0: S.UP_FOR_RETRY}, posts=[post, post]))
+    commit(store, share(store, run.id, {0: S.UP_FOR_RETRY}, callback_requests=[post, post]))
     assert [(item.identity, item.payload, item.run, item.slot) for item in store.due_outbox_items(NOW)] == [
         ("attempt/1", b"x", run.id, 0)
     ]
@@ -96,7 +96,7 @@ def test_posts_are_written_with_the_step_that_calls_for_them(store: Store) -> No
 def test_a_share_that_misses_its_guard_posts_nothing(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
-    late = share(store, run.id, {0: S.SCHEDULED}, posts=[NewCallbackRequest("callback", "a", b"", NOW)])
+    late = share(store, run.id, {0: S.SCHEDULED}, callback_requests=[NewCallbackRequest("callback", "a", b"", NOW)])
     step(store, run.id, S.SCHEDULED)
     assert commit(store, late).stale != {}
     assert store.outbox_items() == []
