@@ -290,7 +290,10 @@ class Checks:
         dag = self.shadow.dags.get(row.dag_id)
         if task is None or dag is None:
             return
-        there = self.shape(dag.version).has(task)
+        siblings = self.shadow.tasks.get(run, {}).values()
+        expanded = any(one.task_id == task.task_id and one.map_index >= 0 for one in siblings)
+        # beside expanded instances the task's unmapped instance, which another version had, has no place
+        there = self.shape(dag.version).has(task) and not (expanded and task.map_index < 0)
         if (
             step.after == REMOVED
             and there

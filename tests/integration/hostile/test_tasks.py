@@ -31,7 +31,7 @@ def test_xcom_that_cannot_be_stored(hostile: Hostile) -> None:
 def test_xcom_of_100_mb(hostile: Hostile) -> None:
     ended = hostile.run("huge_xcom", "core.xcom_max_bytes")
     assert ended.state == "failed"
-    assert "100 MB, more than the 67.11 MB that one may have" in ended.reason
+    assert "100 MB, more than the limit of 67.11 MB" in ended.reason
 
 
 @pytest.mark.parametrize(
