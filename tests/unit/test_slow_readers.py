@@ -27,7 +27,7 @@ def test_peer_that_does_not_read_is_disconnected_with_a_reason() -> None:
     theirs.close()
 
 
-def test_one_document_may_be_larger_than_what_may_wait() -> None:
+def test_one_document_may_be_larger_than_the_buffer() -> None:
     """A definition of 100,000 tasks is 20 MB, and its reader does read."""
     loop = Loop(ManualClock())
     ours, theirs = socket.socketpair()

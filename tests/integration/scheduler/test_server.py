@@ -137,7 +137,7 @@ class Line:
         self.link.sendall(frame(encode(message)))
 
     def hear(self) -> Any:
-        """The next message; None when the other side hung up."""
+        """The next message; None: the server has closed the connection."""
         while not self._documents:
             data = self.link.recv(65536)
             if not data:
@@ -148,7 +148,7 @@ class Line:
     def hear_of(self, kind: type) -> Any:
         """The next message of a kind."""
         while not isinstance(message := self.hear(), kind):
-            assert message is not None, f"it hung up before a {kind.__name__} came"
+            assert message is not None, f"the connection was closed before a {kind.__name__} arrived"
         return message
 
     def host(self, name: str = "h1", live: tuple[Any, ...] = (), protocol: int = PROTOCOL) -> Welcome:
@@ -175,7 +175,7 @@ def house(tmp_path: Path) -> Iterator[Deployment]:
 
 
 def test_a_run_through_a_host(house: Deployment) -> None:
-    """Trigger → submit → start → report → the end, and a follower hears of it."""
+    """Trigger → submit → start → report → end of the run, and a follower gets notices."""
     house.dag("d", task("a"), task("b", "a"))
     host, follower = Line(house.socket), Line(house.socket)
     assert host.host().refused is None
@@ -241,7 +241,7 @@ def test_a_client_of_another_protocol_says_so(house: Deployment, monkeypatch: py
     "rubbish",
     [b"GET / HTTP/1.1\r\n\r\n" * 10, frame(b"\xc1\xc1"), frame(encode({"type": "unheard of"})), b"\xff" * 64, frame(b"")],
 )
-def test_rubbish_drops_only_the_one_who_said_it(house: Deployment, rubbish: bytes) -> None:
+def test_an_invalid_message_disconnects_only_its_sender(house: Deployment, rubbish: bytes) -> None:
     host, stranger = Line(house.socket), Line(house.socket)
     host.host()
     stranger.link.sendall(rubbish)
@@ -252,7 +252,7 @@ def test_rubbish_drops_only_the_one_who_said_it(house: Deployment, rubbish: byte
     assert host.hear_of(Submit).workloads[0].task_id == "a"
 
 
-def test_a_torn_frame_is_waited_for_and_then_forgotten(house: Deployment) -> None:
+def test_an_incomplete_frame_affects_no_other_client(house: Deployment) -> None:
     torn = Line(house.socket)
     torn.link.sendall(frame(encode(ClientHello("torn", 1)))[:-3])
     with house.client() as client:
@@ -262,7 +262,7 @@ def test_a_torn_frame_is_waited_for_and_then_forgotten(house: Deployment) -> Non
         assert client.call("ping")["live_runs"] == 0
 
 
-def test_errors_are_answers(house: Deployment) -> None:
+def test_errors_of_commands_are_answered(house: Deployment) -> None:
     with house.client() as client:
         with pytest.raises(NotFound, match="There is no DAG"):
             client.call("trigger", dag_id="none")
@@ -279,7 +279,7 @@ def test_errors_are_answers(house: Deployment) -> None:
     line.close()
 
 
-def test_a_command_said_twice_is_done_once(house: Deployment) -> None:
+def test_a_repeated_command_is_executed_once(house: Deployment) -> None:
     house.dag("d", task("a"))
     answers = []
     for _ in range(2):
@@ -292,7 +292,7 @@ def test_a_command_said_twice_is_done_once(house: Deployment) -> None:
 
 
 def test_a_task_triggers_once_in_each_try(house: Deployment) -> None:
-    """The run is made and begins; said again, also by the next attempt of the same try, it is not made again."""
+    """The run is created and starts. A repeated request, also of the next attempt of the same try, creates no second run."""
     house.dag("d", task("a", lost_attempts="repeat"))
     house.dag("other", task("b"))
     host = Line(house.socket)
@@ -324,8 +324,8 @@ def test_a_task_triggers_once_in_each_try(house: Deployment) -> None:
 RUN_ID = "manual__1970-01-01T00:00:01+00:00"
 
 
-def test_a_locked_database_is_said_and_waited_for(house: Deployment) -> None:
-    """Another process holds it: commands get an answer, a verdict is kept, and work goes on by itself afterwards."""
+def test_a_locked_database_is_reported_and_waited_for(house: Deployment) -> None:
+    """Another process has locked the database: commands get an error, a report is kept, and later work continues by itself."""
     house.dag("d", task("a"), task("b", "a"))
     host = Line(house.socket)
     host.host()
@@ -356,7 +356,7 @@ def test_a_locked_database_is_said_and_waited_for(house: Deployment) -> None:
 
 
 def test_a_host_that_outlives_the_scheduler(house: Deployment) -> None:
-    """Its verdict of meanwhile is taken, what it lacks is handed over, what died is asked for."""
+    """Its reports of the meantime are accepted, missing attempts are submitted, and dead ones are detected."""
     house.dag("d", task("ended"), task("gone", lost_attempts="repeat"), task("queued"))
     first = Line(house.socket)
     first.host()
@@ -384,7 +384,7 @@ def test_a_host_that_outlives_the_scheduler(house: Deployment) -> None:
     assert isinstance(again.hear_of(ToRunner).body, Refused)
 
 
-def test_a_second_host_takes_the_place_of_the_first(house: Deployment) -> None:
+def test_a_second_process_of_a_worker_host_replaces_the_first(house: Deployment) -> None:
     house.dag("d", task("a"))
     first, second = Line(house.socket), Line(house.socket)
     first.host("h1")
@@ -398,13 +398,13 @@ def test_a_second_host_takes_the_place_of_the_first(house: Deployment) -> None:
         assert client.call("ping")["host"] == "host h2"
 
 
-def test_without_a_scheduler_there_is_a_sentence(tmp_path: Path) -> None:
+def test_a_client_without_a_scheduler_gets_an_error(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match="no live scheduler"), PlainClient(str(tmp_path / "none.sock"), "test") as client:
         client.call("ping")
 
 
-def test_a_fault_of_our_own_does_not_end_the_process(house: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is shown as trouble while it lasts, and the tries come more and more seldom."""
+def test_a_bug_does_not_end_the_scheduler(house: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bug is shown as trouble while it lasts, and retries become less frequent."""
     server = house.server
     assert server is not None
     delays: list[int] = []

@@ -39,7 +39,7 @@ def password_hash() -> str:
 
 
 class FakeControl:
-    """Carries out commands as the scheduler would, and remembers them. `gone`: there is no scheduler."""
+    """Executes commands with the handlers of the scheduler, and records them. `gone`: there is no scheduler."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -61,7 +61,7 @@ def in_address(schema: dict[str, Any]) -> st.SearchStrategy[str]:
 
 
 def in_body(schema: dict[str, Any], depth: int = 0) -> st.SearchStrategy[Any]:
-    """Values of a field of a body: mostly of its type, at times anything."""
+    """Values of a field of a body: mostly of its type, sometimes any JSON."""
     schema = resolved(schema)
     if "anyOf" in schema:
         good = st.one_of(*(in_body(one, depth + 1) for one in schema["anyOf"]))
@@ -90,7 +90,7 @@ def in_body(schema: dict[str, Any], depth: int = 0) -> st.SearchStrategy[Any]:
 
 
 def assert_declared(method: str, path: str, answer: Any) -> None:
-    """A 422 has the form that the document declares for it: a list of {loc, msg, type}."""
+    """A 422 has its declared form: a list of {loc, msg, type}."""
     declared = DOCUMENT["paths"][path][method.lower()]["responses"]
     assert "422" in declared, f"{method} {path} answers 422, which its description does not name"
     assert declared["422"]["content"]["application/json"]["schema"]["$ref"].endswith("/HTTPValidationError")
@@ -98,14 +98,14 @@ def assert_declared(method: str, path: str, answer: Any) -> None:
     assert isinstance(detail, list)
     assert detail
     for one in detail:
-        assert set(one) == {"loc", "msg", "type"}, "what was sent is not sent back"
+        assert set(one) == {"loc", "msg", "type"}, "a 422 does not repeat the input"
         assert isinstance(one["msg"], str)
         assert isinstance(one["type"], str)
         assert all(isinstance(place, str | int) for place in one["loc"])
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(operations()))
-def test_no_request_of_any_shape_is_our_fault(world: World, method: str, path: str) -> None:
+def test_random_requests_cause_no_internal_error(world: World, method: str, path: str) -> None:
     world.dag()
     world.run()
     operation = DOCUMENT["paths"][path][method.lower()]
@@ -136,7 +136,7 @@ def test_no_request_of_any_shape_is_our_fault(world: World, method: str, path: s
             more["headers"] = {"Content-Type": "application/json"}
         answer = world.request(method, address, **more)
         assert answer.status_code < 500 or answer.status_code == 503, answer.text
-        # a client takes away a segment ".", and "/" in an id makes two of one: then another route answers
+        # clients remove a segment ".", and a "/" in an id splits a segment: then another route responds
         if "/./" not in f"{address}/" and "%2F" not in address:
             assert str(answer.status_code) in operation["responses"], f"{method} {path}: {answer.status_code} {answer.text}"
         if answer.status_code == 422:
@@ -146,13 +146,13 @@ def test_no_request_of_any_shape_is_our_fault(world: World, method: str, path: s
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(one for one in operations() if one[0] != "GET"))
-def test_every_change_declares_what_may_be_in_its_way(method: str, path: str) -> None:
-    """Nobody is logged in, the role does not allow it, the scheduler is away."""
+def test_every_route_that_changes_something_declares_its_errors(method: str, path: str) -> None:
+    """401: no valid token. 403: no permission. 503: no scheduler."""
     assert {"401", "403", "503"} <= set(DOCUMENT["paths"][path][method.lower()]["responses"])
 
 
 def test_every_integer_of_a_request_has_bounds_that_the_database_can_hold() -> None:
-    """In the document, so that clients know them too."""
+    """The bounds are in the OpenAPI document, so that clients know them."""
 
     def unbounded(where: str, schema: dict[str, Any]) -> Iterator[str]:
         schema = resolved(schema)
@@ -193,7 +193,7 @@ def test_every_integer_of_a_request_has_bounds_that_the_database_can_hold() -> N
         "dags/sales/dagRuns/r1/taskInstances/t0/logs/{}",
     ],
 )
-def test_a_number_beyond_64_bits_names_nothing(world: World, path: str) -> None:
+def test_a_number_of_more_than_64_bits_is_404_or_422(world: World, path: str) -> None:
     world.dag()
     world.run()
     for number in (2**63, -(2**63) - 1, 10**40):
@@ -204,7 +204,7 @@ def test_a_number_beyond_64_bits_names_nothing(world: World, path: str) -> None:
     "text",
     ['{"logical_date": null, "conf": {"deep": [{"n": 18446744073709551616}]}}', '{"logical_date": null, "note": "\\ud800"}'],
 )
-def test_what_no_message_can_hold_is_named_with_its_place(world: World, text: str) -> None:
+def test_an_unstorable_value_in_a_body_is_422_with_its_place(world: World, text: str) -> None:
     world.dag()
     answer = world.request("POST", "/api/v2/dags/sales/dagRuns", content=text, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
@@ -212,8 +212,8 @@ def test_what_no_message_can_hold_is_named_with_its_place(world: World, text: st
     assert place in (["body", "conf", "deep", 0, "n"], ["body", "note"])
 
 
-def test_a_refused_body_is_not_sent_back(world: World) -> None:
-    """It may hold a password, which then stands in the log of whoever sent it."""
+def test_a_422_does_not_repeat_the_body(world: World) -> None:
+    """The body may contain a password, which would then be in the log of the client."""
     body = {"connection_id": "db", "password": "very-secret-word"}
     answer = world.request("POST", "/api/v2/connections", json=body)
     assert answer.status_code == 422

@@ -24,7 +24,7 @@ def register(world: World, definition: DagDefinition) -> None:
 
 @pytest.fixture
 def assets(world: World) -> World:
-    """`make` produces a and reads b; `report` waits for both. Commands are the scheduler's own."""
+    """`make` produces a and reads b; `report` waits for both."""
     tasks = (TaskDefinition("t"),)
     register(world, DagDefinition("make", tasks, asset_uses=(AssetUse("t", "outlet", A), AssetUse("t", "inlet", B))))
     condition = AssetSchedule(AllOf((A, B)))
@@ -40,7 +40,7 @@ def number(world: World, name: str = "a") -> int:
     return found.id
 
 
-def test_assets_are_listed_with_who_makes_and_reads_them(assets: World) -> None:
+def test_assets_are_listed_with_producers_and_consumers(assets: World) -> None:
     found = assets.json(f"{BASE}/assets")
     assert found["total_entries"] == 2
     one = found["assets"][0]
@@ -62,7 +62,7 @@ def test_an_asset_that_no_dag_names_any_more_is_listed_on_demand(assets: World) 
     assert assets.json(f"{BASE}/assets?only_active=false")["total_entries"] == 2
 
 
-def test_an_event_from_outside(assets: World) -> None:
+def test_create_asset_event(assets: World) -> None:
     made = assets.request("POST", f"{BASE}/assets/events", json={"asset_id": number(assets), "extra": {"k": 1}}, role="op")
     assert made.status_code == 200, made.text
     event = made.json()
@@ -75,13 +75,13 @@ def test_an_event_from_outside(assets: World) -> None:
 
 
 @pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("user", 403), ("op", 200)])
-def test_who_may_emit(assets: World, role: str, status: int) -> None:
+def test_roles_that_may_create_asset_events(assets: World, role: str, status: int) -> None:
     answer = assets.request("POST", f"{BASE}/assets/events", role, json={"asset_id": number(assets)})
     assert answer.status_code == status
     assert assets.get(f"{BASE}/assets", role).status_code == 200
 
 
-def test_what_waits_is_shown_and_dismissed(assets: World) -> None:
+def test_queued_events_are_listed_and_deleted(assets: World) -> None:
     one = number(assets)
     for path in (f"dags/report/assets/{one}", "dags/report/assets", f"assets/{one}"):
         assets.json(f"{BASE}/{path}/queuedEvents", 404)
@@ -97,7 +97,7 @@ def test_what_waits_is_shown_and_dismissed(assets: World) -> None:
         assert assets.request("DELETE", f"{BASE}/{path}/queuedEvents").status_code == 404
 
 
-def test_materialising_runs_the_producer(assets: World) -> None:
+def test_materialize_triggers_the_producing_dag(assets: World) -> None:
     made = assets.request("POST", f"{BASE}/assets/{number(assets)}/materialize", json={"note": "again"})
     assert made.status_code == 200, made.text
     run = made.json()
@@ -111,7 +111,7 @@ def test_materialising_runs_the_producer(assets: World) -> None:
     assert assets.request("POST", f"{BASE}/assets/{number(assets)}/materialize", "user").status_code == 403
 
 
-def test_what_a_run_consumed(assets: World) -> None:
+def test_upstream_asset_events_of_a_run(assets: World) -> None:
     numbers, _ = assets.store.record_asset_events(
         [
             NewAssetEvent("a", "s3://b/a", "g", b'{"n":1}', 5, None, (), "make", "r1", "t"),

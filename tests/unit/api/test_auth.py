@@ -54,14 +54,14 @@ def test_every_route_has_a_policy_and_only_these_are_open() -> None:
     assert {route.path for _, route in ROUTES if policy_of(route.endpoint) == OPEN} == OPEN_ADDRESSES
 
 
-def test_what_is_served_besides_the_api_is_known(world: World) -> None:
+def test_only_known_routes_are_outside_of_the_api(world: World) -> None:
     pages = {route.path for route in world.app.routes if type(route).__name__ == "Route"}
     assert pages == OPEN_PAGES
     documented = set(world.bare("GET", "/openapi.json").json()["paths"])
     assert documented == {re.sub(r":path\}", "}", route.path) for _, route in ROUTES}, "nothing is served unseen"
 
 
-def test_changing_is_never_a_reading_policy() -> None:
+def test_no_route_that_changes_something_has_a_read_policy() -> None:
     for method, route in ROUTES:
         policy = policy_of(route.endpoint)
         assert policy is not None
@@ -70,7 +70,7 @@ def test_changing_is_never_a_reading_policy() -> None:
 
 
 @pytest.mark.parametrize(("method", "route"), ROUTES, ids=NAMES)
-def test_without_a_login_only_the_open_addresses_answer(world: World, method: str, route: Any) -> None:
+def test_only_open_routes_answer_without_a_login(world: World, method: str, route: Any) -> None:
     if policy_of(route.endpoint) == OPEN:
         return
     answer = world.bare(method, filled(route.path), json=valid_body(route.path, method))
@@ -80,7 +80,7 @@ def test_without_a_login_only_the_open_addresses_answer(world: World, method: st
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize(("method", "route"), ROUTES, ids=NAMES)
-def test_each_role_may_exactly_what_its_policy_says(world: World, method: str, route: Any, role: str) -> None:
+def test_each_role_has_exactly_its_permissions(world: World, method: str, route: Any, role: str) -> None:
     policy = policy_of(route.endpoint)
     assert policy is not None
     if policy == OPEN:
@@ -119,7 +119,7 @@ def valid_body(path: str, method: str) -> Any:
     return None if path.startswith("/api/v2/backfills/{") else bodies[path]
 
 
-def test_roles_grow() -> None:
+def test_each_role_has_the_permissions_of_the_roles_before_it() -> None:
     allowed = [{policy for policy in POLICIES if may(role, policy)} for role in ROLES]
     assert all(less < more for less, more in itertools.pairwise(allowed))
     assert allowed[-1] == POLICIES
@@ -151,7 +151,7 @@ def with_token(world: World, token: str) -> int:
     return world.bare("GET", "/api/v2/dags", headers={"Authorization": f"Bearer {token}".encode("latin-1")}).status_code
 
 
-def test_a_login_gives_a_token_that_works_until_it_ends(world: World) -> None:
+def test_a_login_issues_a_token_that_is_valid_until_it_expires(world: World) -> None:
     answer = login(world)
     assert answer.status_code == 201
     assert answer.headers["cache-control"] == "no-store"
@@ -190,7 +190,7 @@ def key_of(world: World) -> OctKey:
     return OctKey.import_key(bytes.fromhex((world.home / "jwt.key").read_text()))
 
 
-def test_the_forging_kit_forges_a_good_token(world: World) -> None:
+def test_the_forged_token_is_valid_without_changes(world: World) -> None:
     key = key_of(world)
     assert with_token(world, jwt.encode({"alg": "HS256"}, claims(world), key)) == 200
 
@@ -215,7 +215,7 @@ def test_the_forging_kit_forges_a_good_token(world: World) -> None:
     ],
     ids=str,
 )
-def test_a_token_that_says_anything_else_is_refused(world: World, changed: dict[str, Any]) -> None:
+def test_a_token_with_other_claims_is_refused(world: World, changed: dict[str, Any]) -> None:
     key = key_of(world)
     assert with_token(world, jwt.encode({"alg": "HS256"}, claims(world, **changed), key)) == 401
 
@@ -243,7 +243,7 @@ def test_other_signatures_are_refused(world: World) -> None:
     assert [with_token(world, token) for token in forged] == [401] * len(forged)
 
 
-def test_a_new_password_or_a_removed_user_ends_the_login(world: World, password_hash: str) -> None:
+def test_a_new_password_or_a_removed_user_invalidates_tokens(world: World, password_hash: str) -> None:
     token = world.token("op")
     assert with_token(world, token) == 200
     world.set_users({"admin": "admin"}, password_hash)
@@ -253,7 +253,7 @@ def test_a_new_password_or_a_removed_user_ends_the_login(world: World, password_
     assert with_token(world, token) == 401
 
 
-def test_a_role_that_was_taken_away_is_gone_at_once(world: World, password_hash: str) -> None:
+def test_a_changed_role_counts_at_once(world: World, password_hash: str) -> None:
     world.set_users({"ann": "admin"}, password_hash)
     token = world.token("ann")
     world.set_users({"ann": "viewer"}, password_hash)
@@ -283,7 +283,7 @@ def test_other_schemes_are_refused_with_a_sentence(world: World) -> None:
         ({"X-Tradewind-Request": "1", "Referer": "http://tradewind.test/dags"}, 200),
     ],
 )
-def test_a_cookie_changes_something_only_from_our_own_pages(world: World, headers: dict[str, str], status: int) -> None:
+def test_a_cookie_may_change_something_only_from_our_origin(world: World, headers: dict[str, str], status: int) -> None:
     world.dag()
     cookie = {"Cookie": f"_token={world.token()}"}
     answer = world.bare("PATCH", "/api/v2/dags/sales", json={"is_paused": False}, headers={**cookie, **headers})
@@ -304,7 +304,7 @@ def test_a_form_from_another_page_is_no_json(world: World) -> None:
 # --- guessing -----------------------------------------------------------------------------------------------------------
 
 
-def test_guessing_is_slowed_down_and_the_right_one_is_let_in_again(world: World) -> None:
+def test_failed_logins_are_throttled_until_the_wait_ends(world: World) -> None:
     assert [login(world, password="wrong").status_code for _ in range(5)] == [401] * 5
     answer = login(world)
     assert answer.status_code == 429, "even the right password has to wait now"
@@ -316,7 +316,7 @@ def test_guessing_is_slowed_down_and_the_right_one_is_let_in_again(world: World)
     assert login(world, password="wrong").status_code == 401, "counted anew"
 
 
-def test_waits_grow_and_end(world: World) -> None:
+def test_throttle_waits_double_up_to_a_maximum(world: World) -> None:
     throttle = world.app.state.services.throttle
     waits = []
     for _ in range(20):
@@ -331,8 +331,8 @@ def test_waits_grow_and_end(world: World) -> None:
     assert throttle.admit("1.2.3.4", "admin") == 0
 
 
-def test_nobody_locks_out_others(world: World) -> None:
-    """Not those behind the same address, and not the owner of the name at another one."""
+def test_failures_do_not_throttle_other_users_or_addresses(world: World) -> None:
+    """Neither other users at the same address, nor the same user at another address."""
     throttle = world.app.state.services.throttle
     for number in range(100):
         throttle.admit("1.2.3.4", f"user{number}")
@@ -343,7 +343,7 @@ def test_nobody_locks_out_others(world: World) -> None:
     assert throttle.admit("5.6.7.8", "admin") == 0
 
 
-def test_a_flood_of_names_frees_none_that_waits(world: World) -> None:
+def test_many_other_names_do_not_reset_a_wait(world: World) -> None:
     throttle = world.app.state.services.throttle
     for _ in range(6):
         throttle.admit("1.2.3.4", "admin")
@@ -356,7 +356,7 @@ def test_a_flood_of_names_frees_none_that_waits(world: World) -> None:
 # --- files --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_start_makes_one_admin_and_shows_the_password_once(tmp_path: Any) -> None:
+def test_the_first_start_creates_one_admin_and_returns_the_password_once(tmp_path: Any) -> None:
     path = str(tmp_path / "passwords")
     password = ensure_admin(path)
     assert password is not None
@@ -372,7 +372,7 @@ def test_the_first_start_makes_one_admin_and_shows_the_password_once(tmp_path: A
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', '{"a": {"role": "king", "password": "x"}}', '{"a": {"role": "op"}}'])
-def test_a_broken_file_of_users_lets_nobody_in_and_says_why(world: World, content: str) -> None:
+def test_a_broken_user_file_refuses_all_logins_with_the_reason(world: World, content: str) -> None:
     token = world.token()
     (world.home / "passwords").write_text(content)
     answer = world.bare("GET", "/api/v2/dags", headers={"Authorization": f"Bearer {token}"})
@@ -381,7 +381,7 @@ def test_a_broken_file_of_users_lets_nobody_in_and_says_why(world: World, conten
 
 
 @pytest.mark.parametrize("name", ["passwords", "jwt.key"])
-def test_files_open_to_others_are_refused(world: World, name: str) -> None:
+def test_files_that_are_not_private_are_refused(world: World, name: str) -> None:
     token = world.token()
     os.chmod(world.home / name, 0o644)
     if name == "jwt.key":
@@ -390,7 +390,7 @@ def test_files_open_to_others_are_refused(world: World, name: str) -> None:
     assert (answer.status_code, "not private" in answer.json()["detail"]) == (500, True)
 
 
-def test_a_key_file_is_made_once_and_kept_private(world: World) -> None:
+def test_a_key_file_is_created_once_and_is_private(world: World) -> None:
     world.token()
     key = world.home / "jwt.key"
     assert key.stat().st_mode & 0o777 == 0o600

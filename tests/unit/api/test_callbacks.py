@@ -27,15 +27,15 @@ def test_they_are_listed(world: World) -> None:
     assert "999" in world.json("/api/v2/callbacks/999", 404)["detail"]
 
 
-def test_a_deadline_to_come_is_none_of_them(world: World) -> None:
-    """It stands in the outbox, too."""
+def test_future_deadlines_are_not_listed_as_callbacks(world: World) -> None:
+    """Deadlines are rows of the outbox, too."""
     world.store.add_outbox_item(DEADLINE, "deadline/1/0/alert/0", b"alert/0", world.clock.wall(), run=1)
     (item,) = world.store.due_outbox_items(world.clock.wall(), only=DEADLINE)
     assert str(item.id) in world.json(f"/api/v2/callbacks/{item.id}", 404)["detail"]
     assert world.request("DELETE", f"/api/v2/callbacks/{item.id}").status_code == 404
 
 
-def test_they_are_tried_again_and_given_up(world: World) -> None:
+def test_retry_and_delete_of_callbacks(world: World) -> None:
     number = posted(world, "a", "parked")
     assert world.request("POST", f"/api/v2/callbacks/{number}/retry", "viewer").status_code == 403
     assert world.request("POST", f"/api/v2/callbacks/{number}/retry").status_code == 204

@@ -62,7 +62,7 @@ def test_a_trigger_is_shown_without_its_secrets(world: World, attempts: Attempts
         assert "hunter-22" not in world.get("/api/v2/dags/sales/dagRuns/r1/taskInstances", role).text
 
 
-def test_the_triggerer_of_a_trigger_is_the_host_that_came_last(world: World, attempts: Attempts) -> None:
+def test_the_triggerer_of_a_trigger_is_the_latest_worker_host(world: World, attempts: Attempts) -> None:
     _waits_for(attempts, _trigger({}))
     found = world.json(URL)
     assert (found["triggerer_job"], found["trigger"]["triggerer_id"]) == (None, None), "no host has ever come"

@@ -26,7 +26,7 @@ def states(world: World) -> list[str | None]:
 
 
 @pytest.mark.spec("S449")
-def test_a_task_is_marked_and_a_dry_run_only_tells(world: World) -> None:
+def test_mark_a_task_with_and_without_dry_run(world: World) -> None:
     world.dag()
     world.run()
     told = patch(world, f"{TASK}/dry_run", new_state="success", include_downstream=True)
@@ -42,7 +42,7 @@ def test_a_task_is_marked_and_a_dry_run_only_tells(world: World) -> None:
     assert {one["owner"] for one in world.json("/api/v2/eventLogs?event=mark")["event_logs"]} == {"user"}
 
 
-def test_a_mask_says_which_fields_count(world: World) -> None:
+def test_update_mask_selects_fields(world: World) -> None:
     world.dag()
     world.run()
     patch(world, f"{TASK}?update_mask=note", new_state="success", note="only this")
@@ -76,7 +76,7 @@ def test_a_runs_state_and_note(world: World) -> None:
         (TASK, {"note": "x" * 1001}, 422, "1000"),
     ],
 )
-def test_what_cannot_be_changed_so(world: World, path: str, body: dict[str, Any], status: int, says: str) -> None:
+def test_invalid_changes_are_refused(world: World, path: str, body: dict[str, Any], status: int, says: str) -> None:
     world.dag()
     world.run()
     answer = world.request("PATCH", path, json=body)
@@ -85,7 +85,7 @@ def test_what_cannot_be_changed_so(world: World, path: str, body: dict[str, Any]
 
 
 @pytest.mark.spec("S437")
-def test_a_clear_hands_over_all_of_airflows_fields(world: World) -> None:
+def test_clear_passes_all_fields_of_airflow(world: World) -> None:
     world.dag()
     world.run()
     body = {

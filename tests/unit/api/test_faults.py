@@ -31,7 +31,7 @@ def id_told(world: World) -> str:
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("a bug"), StatementError("no such column: full")])
-def test_a_fault_in_a_route_is_a_500_with_an_id(
+def test_a_bug_in_a_route_is_a_500_with_an_id(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     world.dag()
@@ -40,7 +40,7 @@ def test_a_fault_in_a_route_is_a_500_with_an_id(
     assert ids_in_the_log(caplog) == [told]
 
 
-def test_a_fault_inside_a_command_is_a_500_with_its_id(
+def test_a_bug_in_a_command_is_a_500_with_its_id(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.dag()

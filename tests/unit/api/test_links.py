@@ -7,7 +7,7 @@ from tradewind.model.definition import DagDefinition, TaskDefinition, encode_def
 from tradewind.model.rows import ParsedDag, ParsedFile, XComWrite
 
 
-def test_links_have_the_address_that_the_task_said(world: World) -> None:
+def test_extra_links_have_the_url_that_the_task_set(world: World) -> None:
     tasks = (TaskDefinition("t", extra_links=(("Job", "_link_JobLink"), ("Cost", "_link_CostLink"))), TaskDefinition("plain"))
     data = encode_definition(DagDefinition("d", tasks=tasks))
     found = ParsedFile("dags", "d.py", "h", (ParsedDag("d", data, version_hash(data)),), None, 9, False, 1)

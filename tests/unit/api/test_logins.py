@@ -39,7 +39,7 @@ def events(world: World) -> list[tuple[str, str, Any]]:
 # --- the audit log --------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_a_failure_and_a_logout_stand_in_the_audit_log(world: World) -> None:
+def test_logins_failures_and_logouts_are_in_the_audit_log(world: World) -> None:
     token = login(world).json()["access_token"]
     assert login(world, "ann", "wrong").status_code == 401
     assert world.bare("POST", "/auth/logout", headers=bearer(token)).status_code == 204
@@ -48,7 +48,7 @@ def test_a_login_a_failure_and_a_logout_stand_in_the_audit_log(world: World) -> 
     assert all(ADDRESS in event[2] for event in found)
 
 
-def test_guesses_are_one_row_a_minute_with_their_number(world: World) -> None:
+def test_failed_logins_are_one_row_a_minute_with_a_count(world: World) -> None:
     for _ in range(30):  # most are throttled: they count as well
         login(world, "admin", "wrong")
     assert [call[0] for call in world.control.calls] == ["note_logins"]
@@ -58,7 +58,7 @@ def test_guesses_are_one_row_a_minute_with_their_number(world: World) -> None:
     assert '"count": 29' in events(world)[1][2]
 
 
-def test_without_a_scheduler_a_login_works_and_is_written_later(world: World) -> None:
+def test_a_login_without_a_scheduler_is_recorded_later(world: World) -> None:
     world.control.gone = True
     token = login(world).json()["access_token"]
     assert status(world, token) == 200
@@ -69,7 +69,7 @@ def test_without_a_scheduler_a_login_works_and_is_written_later(world: World) ->
     assert [event[:2] for event in events(world)] == [("login", "admin")]
 
 
-def test_what_waits_when_the_process_ends_is_sent_or_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_buffered_logins_are_sent_or_logged_at_the_end(world: World, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         login(world, "ann", "wrong")
     world.app.state.services.logins.close()
@@ -81,7 +81,7 @@ def test_what_waits_when_the_process_ends_is_sent_or_logged(world: World, caplog
 
 
 def test_an_address_of_any_length_is_kept_within_bounds(world: World) -> None:
-    """A proxy may call anything an address."""
+    """A proxy can send a text of any length as an address."""
     logins = world.app.state.services.logins
     logins.note("login", "n" * 5_000, "a" * 5_000)
     assert logins.flush() is None
@@ -94,7 +94,7 @@ def test_an_address_of_any_length_is_kept_within_bounds(world: World) -> None:
 # --- bounds, in pure code ---------------------------------------------------------------------------------------------------
 
 
-def test_a_flood_of_names_becomes_one_row() -> None:
+def test_many_names_are_counted_in_one_row() -> None:
     counter = LoginCounter(3)
     for number in range(1000):
         counter.add(LoginKey(f"n{number}", ADDRESS), LoginCount(1, number, number))
@@ -110,7 +110,7 @@ def test_a_flood_of_names_becomes_one_row() -> None:
     assert counter.next_due(MINUTE) is None
 
 
-def test_a_scheduler_that_is_away_is_not_asked_again_and_again_and_nothing_grows() -> None:
+def test_without_a_scheduler_sends_are_rare_and_buffers_bounded() -> None:
     asked: list[Any] = []
 
     def call(command: Any, /, **args: Any) -> Any:
@@ -133,7 +133,7 @@ def test_a_scheduler_that_is_away_is_not_asked_again_and_again_and_nothing_grows
 # --- logging out ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_logout_ends_this_token_and_no_other(world: World) -> None:
+def test_a_logout_invalidates_only_its_token(world: World) -> None:
     token, other = (login(world).json()["access_token"] for _ in range(2))
     assert world.bare("POST", "/auth/logout", headers=bearer(token)).status_code == 204
     assert (status(world, token), status(world, other)) == (401, 200)
@@ -141,7 +141,7 @@ def test_a_logout_ends_this_token_and_no_other(world: World) -> None:
 
 
 def test_another_process_refuses_the_token_too(world: World) -> None:
-    """As after a restart: nothing is in memory."""
+    """As after a restart: the process has nothing in memory."""
     token = login(world).json()["access_token"]
     services = world.app.state.services
     second = create_app(world.config, controls=lambda: world.control, clock=world.clock).state.services
@@ -152,7 +152,7 @@ def test_another_process_refuses_the_token_too(world: World) -> None:
     second.close()
 
 
-def test_without_a_scheduler_the_token_ends_at_once_in_this_process_and_later_for_all(world: World) -> None:
+def test_a_logout_without_a_scheduler_counts_at_once_in_this_process(world: World) -> None:
     token = login(world).json()["access_token"]
     jti = str(world.app.state.services.tokens.check(token)["jti"])
     world.control.gone = True
@@ -166,7 +166,7 @@ def test_without_a_scheduler_the_token_ends_at_once_in_this_process_and_later_fo
     assert status(world, token) == 401
 
 
-def test_the_cookie_goes_too(world: World) -> None:
+def test_a_logout_invalidates_the_cookie(world: World) -> None:
     first, second = (login(world).json()["access_token"] for _ in range(2))
     answer = world.bare("POST", "/auth/logout", headers={**bearer(first), "Cookie": f"_token={second}"})
     assert '_token=""' in answer.headers["set-cookie"]
@@ -174,7 +174,7 @@ def test_the_cookie_goes_too(world: World) -> None:
     assert (status(world, first), status(world, second)) == (401, 401)
 
 
-def test_another_site_logs_nobody_out(world: World) -> None:
+def test_another_site_cannot_log_a_user_out(world: World) -> None:
     token = login(world).json()["access_token"]
     assert world.bare("POST", "/auth/logout", headers={"Cookie": f"_token={token}"}).status_code == 403
     assert status(world, token) == 200

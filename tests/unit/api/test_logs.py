@@ -22,7 +22,7 @@ URL = "/api/v2/dags/sales/dagRuns/r1/taskInstances/t0/logs/1"
 
 
 class Attempts:
-    """One task instance whose attempts come and go."""
+    """One task instance with attempts that start and end."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -104,10 +104,8 @@ def test_attempts_of_one_try_are_read_as_one_log(world: World, attempts: Attempt
 
 
 @pytest.mark.parametrize(("outcome", "state"), [("deferred", TaskState.DEFERRED), ("reschedule", TaskState.UP_FOR_RESCHEDULE)])
-def test_a_log_is_followed_through_a_wait_of_any_length(
-    world: World, attempts: Attempts, outcome: str, state: TaskState
-) -> None:
-    """While the try goes on there is a token; what a trigger writes comes into the file of the attempt that has ended."""
+def test_a_log_is_followed_through_a_deferral(world: World, attempts: Attempts, outcome: str, state: TaskState) -> None:
+    """While the try is unfinished there is a token. A trigger writes into the file of the ended attempt."""
     path = attempts.start(1)
     path.write_text(line("before"))
     attempts.end(outcome, state)
@@ -134,7 +132,7 @@ def test_a_try_that_waits_for_its_retry_is_complete(world: World, attempts: Atte
     assert ask(world) == (["it failed"], None)
 
 
-def test_pages_join_to_the_whole_whatever_their_size(world: World, attempts: Attempts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_any_size_add_up_to_the_whole_log(world: World, attempts: Attempts, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"line {n} " + "x" * (n % 90) for n in range(300)]
     attempts.start(1).write_text("".join(map(line, texts[:150])))
     attempts.end("reschedule", TaskState.UP_FOR_RESCHEDULE)
@@ -154,7 +152,7 @@ def test_pages_join_to_the_whole_whatever_their_size(world: World, attempts: Att
     assert ask(world, full_content=True)[0] == texts
 
 
-def test_ndjson_streams_everything_and_tells_where_to_go_on(world: World, attempts: Attempts) -> None:
+def test_ndjson_streams_everything_and_returns_a_token(world: World, attempts: Attempts) -> None:
     path = attempts.start(1)
     path.write_text(line("one") + "plain text\n" + line("three") + "unfinis")
     answer = world.get(URL, headers={"Accept": "application/x-ndjson"})
@@ -185,7 +183,7 @@ def test_every_line_becomes_a_record(raw: bytes, event: str) -> None:
     assert reading.record(raw)["event"] == event
 
 
-def test_an_endless_line_is_cut_and_a_big_log_takes_little_memory(tmp_path: Path) -> None:
+def test_a_long_line_is_split_and_a_large_log_takes_little_memory(tmp_path: Path) -> None:
     with (tmp_path / "big.log").open("wb") as log:
         for _ in range(30):
             log.write(b"x" * 1_000_000)
@@ -203,20 +201,20 @@ def test_an_endless_line_is_cut_and_a_big_log_takes_little_memory(tmp_path: Path
 
 
 @pytest.mark.parametrize("token", ["x", "1", "1.", ".1", "-1.0", "1.0.0", "²³.0", "1" * 50 + ".0", "../x"])
-def test_a_strange_token_is_400(world: World, attempts: Attempts, token: str) -> None:
+def test_an_invalid_token_is_400(world: World, attempts: Attempts, token: str) -> None:
     attempts.start(1)
     answer = world.get(URL, params={"token": token})
     assert (answer.status_code, "continuation token" in answer.json()["detail"]) == (400, True)
 
 
-def test_a_place_beyond_the_end_reads_nothing(world: World, attempts: Attempts) -> None:
+def test_a_position_beyond_the_end_reads_nothing(world: World, attempts: Attempts) -> None:
     attempts.start(1).write_text(line("one"))
     attempts.end("success", TaskState.SUCCESS)
     world.clock.advance(3 * SECOND)
     assert ask(world, "1.99999999999") == ([], None)
 
 
-def test_a_try_that_was_not_is_404(world: World, attempts: Attempts) -> None:
+def test_a_try_that_does_not_exist_is_404(world: World, attempts: Attempts) -> None:
     attempts.start(1)
     answer = world.get(URL.replace("logs/1", "logs/2"))
     assert (answer.status_code, "its tries: 1" in answer.json()["detail"]) == (404, True)
@@ -253,7 +251,7 @@ def test_a_log_that_an_earlier_release_wrote_is_still_read(world: World, attempt
     assert ask(world) == (["before the upgrade"], None)
 
 
-def test_an_empty_log_says_why(world: World, attempts: Attempts) -> None:
+def test_a_missing_log_is_explained(world: World, attempts: Attempts) -> None:
     attempts.start(1)
     assert ask(world)[0] == [], "it has just begun"
     attempts.folder.rmdir()
@@ -269,7 +267,7 @@ def test_an_empty_log_says_why(world: World, attempts: Attempts) -> None:
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_a_log_folder_that_cannot_be_written_is_the_reason_given(
+def test_an_unwritable_log_folder_is_the_explanation(
     world: World, attempts: Attempts, ended: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading.os, "access", lambda path, mode: False)  # root may write everywhere
@@ -287,7 +285,7 @@ def test_ids_cannot_lead_out_of_the_folder(world: World) -> None:
         assert answer.status_code == 404
 
 
-def test_a_success_that_wrote_nothing_shows_its_last_line_all_the_same(world: World, attempts: Attempts) -> None:
+def test_a_success_without_output_shows_its_last_line(world: World, attempts: Attempts) -> None:
     attempts.start(1)
     attempts.end("success", TaskState.SUCCESS)
     assert ask(world)[0] == [], "its last lines may still come"

@@ -42,7 +42,7 @@ def test_they_are_listed_by_map_index(mapped: World) -> None:
     assert mapped.json("/api/v2/dags/~/dagRuns/~/taskInstances")["total_entries"] == 4
 
 
-def test_one_of_them(mapped: World) -> None:
+def test_one_instance_of_a_mapped_task(mapped: World) -> None:
     assert mapped.json(f"{PATH}/each/2")["map_index"] == 2
     assert mapped.json(f"{PATH}/each/2/tries")["total_entries"] == 0
     assert mapped.get(f"{PATH}/each/2/tries/1").status_code == 404
@@ -57,5 +57,5 @@ def test_one_of_them(mapped: World) -> None:
         ("eech/listMapped", "'each'"),
     ],
 )
-def test_what_is_not_there(mapped: World, path: str, says: str) -> None:
+def test_a_map_index_that_does_not_exist_is_404(mapped: World, path: str, says: str) -> None:
     assert says in mapped.json(f"{PATH}/{path}", status=404)["detail"]

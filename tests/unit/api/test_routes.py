@@ -32,7 +32,7 @@ def test_health_has_airflows_shape(world: World) -> None:
 
 
 def _stamped(world: World, tmp_path: Path) -> dict[str, Stamp]:
-    """Worker host and parser say that their loops turn."""
+    """Have worker host and parser report progress."""
     files = {kind: str(tmp_path / kind) for kind in ("host", "parser")}
     services = world.app.state.services
     services.config = dataclasses.replace(services.config, progress=files)
@@ -42,7 +42,7 @@ def _stamped(world: World, tmp_path: Path) -> dict[str, Stamp]:
     return stamps
 
 
-def test_host_and_parser_are_healthy_while_their_loops_turn(world: World, tmp_path: Path) -> None:
+def test_host_and_parser_are_healthy_while_their_loops_make_progress(world: World, tmp_path: Path) -> None:
     def status() -> dict[str, str]:
         return {name: part["status"] for name, part in world.bare("GET", "/api/v2/monitor/health").json().items()}
 
@@ -64,7 +64,7 @@ def test_host_and_parser_are_healthy_while_their_loops_turn(world: World, tmp_pa
     assert status()["worker_host"] == "unhealthy"
 
 
-def test_readiness_names_what_is_in_the_way(world: World, tmp_path: Path) -> None:
+def test_readiness_names_unhealthy_components(world: World, tmp_path: Path) -> None:
     stamps = _stamped(world, tmp_path)
     answer = world.bare("GET", "/api/tradewind/v1/ready")
     assert (answer.status_code, answer.json()) == (200, {"ready": True, "reasons": []})
@@ -79,7 +79,7 @@ def test_readiness_names_what_is_in_the_way(world: World, tmp_path: Path) -> Non
     ]
 
 
-def test_the_triggerer_is_as_well_as_the_worker_host() -> None:
+def test_the_triggerer_has_the_health_of_the_worker_host() -> None:
     well, none, dead = _Component("healthy", 5), _Component(None, None), _Component("unhealthy", 3, "it has died")
     assert _of_triggerer(well, ping_result(triggers=2)) == well
     assert _of_triggerer(none, None).status is None
@@ -92,7 +92,7 @@ def test_scheduler_without_a_worker_host_is_not_ready(world: World) -> None:
     assert _of_host(world.app.state.services, ping_result(host="host x")) == _Component("healthy", 7)
 
 
-def test_health_without_a_scheduler_says_so_and_asks_at_most_once_a_second(world: World) -> None:
+def test_health_pings_the_scheduler_at_most_once_a_second(world: World) -> None:
     def status() -> Any:
         return world.bare("GET", "/api/v2/monitor/health").json()["scheduler"]["status"]
 
@@ -180,11 +180,11 @@ def test_limits_follow_airflow(world: World) -> None:
         ("/api/v2/dags/~/dagRuns/~/taskInstances?order_by=pool", "cannot be ordered by 'pool'"),
     ],
 )
-def test_what_is_not_known_is_refused_not_ignored(world: World, path: str, says: str) -> None:
+def test_unknown_parameters_are_refused(world: World, path: str, says: str) -> None:
     assert says in world.json(path, 400)["detail"]
 
 
-def test_a_missing_thing_is_404_with_the_nearest_name(world: World) -> None:
+def test_404_names_the_nearest(world: World) -> None:
     world.dag()
     world.run()
     for path, near in (
@@ -201,7 +201,7 @@ def test_a_missing_thing_is_404_with_the_nearest_name(world: World) -> None:
 
 
 @pytest.mark.spec("S77")
-def test_pausing_goes_through_the_scheduler_in_the_askers_name(world: World) -> None:
+def test_pause_is_a_command_in_the_name_of_the_caller(world: World) -> None:
     world.dag()
     answer = world.request("PATCH", "/api/v2/dags/sales", "user", json={"is_paused": False})
     assert (answer.status_code, answer.json()["is_paused"]) == (200, False)
@@ -213,7 +213,7 @@ def test_pausing_goes_through_the_scheduler_in_the_askers_name(world: World) -> 
     assert (event["owner"], event["event"]) == ("user", "unpause")
 
 
-def test_without_a_scheduler_reading_goes_on_and_changing_is_503(world: World) -> None:
+def test_without_a_scheduler_reads_work_and_changes_are_503(world: World) -> None:
     world.dag()
     world.control.gone = True
     answer = world.request("PATCH", "/api/v2/dags/sales", json={"is_paused": False})
@@ -256,7 +256,7 @@ def test_a_run_is_triggered_with_airflows_body(world: World) -> None:
     assert (run["triggering_user_name"], run["triggered_by"]) == ("user", "rest_api")
 
 
-def test_a_logical_date_must_be_said_and_may_be_null(world: World) -> None:
+def test_logical_date_is_required_and_nullable(world: World) -> None:
     world.dag()
     url = "/api/v2/dags/sales/dagRuns"
     assert world.request("POST", url, json={}).status_code == 422
@@ -283,7 +283,7 @@ def test_a_logical_date_must_be_said_and_may_be_null(world: World) -> None:
         ({"logical_date": None, "partition_key": "a"}, "partition_key"),
     ],
 )
-def test_a_body_that_cannot_be_is_422_with_the_reason(world: World, body: dict[str, Any], says: str) -> None:
+def test_an_invalid_body_is_422_with_the_reason(world: World, body: dict[str, Any], says: str) -> None:
     world.dag()
     answer = world.request("POST", "/api/v2/dags/sales/dagRuns", json=body)
     assert answer.status_code == 422
@@ -301,7 +301,7 @@ def test_a_second_run_of_the_same_id_or_date_is_409(world: World) -> None:
         assert (answer.status_code, "already" in answer.json()["detail"]) == (409, True)
 
 
-def test_triggering_what_is_not_there_is_404(world: World) -> None:
+def test_triggering_an_unknown_dag_is_404(world: World) -> None:
     world.dag()
     answer = world.request("POST", "/api/v2/dags/salse/dagRuns", json={"logical_date": None})
     assert (answer.status_code, "'sales'" in answer.json()["detail"]) == (404, True)
@@ -344,7 +344,7 @@ def test_task_instances_are_shown_for_a_run_and_across(world: World) -> None:
 
 
 @pytest.mark.spec("S440")
-def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
+def test_clear_sends_one_command_with_its_fields(world: World) -> None:
     world.dag()
     world.run()
     for task_id in ("t1", "t2"):
@@ -374,7 +374,7 @@ def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
         ({"dag_run_id": "r9"}, 404, "r9"),
     ],
 )
-def test_a_clear_that_cannot_be_done_as_wished_is_refused(world: World, body: dict[str, Any], status: int, says: str) -> None:
+def test_an_invalid_clear_is_refused(world: World, body: dict[str, Any], status: int, says: str) -> None:
     world.dag()
     answer = world.request("POST", "/api/v2/dags/sales/clearTaskInstances", json=body)
     assert (answer.status_code, says in answer.text) == (status, True), answer.text
@@ -384,7 +384,7 @@ def test_a_clear_that_cannot_be_done_as_wished_is_refused(world: World, body: di
 # --- the rest -------------------------------------------------------------------------------------------------------------
 
 
-def test_plugins_are_listed_with_those_that_cannot_be_loaded(world: World) -> None:
+def test_plugins_and_their_import_errors_are_listed(world: World) -> None:
     assert world.json("/api/v2/plugins") == {"plugins": [], "total_entries": 0}
     world.store.set_plugins('[{"name": "ours", "source": "$PLUGINS_FOLDER/ours.py", "macros": ["ours.double"]}]')
     trouble = ImportProblem("ValueError: no", "line 3: no", 3)
@@ -406,7 +406,7 @@ def test_import_errors_are_shown(world: World) -> None:
     assert world.json(f"/api/v2/importErrors/{error['import_error_id']}") == error
 
 
-def test_pools_are_made_changed_and_removed(world: World) -> None:
+def test_pools_are_created_changed_and_deleted(world: World) -> None:
     made = world.request("POST", "/api/v2/pools", json={"name": "small", "slots": 2})
     assert (made.status_code, made.json()["open_slots"]) == (201, 2)
     assert world.request("POST", "/api/v2/pools", json={"name": "small", "slots": 2}).status_code == 409
@@ -421,7 +421,7 @@ def test_pools_are_made_changed_and_removed(world: World) -> None:
     assert world.request("DELETE", "/api/v2/pools/default_pool").status_code == 409
 
 
-def test_variables_are_kept_and_secret_ones_masked(world: World) -> None:
+def test_variables_are_stored_and_secrets_masked(world: World) -> None:
     def put(key: str, value: Any) -> Any:
         answer = world.request("POST", "/api/v2/variables", json={"key": key, "value": value, "description": "d"})
         assert answer.status_code == 201, answer.text
@@ -447,7 +447,7 @@ def test_variables_are_kept_and_secret_ones_masked(world: World) -> None:
     assert "'api_token'" in world.json("/api/v2/variables/api_tokn", 404)["detail"]
 
 
-def test_secrets_of_connections_go_in_and_never_come_out(world: World) -> None:
+def test_secrets_of_connections_are_never_shown(world: World) -> None:
     body = {
         "connection_id": "warehouse",
         "conn_type": "postgres",
@@ -485,7 +485,7 @@ def test_bodies_are_bounded(world: World) -> None:
     assert world.control.calls == []
 
 
-def test_no_answer_is_kept_by_caches_and_all_carry_the_headers(world: World) -> None:
+def test_responses_are_not_cached_and_have_the_security_headers(world: World) -> None:
     for path in ("/api/v2/dags", "/api/v2/monitor/health", "/nowhere", "/docs"):
         headers = world.get(path).headers
         assert headers["cache-control"] == "no-store", path

@@ -45,7 +45,7 @@ class Process:
             return json.load(answer)
 
     def megabytes(self) -> float:
-        """Memory of its own: what is shared with others does not count."""
+        """Private memory of the process, without shared pages."""
         for line in Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Private_Dirty:"):
                 return int(line.split()[1]) / 1024
@@ -61,7 +61,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
 
 
 @pytest.mark.spec("S62")
-def test_it_tells_its_address_serves_and_ends_with_status_0(process: Process) -> None:
+def test_it_announces_its_address_serves_and_ends_with_status_0(process: Process) -> None:
     assert process.address.startswith("http://127.0.0.1:")
     assert process.ask("/api/v2/monitor/health")["metadatabase"] == {"status": "healthy"}
     token = process.ask("/auth/token", {"username": "admin", "password": process.password})["access_token"]
@@ -80,7 +80,7 @@ def test_it_ends_within_seconds_although_a_client_hangs(process: Process) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_login_does_not_make_it_heavy(process: Process) -> None:
+def test_a_login_leaves_no_memory_behind(process: Process) -> None:
     process.ask("/api/v2/monitor/health")
     idle = process.megabytes()
     for _ in range(3):
@@ -89,7 +89,7 @@ def test_a_login_does_not_make_it_heavy(process: Process) -> None:
     assert process.megabytes() < idle + 12, "the hash's 19 MiB are given back"
 
 
-def test_an_address_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         config = ApiConfig(database="", scheduler_socket="", logs="", passwords="", jwt_key="", port=port)
@@ -108,7 +108,7 @@ def _wrong_login(process: Process, claimed: str) -> int:
 
 
 def test_a_client_cannot_claim_another_address_unless_it_is_a_trusted_proxy(process: Process) -> None:
-    """Else each guess at a password would come from an address of its own, and none would be slowed down."""
+    """Otherwise each guess at a password could use another address, and the throttle would have no effect."""
     assert [_wrong_login(process, f"10.0.0.{number}") for number in range(6)] == [401] * 5 + [429]
 
 

@@ -8,8 +8,8 @@ import threading
 from tests.unit.api.conftest import World
 
 
-def test_connections_of_threads_that_ended_are_not_kept(world: World) -> None:
-    """A thread ends after ten seconds without a request; for each next burst there is another one."""
+def test_connections_of_ended_threads_are_dropped(world: World) -> None:
+    """The server ends a thread after ten idle seconds, and starts new ones later."""
     services = world.app.state.services
     for _ in range(50):
         thread = threading.Thread(target=lambda: (services.reader(), services.ping()))

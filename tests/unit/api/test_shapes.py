@@ -44,7 +44,7 @@ def nullable(schema: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS["answers"]))
-def test_an_answer_has_all_fields_and_nulls_only_where_clients_take_them(name: str) -> None:
+def test_a_response_has_all_fields_and_nulls_only_where_clients_accept_them(name: str) -> None:
     schema, theirs = response_schemas()[name], FIELDS["answers"][name]
     ours = schema["properties"]
     assert set(theirs["required"]) <= set(ours)
@@ -55,13 +55,13 @@ def test_an_answer_has_all_fields_and_nulls_only_where_clients_take_them(name: s
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS["bodies"]))
-def test_a_body_takes_what_clients_send_and_asks_for_no_more(name: str) -> None:
+def test_a_body_accepts_the_fields_of_clients_and_requires_no_others(name: str) -> None:
     schema, theirs = BODIES[name].model_json_schema(by_alias=True), FIELDS["bodies"][name]
     assert set(schema["properties"]) == {*theirs["required"], *theirs["optional"]}
     assert set(schema.get("required", [])) == set(theirs["required"])
 
 
-def test_the_document_describes_every_answer(world: World) -> None:
+def test_the_openapi_document_describes_every_response(world: World) -> None:
     document = world.bare("GET", "/openapi.json").json()
     known = document["components"]["schemas"]
     references = set()

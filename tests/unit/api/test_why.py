@@ -12,7 +12,7 @@ RUN = "/api/v2/dags/sales/dagRuns/r1"
 
 @pytest.fixture
 def asked(world: World) -> World:
-    """A DAG with a run, and no scheduler: the control answers from the store, as a command line does then."""
+    """A DAG with a run. The answers come from the store alone, as on the command line without a scheduler."""
     world.dag()
     world.run()
     return world
@@ -36,7 +36,7 @@ def test_airflows_dependencies(asked: World) -> None:
     assert "t0 (not started)" in next(one["reason"] for one in found["dependencies"] if one["name"] == "Trigger Rule")
 
 
-def test_why_of_a_run_and_of_the_next_one(asked: World) -> None:
+def test_why_of_a_run_and_of_the_next_run(asked: World) -> None:
     assert "paused" in {one["rule"] for one in asked.json(f"{RUN}/why")["blockers"]}
     found = asked.json("/api/v2/dags/sales/why")
     assert (found["run_id"], [one["rule"] for one in found["blockers"]]) == (None, ["no_scheduler", "paused", "no_schedule"])
@@ -46,7 +46,7 @@ def test_why_of_a_run_and_of_the_next_one(asked: World) -> None:
     assert asked.get("/api/v2/dags/sales/why?logical_date=soon").status_code == 422
 
 
-def test_what_comes_next(asked: World) -> None:
+def test_upcoming(asked: World) -> None:
     found = asked.json("/api/v2/upcoming?timezone=Asia/Shanghai")
     assert found == {"upcoming": [], "timezone": "Asia/Shanghai", "paused_dags": 1}
     asked.store.set_paused("sales", False, "ann", 0)
@@ -55,7 +55,7 @@ def test_what_comes_next(asked: World) -> None:
     assert asked.get("/api/v2/upcoming?timezone=Mars").status_code == 400
 
 
-def test_without_a_scheduler_it_says_so(asked: World) -> None:
+def test_why_without_a_scheduler_is_503(asked: World) -> None:
     asked.control.gone = True
     assert asked.get(f"{RUN}/taskInstances/t1/why").status_code == 503
 

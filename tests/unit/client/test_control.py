@@ -1,4 +1,4 @@
-"""Commands over the scheduler's socket: answered once, repeated under the same op, bounded in time."""
+"""Commands over the scheduler's socket: typed results, repetition under the same op, timeouts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Peer:
 
 
 class FakeScheduler:
-    """Welcomes everybody and answers commands with a function. `None` answers nothing."""
+    """Accepts all clients and answers commands with a function. `None`: no answer."""
 
     def __init__(self, path: str, answer: Answer, welcome: Welcome | None = None) -> None:
         self.path = path
@@ -96,7 +96,7 @@ class FakeScheduler:
             try:
                 peer.link.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # it hung up by itself
+                pass  # the client has closed it
 
 
 @pytest.fixture
@@ -105,14 +105,14 @@ def path(tmp_path: Path) -> str:
 
 
 def echo(command: CommandRequest, peer: Peer) -> CommandResult:
-    """Answers every command that is used here with a result of its own type."""
+    """Answer a command with a result of its type."""
     asked = receive(command).command
     if isinstance(asked, SetPaused):
         return result_for(command.op, SetPausedResult(asked.dag_id, asked.is_paused, changed=True))
     return result_for(command.op, None)
 
 
-def test_a_command_is_answered_and_names_its_actor(path: str) -> None:
+def test_a_command_has_a_typed_result_and_an_actor(path: str) -> None:
     scheduler = FakeScheduler(path, echo)
     with ControlClient(path, "cli", 5) as client:
         assert client.call(SetPaused("sales", True)) == SetPausedResult("sales", True, True)
@@ -129,21 +129,21 @@ def test_a_command_is_answered_and_names_its_actor(path: str) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "says"), [("NotFound", NotFound, "no such"), ("ValueError", TradewindError, "ValueError: no such")]
 )
-def test_errors_come_back_as_their_own_class(path: str, error: str, kind: type[Exception], says: str) -> None:
+def test_errors_are_raised_with_their_own_class(path: str, error: str, kind: type[Exception], says: str) -> None:
     scheduler = FakeScheduler(path, lambda command, peer: CommandResult(command.op, error=error, message="no such thing"))
     with ControlClient(path, "cli", 5) as client, pytest.raises(kind, match=says):
         client.call(Trigger("x"))
     scheduler.stop()
 
 
-def test_without_a_scheduler_the_caller_knows_at_once(path: str) -> None:
+def test_without_a_scheduler_a_call_fails_at_once(path: str) -> None:
     with pytest.raises(Unreachable, match=r"no live scheduler at .*s\.sock"):
         ControlClient(path, "cli", 60).call(DeletePool("p"))
     with pytest.raises(Unreachable, match="no live scheduler"):
         next(ControlClient(path, "cli", 60).follow())
 
 
-def test_a_silent_scheduler_is_given_up_at_the_deadline(path: str) -> None:
+def test_a_call_times_out_if_the_scheduler_does_not_answer(path: str) -> None:
     scheduler = FakeScheduler(path, lambda command, peer: None)
     client = ControlClient(path, "cli", 0.5)
     with pytest.raises(Unreachable, match=r"did not answer the command 'delete_pool' within 0\.5 s"):
@@ -155,7 +155,7 @@ def test_a_silent_scheduler_is_given_up_at_the_deadline(path: str) -> None:
     scheduler.stop()
 
 
-def test_a_lost_answer_is_asked_for_again_under_the_same_op(path: str) -> None:
+def test_a_command_is_repeated_under_the_same_op_after_a_lost_answer(path: str) -> None:
     times: dict[str, int] = {}
 
     def first_time_hang_up(command: CommandRequest, peer: Peer) -> CommandResult | None:
@@ -172,7 +172,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_op(path: str) -> None:
     scheduler.stop()
 
 
-def test_a_scheduler_that_dies_and_comes_back_gets_the_same_op(path: str) -> None:
+def test_a_restarted_scheduler_gets_the_command_under_the_same_op(path: str) -> None:
     second: list[FakeScheduler] = []
 
     def die(command: CommandRequest, peer: Peer) -> None:
@@ -186,7 +186,7 @@ def test_a_scheduler_that_dies_and_comes_back_gets_the_same_op(path: str) -> Non
     second[0].stop()
 
 
-def test_a_scheduler_that_restarted_between_calls_is_found_again(path: str) -> None:
+def test_the_client_reconnects_after_a_restart_between_calls(path: str) -> None:
     first = FakeScheduler(path, echo)
     client = ControlClient(path, "cli", 5)
     client.call(DeletePool("p"))
@@ -198,14 +198,14 @@ def test_a_scheduler_that_restarted_between_calls_is_found_again(path: str) -> N
     second.stop()
 
 
-def test_a_refusal_is_told(path: str) -> None:
+def test_a_refused_hello_is_raised(path: str) -> None:
     scheduler = FakeScheduler(path, echo, Welcome(refused="speak protocol 2"))
     with pytest.raises(WireError, match="speak protocol 2"):
         ControlClient(path, "cli", 5).call(DeletePool("p"))
     scheduler.stop()
 
 
-def test_following_hears_notices_until_the_line_ends(path: str) -> None:
+def test_follow_yields_notices_until_the_connection_closes(path: str) -> None:
     scheduler = FakeScheduler(path, echo)
     notices = ControlClient(path, "ui", 5).follow()
     heard: list[Notice] = []
@@ -221,7 +221,7 @@ def test_following_hears_notices_until_the_line_ends(path: str) -> None:
     scheduler.stop()
 
 
-def test_notices_between_answers_do_not_disturb(path: str) -> None:
+def test_other_messages_before_an_answer_are_skipped(path: str) -> None:
     def chatty(command: CommandRequest, peer: Peer) -> CommandResult:
         peer.send(Notice("run", "sales"))
         peer.send(result_for("another-op", {}))

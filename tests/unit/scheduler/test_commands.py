@@ -22,7 +22,7 @@ from tradewind.wire.messages import CommandRequest, CommandResult
 
 
 def ask(bench: Bench, op: str, command: str, **args: Any) -> CommandResult:
-    """As the scheduler's server does: what cannot be received is answered with its error."""
+    """As the scheduler's server does: a command that cannot be received is answered with its error."""
     try:
         asked = receive(request(op, command, args))
     except WrongArgument as error:
@@ -93,7 +93,7 @@ def test_a_command_of_another_release_is_refused_with_a_sentence() -> None:
 def test_an_internal_error_is_answered_with_the_id_in_the_log(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
-    """It is no mistake of whoever asked."""
+    """It is not an error of the client."""
     bench.dag("d", task("a"))
 
     def faulty(*given: Any, **more: Any) -> None:
