@@ -424,8 +424,10 @@ class World:
         task = self.checks.shadow.tasks.get(key[0], {}).get(key[1])
         if row is None or task is None:
             return False
-        chosen = self.checks.shape(row.version).tasks[task.task_id].lost_attempts
-        return self.config.repeat_lost if chosen is None else chosen == REPEAT
+        # the attempt was lost under some version of the DAG, perhaps not the one that the run follows now
+        definitions = [one for one in self.checks.shadow.versions.values() if one.dag_id == row.dag_id]
+        chosen = [one.lost_attempts for dag in definitions if (one := dag.task(task.task_id)) is not None]
+        return any(self.config.repeat_lost if one is None else one == REPEAT for one in chosen)
 
     def user_code_ended(self, key: AttemptKey) -> None:
         self._alive.get(key[:2], set()).discard(key[2])
