@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.branch import Branch
+from tradewind.model.ids import ANY_KEY
 from tradewind.model.moments import from_micros, iso, to_micros
 from tradewind.model.states import RunType, TaskState
 from tradewind.sdk.conf import conf
@@ -577,7 +578,7 @@ class TaskInstance:
         self,
         task_ids: str | Iterable[str] | None = None,
         dag_id: str | None = None,
-        key: str = XCOM_RETURN_KEY,
+        key: str | None = XCOM_RETURN_KEY,
         include_prior_dates: bool = False,
         *,
         map_indexes: Any = NOTSET,
@@ -591,7 +592,7 @@ class TaskInstance:
                 the value that this task instance pushed itself; without one, the value of the nearest upstream task. (Airflow 1 and
                 2 use the latest value of any task, Airflow 3 only the own value.)
             dag_id: id of another DAG, in its run with the same run id or with `run_id`.
-            key: default: `return_value`.
+            key: default: `return_value`. None, with task_ids: the returned value of each task, else any other value that it pushed.
             include_prior_dates: also search earlier runs; the result is the latest value.
             map_indexes: one index or several indexes of a mapped task. Default: all.
             default: result for a value that was not pushed.
@@ -600,6 +601,8 @@ class TaskInstance:
         Raises:
             AirflowException: the runtime could not answer.
         """
+        if key is None and task_ids is not None:
+            key = ANY_KEY
         if not isinstance(key, str):
             raise AirflowException(f"the key of an XCom must be a string, not {key!r}")
         if task_ids is None:

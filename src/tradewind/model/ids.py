@@ -28,3 +28,7 @@ def check_run_id(run_id: str) -> None:
         raise Conflict(f"the run id {run_id!r} may only have letters, digits and _ . ~ : + - = @, and no '..'")
     if run_id.strip() in ("", "."):
         raise Conflict(f"the run id {run_id!r} would be lost as a part of a URL; use at least one letter or digit")
+
+
+ANY_KEY = ""
+"""In the place of the key of an XCom: the returned value of a task, else any other value that it pushed."""

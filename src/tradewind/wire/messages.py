@@ -218,6 +218,7 @@ class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull")
     run_id: str
     task_ids: tuple[str, ...]
     key: str = "return_value"
+    """`ANY_KEY`: the returned value, else any other."""
     map_indexes: tuple[int, ...] | None = None
     """None: all."""
     include_prior_dates: bool = False

@@ -58,3 +58,38 @@ def test_a_dag_that_imports_airflow_runs_in_the_test_kit(folder: Path) -> None:
     dag = DagBag(folder / "one.py").get_dag("one")
     run = dag.test()
     assert str(run.state) == "success"
+
+
+OLD = """
+from datetime import datetime
+from airflow import DAG
+from airflow.operators.bash_operator import BashOperator
+from airflow.operators.python_operator import PythonOperator
+
+dag = DAG("old", start_date=datetime(2020, 1, 1), schedule_interval=None)
+
+
+def push(**kwargs):
+    kwargs["ti"].xcom_push(key="pushed", value=[1, 2])
+
+
+def pull(**kwargs):
+    ti = kwargs["ti"]
+    assert ti.xcom_pull(key=None, task_ids="push") == [1, 2]
+    assert ti.xcom_pull(key=None, task_ids=["push", "give"]) == [[1, 2], "given"]
+    assert ti.xcom_pull(key=None, task_ids="nothing") is None
+
+
+first = PythonOperator(task_id="push", python_callable=push, provide_context=True, dag=dag)
+second = PythonOperator(task_id="give", python_callable=lambda: "given", dag=dag)
+third = PythonOperator(task_id="pull", python_callable=pull, provide_context=True, dag=dag)
+third << [first, second]
+BashOperator(task_id="empty", bash_command="test -z '{{ params.no_such_name }}'", dag=dag)
+"""
+
+
+def test_a_file_of_airflow_1_pulls_any_key_and_renders_unknown_names_as_nothing(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(OLD)
+    dag = DagBag(tmp_path / "old.py").get_dag("old")
+    run = dag.test()
+    assert str(run.state) == "success"

@@ -8,6 +8,7 @@ import msgspec
 
 from tradewind.model.branch import Branch
 from tradewind.model.errors import Conflict, NotFound, Stale
+from tradewind.model.ids import ANY_KEY
 from tradewind.model.rows import (
     Batch,
     Committed,
@@ -368,13 +369,30 @@ class RunOperations(DagOperations):
     ) -> list[tuple[str, int, bytes, str | None]]:
         found = []
         for task_id in task_ids:
-            for map_index, value, spill in self.engine.rows(
-                "SELECT map_index, value, spill FROM xcom WHERE run = ? AND task_id = ? AND key = ? ORDER BY map_index",
-                (run, task_id, key),
-            ):
+            rows = (
+                self._any_xcoms(run, task_id)
+                if key == ANY_KEY
+                else self.engine.rows(
+                    "SELECT map_index, value, spill FROM xcom WHERE run = ? AND task_id = ? AND key = ? ORDER BY map_index",
+                    (run, task_id, key),
+                )
+            )
+            for map_index, value, spill in rows:
                 if map_indexes is None or map_index in map_indexes:
                     found.append((task_id, map_index, value or b"", spill))
         return found
+
+    def _any_xcoms(self, run: int, task_id: str) -> list[tuple[int, bytes | None, str | None]]:
+        """One XCom for each map index: the returned value, else the one whose key sorts first."""
+        rows = self.engine.rows(
+            """SELECT map_index, value, spill FROM xcom WHERE run = ? AND task_id = ?
+               ORDER BY map_index, CASE WHEN key = 'return_value' THEN 0 ELSE 1 END, key""",
+            (run, task_id),
+        )
+        first: dict[int, tuple[int, bytes | None, str | None]] = {}
+        for map_index, value, spill in rows:
+            first.setdefault(map_index, (map_index, value, spill))
+        return list(first.values())
 
     def last_run_with_xcom(self, dag_id: str, until: int, task_id: str, key: str) -> int | None:
         row = self.engine.row(
