@@ -122,15 +122,15 @@ class Topology:
         """Task → teardowns that wait for it without an edge."""
 
     def upstream(self, task: int) -> Sequence[int]:
-        """Direct upstream tasks."""
+        """Return the direct upstream tasks."""
         return self.up[self.up_at[task] : self.up_at[task + 1]]
 
     def downstream(self, task: int) -> Sequence[int]:
-        """Direct downstream tasks."""
+        """Return the direct downstream tasks."""
         return self.down[self.down_at[task] : self.down_at[task + 1]]
 
     def descendants(self, task: int) -> set[int]:
-        """All tasks downstream of `task`, without itself."""
+        """Return all tasks downstream of `task`, without itself."""
         found: set[int] = set()
         stack = list(self.downstream(task))
         while stack:
@@ -141,7 +141,7 @@ class Topology:
         return found
 
     def ancestors(self, task: int) -> set[int]:
-        """All tasks upstream of `task`, without itself."""
+        """Return all tasks upstream of `task`, without itself."""
         found: set[int] = set()
         stack = list(self.upstream(task))
         while stack:

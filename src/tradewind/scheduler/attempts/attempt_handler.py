@@ -1,6 +1,6 @@
-"""What workers say of attempts, and what is written of it: starts, reports, and that one is gone.
+"""Messages of worker hosts about attempts: starts, reports, and lost processes.
 
-Each is decided by the run's machine under the attempt's fence; the answer goes out after the commit.
+The run's machine decides on each message under the attempt's fence. The answer is sent after the commit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tradewind.model.moments import SECOND
 from tradewind.model.rows import AttemptEnd, AttemptStart, DeferralRow, XComWrite
 from tradewind.model.states import OCCUPYING, Outcome, TaskState
 from tradewind.model.waits import Deferral
-from tradewind.scheduler.attempts.final_log_lines import last_line, standing_line, word
+from tradewind.scheduler.attempts.final_log_lines import last_line, standing_line, state_name
 from tradewind.scheduler.callbacks import requests
 from tradewind.scheduler.inbox import FromWorker
 from tradewind.scheduler.runs.active_run import ActiveRun, Holder
@@ -28,8 +28,8 @@ from tradewind.wire.worker_names import worker_of
 
 ANOTHER_PROCESS = "another process was started for this attempt"
 MISSING_WAITS = tuple(seconds * SECOND for seconds in (1, 2, 4, 8, 15))
-"""Pauses after which a task is looked for again in a DAG file that did not have it; then it fails."""
-_DEFERRED_TO_NOTHING = "the task deferred itself without saying what it waits for"
+"""Pauses before further attempts of a task that its DAG file did not have; after the last one the task fails."""
+_DEFERRED_WITHOUT_WAIT = "the task deferred itself without saying what it waits for"
 
 
 class ReportEffects(NamedTuple):
@@ -100,11 +100,11 @@ class AttemptHandler:
         ended = self._ended(active_run, slot, report, now)
         counts = machine.task_state(slot) is TaskState.RUNNING and slot not in machine.gone
         if report.outcome is Outcome.DEFERRED and report.deferral is None:
-            report = msgspec.structs.replace(report, outcome=Outcome.FAILED_FINAL, reason=_DEFERRED_TO_NOTHING)
+            report = msgspec.structs.replace(report, outcome=Outcome.FAILED_FINAL, reason=_DEFERRED_WITHOUT_WAIT)
         report = self._of_edited_file(active_run, slot, report, now)
         until = report.reschedule_at if report.deferral is None else due_at(report.deferral)
         tries, queued = machine.tries[slot], machine.queued_at[slot]
-        alone = not self._state.inbox  # what else has happened is applied before anything is decided from it
+        alone = not self._state.inbox  # other items in the inbox are applied before the run is settled
         decisions = machine.apply(
             e.AttemptEnded(
                 slot,
@@ -147,7 +147,7 @@ class AttemptHandler:
         where = active_run.where(slot)
         if report.map_label is not None:
             active_run.labels.append((slot, report.map_label))
-        for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
+        for xcom in report.xcoms if counts else ():  # the XComs of a cleared attempt are dropped
             active_run.xcoms.append(XComWrite(*where, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
         if report.assets and counts and report.outcome is Outcome.SUCCESS:
             self._state.batch.rows += 2 * len(report.assets)
@@ -161,10 +161,10 @@ class AttemptHandler:
 
     @staticmethod
     def _ended(active_run: ActiveRun, slot: int, report: Report, now: int) -> int:
-        """When the attempt ended, as its worker's clock says; a clock that is wrong cannot move it out of what is known.
+        """Return when the attempt ended by the clock of its worker, limited to the possible times.
 
-        A report may have waited long for a scheduler. The attempt did not end before it was dispatched, nor before its try
-        began, nor later than now.
+        A report may have waited long for a scheduler, and the worker's clock may be wrong. The attempt cannot have ended before
+        it was dispatched, before its try began, or later than now.
         """
         machine = active_run.machine
         earliest = max(machine.started_at[slot], machine.queued_at[slot])
@@ -172,10 +172,10 @@ class AttemptHandler:
 
     @staticmethod
     def _counts(active_run: ActiveRun, slot: int, fence: int, report: Report) -> bool:
-        """Is it of the process whose start was accepted? See `ActiveRun.speaks_for`.
+        """Return whether a report comes from the process whose start was accepted. See `ActiveRun.speaks_for`.
 
-        A report from the spool of an older release names no process. It counts if only a process that was told to go can have
-        come to it. Where it says that the attempt was lost or never begun, the worker host is asked again for the one that began.
+        A report from the spool of an older release names no process. It counts if only a process that was started can have sent
+        it. A report that the attempt was lost or did not start does not count: reconciliation asks for the started process.
         """
         if report.nonce or report.host:
             return active_run.speaks_for(slot, fence, report.nonce, report.host)
@@ -184,7 +184,7 @@ class AttemptHandler:
         return not begun or report.outcome not in (Outcome.LOST, Outcome.REFUSED)
 
     def _of_edited_file(self, active_run: ActiveRun, slot: int, report: Report, now: int) -> Report:
-        """A task that its DAG file did not have is tried again shortly: the parser is about to read the file. That has an end."""
+        """Have a task that was missing in its DAG file tried again shortly, a bounded number of times."""
         if report.outcome is not Outcome.MISSING:
             active_run.missing.pop(slot, None)
             return report
@@ -192,7 +192,7 @@ class AttemptHandler:
         if entry is None or not entry.plan.is_active or before >= len(MISSING_WAITS):
             return msgspec.structs.replace(report, outcome=Outcome.FAILED)
         active_run.missing[slot] = before + 1
-        reason = f"{report.reason or 'its file is not there'} It is tried again when the file was read"
+        reason = f"{report.reason or 'its file is missing'} It is tried again when the file was parsed"
         return msgspec.structs.replace(report, reschedule_at=now + MISSING_WAITS[before], reason=reason)
 
     def vanished(self, active_run: ActiveRun, event: e.AttemptVanished, now: int) -> list[e.Decision] | None:
@@ -209,7 +209,7 @@ class AttemptHandler:
         outcome = "stopped" if machine.task_state(slot) is TaskState.RESTARTING else Outcome.LOST.value
         decisions = machine.apply(event)
         line = last_line(active_run, slot, event.fence, tries, decisions)
-        if outcome != "stopped":  # of one that was stopped its host has written why
+        if outcome != "stopped":  # the host has written why a process was stopped
             self._end_log(active_run.row.id, line, worker_of(event.host))
         if not any(isinstance(d, e.Refusal) for d in decisions):
             active_run.holders.pop(slot, None)
@@ -231,7 +231,7 @@ class AttemptHandler:
         key = (active_run.row.id, stop.slot, stop.fence)
 
         def cancel() -> None:
-            cause = f"{stop.cause}; the task is marked as {word(active_run.machine.task_state(stop.slot))}"
+            cause = f"{stop.cause}; the task is marked as {state_name(active_run.machine.task_state(stop.slot))}"
             self._state.executor.cancel(key, cause, self._state.config.kill_grace)
 
         self._state.batch.after_commit(key[0], cancel)
@@ -257,7 +257,7 @@ class AttemptHandler:
 
 
 def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:
-    """The step into `deferred` says for what: the journal keeps it when the wait itself is forgotten."""
+    """Return the step into `deferred` with the wait in its cause: the journal keeps it when the wait is deleted."""
     if isinstance(decision, e.Move) and decision.slot == slot and decision.after is TaskState.DEFERRED:
         return decision._replace(cause=f"it waits for {describe(deferral.wait)}")
     return decision

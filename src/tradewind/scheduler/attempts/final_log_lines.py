@@ -4,7 +4,7 @@
     Marking task as UP_FOR_RETRY: ValueError: no rows. Try 2 of 3 begins at 2026-01-31T06:05:00Z at the earliest.
     All retries failed; marking task as FAILED: ValueError: no rows.
 
-The line says what is decided and nothing more, and a worker host gets it only after the commit.
+The line has only what was decided, and a worker host gets it only after the commit.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LEVELS = {
 
 
 def last_line(active_run: ActiveRun, slot: int, fence: int, tries: int, decisions: Sequence[e.Decision]) -> LastLine | None:
-    """The line for an attempt that has just ended; None where nothing was decided about it.
+    """Return the line for an attempt that has just ended; None where nothing was decided about it.
 
     Args:
-        fence, tries: of the attempt, as they were before the decisions.
+        fence, tries: fence and try number of the attempt, before the decisions.
     """
     move = next((one for one in decisions if isinstance(one, e.Move) and one.slot == slot), None)
     if move is None:
@@ -45,26 +45,28 @@ def last_line(active_run: ActiveRun, slot: int, fence: int, tries: int, decision
 
 
 def standing_line(active_run: ActiveRun, slot: int, fence: int) -> LastLine | None:
-    """The line for an attempt whose report was taken by an earlier scheduler, which did not come to answer it.
+    """Return the line for an attempt whose report an earlier scheduler accepted but did not answer.
 
-    None while the attempt is under way, and where another attempt has followed: its outcome is not known here any more.
+    None while the attempt runs, and where another attempt has followed: its outcome is not known here any more.
     """
     machine = active_run.machine
     state = machine.task_state(slot)
     if machine.fence[slot] != fence or state not in FINISHED:
         return None
     return LastLine(
-        _LEVELS.get(state, "info"), f"Marking task as {word(state)}.", log_of(active_run, slot, fence, machine.tries[slot])
+        _LEVELS.get(state, "info"),
+        f"Marking task as {state_name(state)}.",
+        log_of(active_run, slot, fence, machine.tries[slot]),
     )
 
 
 def log_of(active_run: ActiveRun, slot: int, fence: int, tries: int) -> str:
-    """Path of an attempt's log, relative to the log folder."""
+    """Return the path of an attempt's log, relative to the log folder."""
     return log_path(active_run.row.dag_id, active_run.row.run_id, *active_run.where(slot), tries, fence)
 
 
-def word(state: TaskState) -> str:
-    """A state as logs name it."""
+def state_name(state: TaskState) -> str:
+    """Return the name of a state in logs."""
     return state.value.upper() if state is not TaskState.NONE else "NONE"
 
 
@@ -87,5 +89,5 @@ def _text(active_run: ActiveRun, move: e.Move, tries: int, due: int | None) -> s
     if after is TaskState.SCHEDULED:
         return f"The attempt was lost, and the task is scheduled again: {cause}."
     if after is TaskState.NONE:
-        return f"The result does not count, and the task begins anew: {cause}."
-    return f"Marking task as {word(after)}: {cause}."
+        return f"The result does not count, and the task starts again: {cause}."
+    return f"Marking task as {state_name(after)}: {cause}."

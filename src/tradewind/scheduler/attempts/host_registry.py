@@ -1,4 +1,4 @@
-"""Worker hosts: what they hold, what they lack, what they are to run. What was lost on the way is found here.
+"""Worker hosts: which attempts they hold, which they lack, and which they have to run. Lost messages are noticed here.
 
 Several workers may be connected. Each one speaks only for itself: a registration lists what that worker holds, so an attempt that
 is missing there is looked for only if it was that worker's. An attempt whose process was accepted belongs to the worker of that
@@ -49,13 +49,13 @@ class HostRegistry:
         """Worker that has attempts and is not connected → since when that is known, monotonic microseconds."""
 
     def recovered(self, now: int) -> None:
-        """The store can be used again: apply the registrations that came meanwhile, and submit what was committed after all."""
+        """After the store recovered: apply the registrations that came meanwhile, and submit what was committed."""
         registrations, self._registrations = self._registrations, {}
         self._state.executor.retain({key[:2] for key, _, _ in self.attempts()})
         for worker, (live, triggers) in registrations.items():
             self._register(worker, live, triggers)
         if self._state.executor.ready and not registrations:
-            self.resubmit_old(now)  # what was committed after all, before anybody was told
+            self.resubmit_old(now)  # attempts of a commit whose outcome was unknown
             self.run_triggers(one.key for one in self._state.waits.triggers())
 
     @property
@@ -64,7 +64,7 @@ class HostRegistry:
         return self._state.admission.used(PARALLELISM)
 
     def attempts(self) -> list[tuple[AttemptKey, TaskState, int]]:
-        """Every live attempt: its key, the state of its task instance, and when it was dispatched.
+        """Return every live attempt: its key, the state of its task instance, and when it was dispatched.
 
         Looks at every task instance of the running runs: for the registration of a worker host, and for the safety nets.
         """
@@ -78,7 +78,7 @@ class HostRegistry:
     # --- registration -------------------------------------------------------------------------------------------------
 
     def register(self, host: str, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey] = frozenset()) -> None:
-        """A worker host said what it holds: submit what it lacks, ask for what it ought to hold, stop what is not current.
+        """Take the registration of a worker host: submit what it lacks, ask for what it should hold, stop what is not current.
 
         An attempt that runs and is not among `live` is asked for, not given up: its report may be on the way behind the
         registration. While nothing can be written the registration waits: what memory says then is not committed.
@@ -121,7 +121,7 @@ class HostRegistry:
         executor.drop_triggers([key for key in unwanted if not self._state.is_out_of_scope(key[0])], worker)
 
     def note_process(self, host: str, earlier: str, earlier_end: str) -> None:
-        """A worker host registered, and said how the process before it ended."""
+        """Remember the process of a worker host, and how its earlier process ended."""
         self._processes[worker_of(host)] = host
         if earlier and earlier_end:
             self._ends.pop(earlier, None)
@@ -130,7 +130,7 @@ class HostRegistry:
                 del self._ends[next(iter(self._ends))]
 
     def disconnected(self, worker: str) -> None:
-        """The connection of a worker is closed. What waited for a start there is given to other workers, if there are any."""
+        """Follow the end of a worker's connection: its queued attempts are given to other workers, if there are any."""
         self._absent_since.setdefault(worker, self._state.clock.monotonic())
         self._registrations.pop(worker, None)
         self._hand_over()
@@ -145,13 +145,13 @@ class HostRegistry:
         self.run_triggers(one.key for one in self._state.waits.triggers())
 
     def drained(self) -> None:
-        """A worker has given back what it has not started."""
+        """Submit the attempts that a draining worker has given back."""
         self._hand_over()
 
     # --- lost attempts --------------------------------------------------------------------------------------------------
 
     def why_lost(self, holder: Holder | None, event: e.AttemptVanished) -> str:
-        """Who or what ended the process, as far as that is known."""
+        """Return why the process ended, as far as that is known."""
         if holder is None or not holder.host:
             return event.reason
         if holder.host == (event.host or self._processes.get(worker_of(holder.host), "")):
@@ -159,7 +159,7 @@ class HostRegistry:
         return self._ends.get(holder.host, "the worker host that ran it has ended")
 
     def look_for_lost_workers(self, lost_after: int) -> int:
-        """Safety net: give up the attempts of workers that do not come back; how many attempts.
+        """Safety net: give up the attempts of workers that do not come back, and return how many.
 
         A worker is given up when it has not been connected for `lost_after` microseconds, another worker is connected, and no
         process of it lives. While no worker is connected nothing is given up: nothing could run again anyway, and reports
@@ -207,7 +207,7 @@ class HostRegistry:
                 self._guarded(work.run, partial(self._state.executor.submit, [work]))
 
     def reconcile(self) -> None:
-        """Safety net: does each connected worker still have what we believe to run there?"""
+        """Safety net: ask each connected worker whether it still has the attempts that run there according to the scheduler."""
         attempts = self.attempts()
         self._state.executor.retain({key[:2] for key, _, _ in attempts})
         by_worker: dict[str, dict[AttemptKey, str]] = {worker: {} for worker in self._state.executor.workers}
@@ -218,7 +218,7 @@ class HostRegistry:
             self._state.executor.reconcile(worker, keys, complete=True)
 
     def cancel_unlisted(self, worker: str, attempts: Iterable[AttemptKey]) -> None:
-        """A worker runs attempts that it was not asked for: those that are not current are cancelled. A cancel was lost."""
+        """Cancel attempts that a worker runs although they are not current: an earlier cancel was lost."""
         if self._state.paused or self._state.superseded:
             return  # memory is not what is committed; the safety net asks again
         for key in attempts:
@@ -230,13 +230,13 @@ class HostRegistry:
                 self._state.executor.cancel(key, "it is not current any more", self._state.config.kill_grace, worker)
 
     def _holder(self, key: AttemptKey) -> Holder | None:
-        """The process that carries out this attempt; None: no start was accepted."""
+        """Return the process that runs this attempt; None: no start was accepted."""
         run, slot, fence = key
         holder = self._state.active_runs_by_id[run].holders.get(slot)
         return holder if holder is not None and holder.fence == fence else None
 
     def _worker_of(self, key: AttemptKey) -> str:
-        """The worker of the process that carries out this attempt."""
+        """Return the worker of the process that runs this attempt."""
         holder = self._holder(key)
         return worker_of(holder.host if holder is not None else "")
 
@@ -247,13 +247,13 @@ class HostRegistry:
     # --- workloads and triggers -------------------------------------------------------------------------------------------
 
     def bundle_of(self, dag_id: str) -> tuple[str, int]:
-        """The bundle of a DAG, and what parsing its file cost, in microseconds."""
+        """Return the bundle of a DAG, and how long parsing its file took, in microseconds."""
         entry = self._state.dags.get(dag_id)
         plan = entry.plan if entry is not None else self._state.store.dag(dag_id)
         return (plan.bundle, plan.parse_duration) if plan else ("", 0)
 
     def _workload_of(self, key: AttemptKey) -> list[Workload]:
-        """The workload of an attempt; nothing for a run whose workload cannot be built: that run is quarantined."""
+        """Return the workload of an attempt; an empty list where it cannot be built: then the run is quarantined."""
         found: list[Workload] = []
         self._guarded(key[0], lambda: found.append(self.workload(key[0], key[1])))
         return found
@@ -264,7 +264,7 @@ class HostRegistry:
         return active_run.workload(slot, bundle, self._state.config.default_execution_timeout, cost, self._file(active_run))
 
     def _file(self, active_run: ActiveRun) -> str:
-        """The DAG's file as it is called now; of a versioned bundle, as the run's version has it."""
+        """Return the current path of the DAG's file; for a versioned bundle, the path in the run's version."""
         entry = self._state.dags.get(active_run.row.dag_id)
         if entry is None or active_run.row.bundle_version is not None:
             return active_run.topology.definition.fileloc

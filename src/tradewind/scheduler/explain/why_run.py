@@ -145,7 +145,7 @@ def _run_slots(entry: DagEntry) -> list[Blocker]:
 
 
 def _of_backfill(entry: DagEntry) -> list[Blocker]:
-    """Why a queued run of a backfill waits."""
+    """Return why a queued run of a backfill waits."""
     found = []
     backfill = entry.backfill
     if backfill is not None and backfill.is_paused:
