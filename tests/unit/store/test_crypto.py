@@ -1,4 +1,4 @@
-"""Secrets at rest: right key or a clear error, never plain text."""
+"""Encryption of secrets: the right key or a clear error, never plain text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def key_file(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("plain", ["", "s3cret", "päss\nwörd 🌬", "x" * 100_000, "fernet:deadbeef:x"])
-def test_what_is_encrypted_comes_back_and_does_not_show(plain: str) -> None:
+def test_an_encrypted_value_can_be_decrypted_and_is_not_readable(plain: str) -> None:
     vault = Vault([generate_key()], "a test")
     stored = vault.encrypt(plain)
     assert vault.decrypt(stored, "variable 'x'") == plain
@@ -58,7 +58,7 @@ def test_a_missing_key_is_named_and_nothing_is_shown() -> None:
         assert secret not in said
 
 
-def test_bare_tokens_of_airflow_are_read_with_any_of_the_keys() -> None:
+def test_plain_fernet_tokens_of_airflow_are_read_with_any_key() -> None:
     from cryptography.fernet import Fernet
 
     keys = [generate_key(), generate_key()]
@@ -74,7 +74,7 @@ def test_plain_text_in_the_database_is_refused_not_returned(stored: str) -> None
         Vault([generate_key()], "a test").decrypt(stored, "variable 'x'")
 
 
-def test_an_altered_value_is_refused() -> None:
+def test_a_changed_value_is_refused() -> None:
     vault = Vault([generate_key()], "a test")
     stored = vault.encrypt("s3cret")
     middle = len(stored) // 2
@@ -125,7 +125,7 @@ def test_a_key_file_may_hold_several_keys_and_notes(key_file: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o644, 0o620, 0o601])
-def test_a_key_file_open_to_others_is_refused(key_file: str, mode: int) -> None:
+def test_a_key_file_that_others_can_read_is_refused(key_file: str, mode: int) -> None:
     open_vault(None, key_file, create=True)
     os.chmod(key_file, mode)
     with pytest.raises(ConfigError, match=rf"mode {mode:04o}.*chmod 600"):
@@ -140,7 +140,7 @@ def test_an_empty_or_broken_key_file_is_an_error(key_file: str, content: bytes, 
         open_vault(None, key_file, create=True)
 
 
-def test_an_empty_setting_is_not_taken_for_the_file(key_file: str) -> None:
+def test_an_empty_setting_does_not_mean_the_file(key_file: str) -> None:
     open_vault(None, key_file, create=True)
     with pytest.raises(ConfigError, match="holds no key"):
         open_vault(" , ", key_file)

@@ -1,4 +1,4 @@
-"""What only a file can do: be locked, be full, be of another release, be killed while it is changed; and what it costs."""
+"""What concerns only a file: locks, a full disk, other releases, a process killed during a write; and what a commit costs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def held_by_another_process(path: Path) -> Iterator[None]:
             holder.communicate("")
 
 
-def test_a_database_that_another_process_holds_is_busy_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_locked_database_is_busy_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
     with opened(path, busy_timeout_ms=20) as store:
         with_dag(store)
@@ -88,7 +88,7 @@ def test_a_database_that_another_process_holds_is_busy_and_nothing_is_lost(tmp_p
         assert commit(store, write).stale == {}
 
 
-def test_opening_a_fresh_database_that_is_held_is_busy_too(tmp_path: Path) -> None:
+def test_a_locked_database_can_be_opened(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
     with opened(path):
         pass
@@ -175,7 +175,7 @@ schema.migrate(engine)
 
 
 @pytest.mark.parametrize("statements", [0, 1, 20])
-def test_a_migration_that_was_killed_is_made_again_from_its_beginning(tmp_path: Path, statements: int) -> None:
+def test_a_killed_migration_is_applied_again_from_its_beginning(tmp_path: Path, statements: int) -> None:
     path = tmp_path / "tradewind.db"
     killed = subprocess.run([sys.executable, "-c", BREAK_IN, str(path), str(statements)], check=False)
     assert killed.returncode == 9
@@ -206,7 +206,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, mo
 
 
 @pytest.mark.spec("S496")
-def test_commits_survive_the_loss_of_power_unless_told_otherwise(tmp_path: Path) -> None:
+def test_commits_survive_a_power_failure_unless_configured_otherwise(tmp_path: Path) -> None:
     with opened(tmp_path / "a.db") as store:
         pragmas = store.engine.settings()
         assert (pragmas["journal_mode"], pragmas["synchronous"]) == ("wal", 2)
@@ -215,7 +215,7 @@ def test_commits_survive_the_loss_of_power_unless_told_otherwise(tmp_path: Path)
 
 
 @pytest.mark.spec("S496")
-def test_readers_read_beside_the_writer_and_cannot_write(tmp_path: Path) -> None:
+def test_readers_do_not_wait_for_the_writer_and_cannot_write(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
     with opened(path) as store:
         with_dag(store)
@@ -229,13 +229,13 @@ def test_readers_read_beside_the_writer_and_cannot_write(tmp_path: Path) -> None
         reader.close()
 
 
-# --- what it costs ------------------------------------------------------------------------------------------------------
+# --- cost ------------------------------------------------------------------------------------------------------
 
 STATEMENTS_PER_TASK = 23
-"""Of a chain, where nothing can be shared: two transactions a task (its start; its end with the dispatch of the next)."""
+"""In a chain no transactions can be combined: two for each task (its start; its end with the dispatch of the next)."""
 
 STATEMENTS_PER_TASK_TOGETHER = 3
-"""Of tasks that step in one transaction."""
+"""Tasks that change in one transaction."""
 
 BYTES_PER_TASK = 48_000
 """Growth of the write-ahead log in a chain: two transactions of five pages of 4 KiB each."""
@@ -279,7 +279,7 @@ def test_the_costs_of_a_chain_stay_within_their_budget(tmp_path: Path) -> None:
         assert costs.log_bytes / 40 <= BYTES_PER_TASK
 
 
-def test_what_ends_together_is_written_together(tmp_path: Path) -> None:
+def test_tasks_that_end_together_are_written_together(tmp_path: Path) -> None:
     """The children of one task are scheduled in its transaction, not in one of their own."""
     path = tmp_path / "tradewind.db"
     with opened(path) as store:
@@ -291,7 +291,7 @@ def test_what_ends_together_is_written_together(tmp_path: Path) -> None:
         assert len(costs.statements) / 100 <= STATEMENTS_PER_TASK_TOGETHER
 
 
-def test_every_task_instance_stands_where_its_journal_says(tmp_path: Path) -> None:
+def test_every_task_instance_has_the_state_of_its_journal(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
     failed: set[str] = set()
 
@@ -320,7 +320,7 @@ def test_every_task_instance_stands_where_its_journal_says(tmp_path: Path) -> No
 
 
 def test_migrations_are_numbered_one_by_one() -> None:
-    """Of two with the same number only one would ever be applied."""
+    """Of two migrations with the same number only one would be applied."""
     assert [migration.number for migration in schema.migrations("sqlite")] == list(
         range(1, len(schema.migrations("sqlite")) + 1)
     )
@@ -329,8 +329,8 @@ def test_migrations_are_numbered_one_by_one() -> None:
 # --- errors and the WAL -----------------------------------------------------------------------------------------------
 
 
-def test_what_contradicts_the_rows_is_no_trouble_of_the_store(tmp_path: Path) -> None:
-    """The scheduler tries again when the store is in trouble; a contradiction would come back for ever."""
+def test_a_violated_constraint_is_not_an_error_of_the_store(tmp_path: Path) -> None:
+    """The scheduler retries after an error of the store; a violated constraint would come back for ever."""
     with opened(tmp_path / "t.db") as store, pytest.raises(StoreRefused, match="UNIQUE"), store.transaction():
         store.engine.many("INSERT INTO meta (key, value) VALUES (?, '1')", [("twice",), ("twice",)])
 
@@ -343,8 +343,8 @@ def test_what_contradicts_the_rows_is_no_trouble_of_the_store(tmp_path: Path) ->
         "INSERT INTO meta (key, value) VALUES (?, ?)",
     ],
 )
-def test_a_bug_in_a_statement_is_no_trouble_of_the_store(tmp_path: Path, statement: str) -> None:
-    """Whatever words stand in it: the scheduler would pause for it for ever."""
+def test_a_bug_in_a_statement_is_not_an_error_of_the_store(tmp_path: Path, statement: str) -> None:
+    """Whatever words its message has: otherwise the scheduler would pause for ever."""
     with opened(tmp_path / "t.db") as store:
         with pytest.raises(StatementError, match="bug in Tradewind"):
             store.engine.rows(statement)
@@ -373,7 +373,7 @@ def test_a_bug_in_a_statement_is_no_trouble_of_the_store(tmp_path: Path, stateme
         (None, StatementError),
     ],
 )
-def test_errors_are_told_apart_by_their_codes(code: int | None, kind: type) -> None:
+def test_errors_are_recognized_by_their_codes(code: int | None, kind: type) -> None:
     error = sqlite3.OperationalError("the words full, locked and malformed mean nothing")
     if code is not None:
         error.sqlite_errorcode = code
@@ -396,10 +396,10 @@ _EDITS: dict[str, tuple[str, Callable[[SqlStore, int], object]]] = {
 
 
 @pytest.mark.parametrize("table_and_edit", _EDITS.values(), ids=_EDITS)
-def test_an_edit_whose_guard_misses_writes_nothing_at_all(
+def test_an_edit_whose_guard_does_not_match_writes_nothing(
     tmp_path: Path, table_and_edit: tuple[str, Callable[[SqlStore, int], object]]
 ) -> None:
-    """No journal, no audit entry, no feed of what did not happen."""
+    """No journal, audit or feed entry of a change that did not happen."""
     table, edit = table_and_edit
     with opened(tmp_path / "t.db") as store:
         with_dag(store)
@@ -419,7 +419,7 @@ def test_an_edit_whose_guard_misses_writes_nothing_at_all(
         assert list(store.engine.db.iterdump()) != before
 
 
-def test_a_clear_tells_of_what_it_cleared(tmp_path: Path) -> None:
+def test_a_clear_reports_what_it_cleared(tmp_path: Path) -> None:
     with opened(tmp_path / "t.db") as store:
         with_dag(store)
         run = with_run(store).id

@@ -1,4 +1,4 @@
-"""What the suite puts into stores: small DAGs, runs, and batches that step their tasks."""
+"""What the suite writes into stores: small DAGs, runs, and batches that change their task instances."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ def definition(dag_id: str = "d", tasks: Mapping[str, Iterable[str]] | int = 3, 
 
 
 def parsed(*definitions: DagDefinition, file: str = "d.py", at: int = NOW, **fields: Any) -> ParsedFile:
-    """A file that gave these DAGs."""
+    """A parsed file with these DAGs."""
     dags = tuple(ParsedDag(one.dag_id, data := encode_definition(one), version_hash(data)) for one in definitions)
     given: dict[str, Any] = {"file_hash": f"hash of {file}", "problem": None, "duration": 5, "is_dynamic": False}
     return ParsedFile(bundle="dags", file=file, dags=dags, at=at, **{**given, **fields})
 
 
 def broken(file: str = "d.py", message: str = "SyntaxError: invalid syntax") -> ParsedFile:
-    """A file that could not be read."""
+    """A file that could not be imported."""
     return parsed(file=file, problem=ImportProblem(message, f"Traceback …\n{message}", 7))
 
 
 def with_dag(store: Store, dag_id: str = "d", tasks: Mapping[str, Iterable[str]] | int = 3, **fields: Any) -> int:
-    """Register a DAG that is not paused; the number of its version."""
+    """Register a DAG that is not paused; return the number of its version."""
     store.register_file(parsed(definition(dag_id, tasks, **fields), file=f"{dag_id}.py"), paused_at_creation=False)
     return store.need_dag(dag_id).version
 
 
 def new_run(store: Store, run_id: str = "r1", dag_id: str = "d", day: int | None = None, **fields: Any) -> NewRun:
-    """A manual run, with a logical date when a day is given."""
+    """A manual run; with a logical date if a day is given."""
     date = None if day is None else NOW + day * DAY
     given: dict[str, Any] = {
         "run_type": RunType.MANUAL,
@@ -74,7 +74,7 @@ def new_run(store: Store, run_id: str = "r1", dag_id: str = "d", day: int | None
 
 
 def due(new: NewRun, before: tuple[int | None, int | None, int | None, int] | None = None) -> ScheduledRun:
-    """A run that the schedule makes, which stood at `before`."""
+    """A scheduled run, with the new position of a schedule whose position was `before`."""
     last = (new.logical_date, new.interval_start, new.interval_end, new.run_after)
     return ScheduledRun(new, SchedulePosition(new.dag_id, before, last, None))
 
@@ -91,7 +91,7 @@ def rows(store: Store, run: int) -> dict[int, TaskRow]:
 
 
 def share(store: Store, run: int, steps: Mapping[int, TaskState], **changes: Any) -> RunWrite:
-    """A run's share of a batch that steps these slots as they stand now; queueing raises the fence."""
+    """A run's part of a batch, which changes these slots to the given states; QUEUED raises the fence."""
     row = store.run(run)
     assert row is not None
     held = rows(store, run)
@@ -119,7 +119,7 @@ def commit(store: Store, *writes: RunWrite, epoch: int = 0, **parts: Any) -> Com
 
 
 def step(store: Store, run: int, *states: TaskState, slot: int = 0, **changes: Any) -> None:
-    """Step one slot through these states, a batch each."""
+    """Change one slot to these states, one batch for each."""
     for state in states:
         assert commit(store, share(store, run, {slot: state}, **changes)).stale == {}
 
@@ -133,7 +133,7 @@ def xcom(task_id: str, value: bytes | None = b"1", key: str = "return_value", ma
     return XComWrite(task_id, map_index, key, value, fields.pop("spill", None), len(value or b""), fields.pop("at", NOW))
 
 
-# --- what no verb tells ---------------------------------------------------------------------------------------------------
+# --- what no operation returns ---------------------------------------------------------------------------------------------------
 
 
 def attempts(store: Store, run: int) -> list[tuple[int, int, int | None, str | None, str | None]]:

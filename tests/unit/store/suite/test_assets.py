@@ -36,14 +36,14 @@ def asset_run(store: Store, run_id: str, dag_id: str = "c") -> NewRun:
     return new_run(store, run_id, dag_id, run_type=RunType.ASSET_TRIGGERED, triggered_by="asset")
 
 
-def test_a_plan_knows_its_condition_and_loses_it(store: Store) -> None:
+def test_a_plan_has_the_condition_of_its_definition(store: Store) -> None:
     consumer(store, "c", A)
     assert store.need_dag("c").assets is not None
     with_dag(store, "c")
     assert store.need_dag("c").assets is None
 
 
-def test_an_event_goes_to_every_dag_that_waits_for_it(store: Store) -> None:
+def test_an_event_is_delivered_to_every_dag_that_waits_for_it(store: Store) -> None:
     consumer(store, "c", A)
     consumer(store, "all", AllOf((A, B)))
     consumer(store, "by_name", AssetKey(name="a"))
@@ -87,7 +87,7 @@ def test_events_have_one_sequence_whatever_the_clock_says(store: Store) -> None:
     assert (last.asset.name, last.last, last.first_at, last.last_at, last.events) == ("a", second[0], NOW, NOW + 50, 2)
 
 
-def test_a_run_consumes_what_waits_and_nothing_twice(store: Store) -> None:
+def test_a_run_consumes_waiting_events_once(store: Store) -> None:
     consumer(store, "c", A)
     consumer(store, "d", A)
     numbers, _ = emit(store, event(), event(), event())
@@ -103,7 +103,7 @@ def test_a_run_consumes_what_waits_and_nothing_twice(store: Store) -> None:
     assert [one.id for one in store.asset_events_of_run(again.id)] == numbers[2:]
 
 
-def test_a_run_that_cannot_be_made_consumes_nothing(store: Store) -> None:
+def test_a_run_that_cannot_be_created_consumes_nothing(store: Store) -> None:
     consumer(store, "c", A)
     with_run(store, "taken", "c")
     numbers, _ = emit(store, event())
@@ -112,7 +112,7 @@ def test_a_run_that_cannot_be_made_consumes_nothing(store: Store) -> None:
     assert waiting(store) == {"a": 1}
 
 
-def test_what_comes_while_a_dag_is_paused_does_not_count_and_is_not_lost(store: Store) -> None:
+def test_events_during_a_pause_do_not_count_and_are_not_lost(store: Store) -> None:
     consumer(store, "c", A)
     store.set_paused("c", True, "ann", NOW)
     numbers, consumers = emit(store, event())
@@ -127,14 +127,14 @@ def test_what_comes_while_a_dag_is_paused_does_not_count_and_is_not_lost(store: 
     assert [one.id for one in store.asset_events_of_run(row.id)] == [*numbers, *later]
 
 
-def test_a_dag_that_is_gone_is_given_nothing(store: Store) -> None:
+def test_an_inactive_dag_gets_no_events(store: Store) -> None:
     consumer(store, "c", A)
     store.forget_files("dags", ["c.py"], NOW)
     assert emit(store, event())[1] == set()
     assert waiting(store) == {}
 
 
-def test_what_the_schedule_does_not_name_any_more_is_superseded(store: Store) -> None:
+def test_events_of_assets_that_left_the_schedule_are_superseded(store: Store) -> None:
     consumer(store, "c", AllOf((A, B)))
     emit(store, event(A), event(B))
     consumer(store, "c", B)
@@ -145,7 +145,7 @@ def test_what_the_schedule_does_not_name_any_more_is_superseded(store: Store) ->
     assert waiting(store) == {}
 
 
-def test_a_success_and_its_events_are_one(store: Store) -> None:
+def test_a_success_and_its_events_are_written_together(store: Store) -> None:
     with_dag(store, "p", 1, asset_uses=(AssetUse("t0", "outlet", A),))
     consumer(store, "c", A)
     run = with_run(store, "r1", "p").id
@@ -161,7 +161,7 @@ def test_a_success_and_its_events_are_one(store: Store) -> None:
     assert store.producers(found.asset) == [("p", "t0")]
 
 
-def test_an_alias_stands_for_whatever_came_under_it(store: Store) -> None:
+def test_an_alias_means_all_assets_that_were_emitted_under_it(store: Store) -> None:
     consumer(store, "c", AliasKey("daily"))
     assert emit(store, event(A))[1] == set()
     assert emit(store, event(B, aliases=("daily",)))[1] == {"c"}
@@ -201,7 +201,7 @@ def test_waiting_events_can_be_dismissed(store: Store) -> None:
     assert store.drop_waiting_events("d", None, None, "ann", NOW) == []
 
 
-def test_the_interval_of_what_waits_is_that_of_its_sources(store: Store) -> None:
+def test_the_interval_of_waiting_events_is_that_of_their_runs(store: Store) -> None:
     with_dag(store, "p")
     consumer(store, "c", A)
     for day in (3, 1):
@@ -214,13 +214,13 @@ def test_the_interval_of_what_waits_is_that_of_its_sources(store: Store) -> None
     assert store.waiting_interval("p", numbers[-1]) is None
 
 
-def test_events_are_read_by_moment_order_and_number(store: Store) -> None:
+def test_events_are_filtered_by_time_order_and_limit(store: Store) -> None:
     numbers, _ = emit(store, *(event(at=NOW + i) for i in range(5)))
     assert [one.id for one in store.asset_events(name="a", after=NOW + 1, before=NOW + 3)] == numbers[1:4]
     assert [one.id for one in store.asset_events(name="a", ascending=False, limit=2)] == numbers[:2:-1]
 
 
-def test_old_events_go_when_nobody_needs_them(store: Store) -> None:
+def test_old_events_are_deleted_when_nothing_needs_them(store: Store) -> None:
     consumer(store, "c", A)
     numbers, _ = emit(store, event(), event(), event(B), event(B))
     row = store.create_asset_run(asset_run(store, "r1"), numbers[0])
@@ -243,7 +243,7 @@ def test_a_deleted_dag_waits_for_nothing(store: Store) -> None:
     assert emit(store, event())[1] == set()
 
 
-def test_everything_goes_back_with_a_transaction(store: Store) -> None:
+def test_a_rolled_back_transaction_leaves_nothing(store: Store) -> None:
     consumer(store, "c", A)
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""The group commit: each run's share whole or not at all, under guards that name what missed."""
+"""The group commit: each run's part whole or not at all; guards name what did not match."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def end(slot: int = 0, fence: int = 1, outcome: str = "success") -> AttemptEnd:
     return AttemptEnd(slot, fence, 1, "LocalExecutor", NOW, NOW + 9, outcome, None, 0, None)
 
 
-def test_a_share_moves_rows_and_the_run_with_its_revision(store: Store) -> None:
+def test_a_commit_changes_rows_and_increments_the_revision(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     answer = commit(store, share(store, run.id, {0: S.SCHEDULED}, reason="under way"))
@@ -39,8 +39,8 @@ def test_a_share_moves_rows_and_the_run_with_its_revision(store: Store) -> None:
     assert [row.state for row in rows(store, run.id).values()] == [S.SCHEDULED.code, 0, 0]
 
 
-def test_further_instances_of_a_mapped_task_are_born_in_a_batch_and_may_be_written_in_it(store: Store) -> None:
-    """Behind all rows there are; with its guard a second birth takes the whole share back."""
+def test_mapped_instances_are_created_and_changed_in_one_batch(store: Store) -> None:
+    """New rows come after all others. A second creation of the same row rolls the whole part of the run back."""
     with_dag(store)
     run = with_run(store)
     new_rows = [NewTaskRow(3, "t1", 1, 4), NewTaskRow(4, "t1", 2, 4)]
@@ -62,7 +62,7 @@ def test_further_instances_of_a_mapped_task_are_born_in_a_batch_and_may_be_writt
     assert rows(store, run.id) == found
 
 
-def test_every_part_of_a_row_comes_back_as_it_was_written(store: Store) -> None:
+def test_every_field_of_a_row_is_read_as_it_was_written(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     write = share(store, run.id, {1: S.UP_FOR_RETRY})
@@ -87,7 +87,7 @@ def test_every_part_of_a_row_comes_back_as_it_was_written(store: Store) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["state", "fence"])
-def test_a_guard_that_misses_names_its_slots_and_nothing_of_the_share_is_written(store: Store, wrong: str) -> None:
+def test_a_guard_that_does_not_match_names_its_slots_and_writes_nothing(store: Store, wrong: str) -> None:
     with_dag(store)
     run = with_run(store)
     write = share(
@@ -104,8 +104,8 @@ def test_a_guard_that_misses_names_its_slots_and_nothing_of_the_share_is_written
     assert store.xcoms(run.id, ["t0"], "return_value") == []
 
 
-def test_a_row_that_stands_already_as_wanted_is_named_too(store: Store) -> None:
-    """The same share sent twice: its rows show what it wants, and still it must not count again."""
+def test_a_row_that_already_has_the_new_state_is_named_too(store: Store) -> None:
+    """The same part sent twice: the rows already have the new states, but it must not count again."""
     with_dag(store)
     run = with_run(store)
     first = share(store, run.id, {0: S.SCHEDULED, 1: S.SCHEDULED})
@@ -114,7 +114,7 @@ def test_a_row_that_stands_already_as_wanted_is_named_too(store: Store) -> None:
     assert commit(store, first).stale == {run.id: [0, 1]}
 
 
-def test_a_revision_that_moved_makes_the_share_stale_without_slots(store: Store) -> None:
+def test_another_revision_is_stale_without_slots(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     late = share(store, run.id, {0: S.SCHEDULED})
@@ -123,8 +123,8 @@ def test_a_revision_that_moved_makes_the_share_stale_without_slots(store: Store)
     assert rows(store, run.id)[0].state == 0
 
 
-def test_a_second_share_of_one_run_in_one_batch_is_stale(store: Store) -> None:
-    """A guess of the next revision does not pass: the share must also continue the journal where it ends."""
+def test_a_second_part_of_one_run_in_one_batch_is_stale(store: Store) -> None:
+    """Guessing the next revision is not enough: the part must also continue the journal at its end."""
     with_dag(store)
     run = with_run(store)
     first = share(store, run.id, {0: S.SCHEDULED})
@@ -138,7 +138,7 @@ def test_a_second_share_of_one_run_in_one_batch_is_stale(store: Store) -> None:
     assert (found.revision, found.journal_seq) == (1, 1)
 
 
-def test_a_run_that_is_gone_is_stale(store: Store) -> None:
+def test_a_missing_run_is_stale(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     write = share(store, run.id, {})
@@ -146,7 +146,7 @@ def test_a_run_that_is_gone_is_stale(store: Store) -> None:
     assert commit(store, write).stale == {999: []}
 
 
-def test_a_row_that_does_not_exist_is_stale(store: Store) -> None:
+def test_a_missing_row_is_stale(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     write = share(store, run.id, {0: S.SCHEDULED})
@@ -154,7 +154,7 @@ def test_a_row_that_does_not_exist_is_stale(store: Store) -> None:
     assert commit(store, write).stale == {run.id: [77]}
 
 
-def test_one_stale_run_does_not_hold_up_the_others(store: Store) -> None:
+def test_one_stale_run_does_not_stop_the_others(store: Store) -> None:
     with_dag(store)
     one, two, three = (with_run(store, f"r{i}") for i in range(3))
     writes = [share(store, run.id, {0: S.SCHEDULED}) for run in (one, two, three)]
@@ -165,7 +165,7 @@ def test_one_stale_run_does_not_hold_up_the_others(store: Store) -> None:
     assert answer.created[0].run_id == "r4"
 
 
-def test_a_share_that_rests_on_a_stale_one_is_stale_too(store: Store) -> None:
+def test_a_part_that_depends_on_a_stale_one_is_stale_too(store: Store) -> None:
     with_dag(store)
     runs = [with_run(store, f"r{i}") for i in range(4)]
     writes = [share(store, run.id, {0: S.SCHEDULED}) for run in runs]
@@ -193,7 +193,7 @@ def test_a_run_written_under_a_newer_epoch_refuses_writes_without_one(store: Sto
     assert commit(store, share(store, run.id, {1: S.SCHEDULED}), epoch=0).stale == {run.id: []}
 
 
-def test_attempts_that_live_are_part_of_the_snapshot(store: Store) -> None:
+def test_live_attempts_are_part_of_the_snapshot(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SCHEDULED, S.QUEUED)
@@ -217,7 +217,7 @@ def test_an_attempt_may_end_without_having_started(store: Store) -> None:
     assert snapshot.live == []
 
 
-def test_values_of_an_earlier_attempt_go_and_new_ones_come_in_one_share(store: Store) -> None:
+def test_xcoms_of_an_earlier_attempt_are_replaced_in_one_commit(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SCHEDULED, xcoms=[xcom("t0", b"1"), xcom("t0", b"2", "other"), xcom("t1", b"3")])
@@ -235,8 +235,8 @@ def test_the_schedule_moves_with_the_run_it_created(store: Store) -> None:
     assert store.need_dag("d").last == times
 
 
-def test_a_schedule_that_stands_elsewhere_gets_neither_run_nor_position(store: Store) -> None:
-    """A person may have set it back meanwhile: then the run was decided from what is not so any more."""
+def test_a_schedule_at_another_position_gets_neither_run_nor_position(store: Store) -> None:
+    """A person may have reset it meanwhile: then the run was decided from old data."""
     for dag_id in ("d", "other"):
         with_dag(store, dag_id)
     elsewhere = (NOW + 5, NOW, NOW, NOW)
@@ -253,7 +253,7 @@ def test_a_schedule_that_stands_elsewhere_gets_neither_run_nor_position(store: S
 
 
 def test_a_position_that_was_planned_from_a_new_run_is_written_after_it(store: Store) -> None:
-    """A custom timetable may answer after a run was made and before the commit: the answer's position rests on that run."""
+    """A custom timetable may answer between the creation of a run and the commit: the answer's position depends on that run."""
     with_dag(store)
     new = due(new_run(store, "scheduled__1", day=1))
     answer = commit(store, new_runs=[new], positions=[SchedulePosition("d", new.position.last, new.position.last, None)])
@@ -279,7 +279,7 @@ def test_an_empty_batch_is_fine(store: Store) -> None:
     assert commit(store) == ({}, [], {}, frozenset(), frozenset())
 
 
-def test_what_a_schedule_passed_over_is_kept_with_its_position(store: Store) -> None:
+def test_skipped_intervals_are_written_with_the_position(store: Store) -> None:
     with_dag(store)
     times = (NOW, NOW, NOW, NOW)
     first, second = Skipped(NOW - 9, NOW, "why", NOW), Skipped(NOW - 5, NOW + 1, "why", NOW + 1)

@@ -25,7 +25,7 @@ def test_each_task_has_an_instance_without_a_state_in_each_new_run(store: Store)
 
 
 @pytest.mark.spec("S117", "S118")
-def test_a_run_begins_queued_with_a_row_for_each_task(store: Store) -> None:
+def test_a_new_run_is_queued_and_has_a_row_for_each_task(store: Store) -> None:
     version = with_dag(store)
     new = new_run(store, "r1", day=3, conf=b"{}", triggering_user="ada", note="try it")
     run = store.create_run(new)
@@ -43,14 +43,14 @@ def test_a_run_begins_queued_with_a_row_for_each_task(store: Store) -> None:
     assert isinstance(snapshot.rows[0].resume, bool)
 
 
-def test_a_run_id_is_taken_once_for_people(store: Store) -> None:
+def test_a_second_manual_run_with_the_same_id_is_refused(store: Store) -> None:
     with_dag(store)
     with_run(store)
     with pytest.raises(Conflict, match="d already has a run 'r1'; give another run id"):
         with_run(store)
 
 
-def test_a_logical_date_is_taken_once_for_people(store: Store) -> None:
+def test_a_second_manual_run_with_the_same_logical_date_is_refused(store: Store) -> None:
     with_dag(store)
     with_run(store, "r1", day=1)
     with pytest.raises(Conflict, match="already has the run 'r1' for this logical date"):
@@ -59,7 +59,7 @@ def test_a_logical_date_is_taken_once_for_people(store: Store) -> None:
     assert with_run(store, "r1", "other", day=1).dag_id == "other"
 
 
-def test_runs_without_a_logical_date_are_as_many_as_you_like(store: Store) -> None:
+def test_there_may_be_many_runs_without_a_logical_date(store: Store) -> None:
     with_dag(store)
     assert len({with_run(store, f"r{i}").id for i in range(5)}) == 5
 
@@ -72,8 +72,8 @@ def test_creating_a_scheduled_run_again_gives_the_same_run(store: Store) -> None
     assert answer.created == [first]
 
 
-def test_the_schedule_gives_way_to_a_run_that_a_person_made(store: Store) -> None:
-    """By its date or by its id: a batch of the scheduler must go on in either case."""
+def test_a_scheduled_run_is_not_created_beside_a_manual_one(store: Store) -> None:
+    """It is found by its date or by its id: a batch of the scheduler must continue in both cases."""
     with_dag(store)
     by_date = with_run(store, "mine", day=1)
     by_id = with_run(store, "scheduled__2", day=77)
@@ -82,8 +82,8 @@ def test_the_schedule_gives_way_to_a_run_that_a_person_made(store: Store) -> Non
     assert commit(store, new_runs=[first, due(two, first.position.last)]).created == [by_date, by_id]
 
 
-def test_a_version_that_is_gone_means_the_current_one(store: Store) -> None:
-    """A scheduler may not have heard yet that the file was parsed anew."""
+def test_a_run_of_a_missing_version_gets_the_current_one(store: Store) -> None:
+    """The scheduler may not know yet that the file was parsed again."""
     with_dag(store)
     new = new_run(store)
     store.register_file(parsed(definition("d", 5)), paused_at_creation=False)
@@ -98,7 +98,7 @@ def test_a_run_needs_its_dag(store: Store) -> None:
         store.create_run(new)
 
 
-def test_rows_of_a_huge_run_come_in_pieces(store: Store) -> None:
+def test_rows_of_a_large_run_are_created_in_parts(store: Store) -> None:
     with_dag(store, "big", {f"t{i}": () for i in range(4500)})
     run = with_run(store, dag_id="big")
     assert (run.task_count, run.rows_created) == (4500, 2000)
@@ -111,7 +111,7 @@ def test_rows_of_a_huge_run_come_in_pieces(store: Store) -> None:
     assert list(rows(store, run.id)) == list(range(4500))
 
 
-def test_rows_of_a_run_that_is_gone_are_none(store: Store) -> None:
+def test_no_rows_are_created_for_a_missing_run(store: Store) -> None:
     assert commit(store, more_rows=[(5, 100)]).rows_created == {5: 0}
 
 
@@ -121,7 +121,7 @@ def test_a_dag_without_tasks_has_runs_without_rows(store: Store) -> None:
     assert (run.task_count, rows(store, run.id)) == (0, {})
 
 
-def test_what_is_not_there_is_none_or_named(store: Store) -> None:
+def test_missing_runs_are_none_or_not_found(store: Store) -> None:
     with_dag(store)
     assert (store.run(1), store.find_run("d", "r1"), store.snapshot(1)) == (None, None, None)
     with pytest.raises(NotFound, match=r"no run 'r1'\. It has no runs\."):

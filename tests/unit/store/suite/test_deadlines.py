@@ -1,4 +1,4 @@
-"""Deadlines to come, and those that were missed."""
+"""Future and missed deadlines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def to_come(store: Store, at: int = NOW * 2) -> list[tuple[str, bytes, int]]:
     return [(item.identity, item.payload, item.due_at) for item in store.due_outbox_items(at, only=DEADLINE)]
 
 
-def test_a_run_is_made_with_its_deadlines(store: Store) -> None:
+def test_a_run_is_created_with_its_deadlines(store: Store) -> None:
     watched(store, slas=(7,), deadlines=(ALERT,))
     run = with_run(store, run_type=RunType.SCHEDULED, day=0)
     assert to_come(store) == [
@@ -39,7 +39,7 @@ def test_a_run_of_a_dag_without_deadlines_has_none(store: Store) -> None:
     assert to_come(store) == []
 
 
-def test_a_cleared_run_has_them_anew(store: Store) -> None:
+def test_a_cleared_run_gets_its_deadlines_again(store: Store) -> None:
     watched(store, deadlines=(ALERT,))
     run = with_run(store)
     step(store, run.id, S.SUCCESS)
@@ -58,7 +58,7 @@ def test_an_average_counts_the_latest_runs_that_ended(store: Store) -> None:
     assert (f"deadline/{last.id}/0/alert/0", b"alert/0", NOW + 16) in to_come(store)
 
 
-def test_a_miss_is_kept_once_and_goes_with_its_run(store: Store) -> None:
+def test_a_missed_deadline_is_recorded_once_and_deleted_with_its_run(store: Store) -> None:
     watched(store)
     run, other = with_run(store), with_run(store, "r2")
     miss = DeadlineMiss(run.id, "d", run.run_id, "t0", "sla/7", None, NOW, NOW + 1)

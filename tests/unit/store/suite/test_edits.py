@@ -11,7 +11,7 @@ from tradewind.store.port import Store
 
 
 @pytest.mark.spec("S463")
-def test_what_a_clear_would_touch(store: Store) -> None:
+def test_what_a_clear_would_reset(store: Store) -> None:
     with_dag(store, tasks=6)
     run = with_run(store)
     for slot, state in enumerate((S.SUCCESS, S.FAILED, S.UPSTREAM_FAILED, S.RUNNING, S.QUEUED)):
@@ -29,7 +29,7 @@ def test_what_a_clear_would_touch(store: Store) -> None:
 
 
 @pytest.mark.spec("S181", "S383")
-def test_clearing_forgets_results_and_gives_the_retries_anew(store: Store) -> None:
+def test_clearing_deletes_results_and_gives_the_retries_again(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SCHEDULED, S.QUEUED, S.RUNNING, S.FAILED)
@@ -41,7 +41,7 @@ def test_clearing_forgets_results_and_gives_the_retries_anew(store: Store) -> No
     assert (cleared.state, cleared.started_at, cleared.queued_at) == (RunState.RUNNING, NOW, NOW)
 
 
-def test_an_attempt_that_lives_is_stopped_first(store: Store) -> None:
+def test_a_live_attempt_is_stopped_first(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     for slot, state in enumerate((S.QUEUED, S.RUNNING, S.UP_FOR_RETRY)):
@@ -53,7 +53,7 @@ def test_an_attempt_that_lives_is_stopped_first(store: Store) -> None:
     assert [found[slot].fence for slot in range(3)] == [fences[0], fences[1], fences[2] + 1]
 
 
-def test_clearing_what_is_fresh_or_restarting_changes_no_row(store: Store) -> None:
+def test_clearing_new_or_restarting_task_instances_changes_no_row(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.RUNNING, slot=1)
@@ -100,7 +100,7 @@ def test_a_cleared_attempt_keeps_its_chosen_pool_until_it_has_ended(store: Store
 
 
 @pytest.mark.spec("S71")
-def test_a_stale_share_chooses_no_pool(store: Store) -> None:
+def test_a_stale_part_of_a_run_sets_no_pool(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     write = share(store, run.id, {}, pools=[(0, "other")])
@@ -132,13 +132,13 @@ def test_a_scheduler_that_decided_before_the_clear_is_stale(store: Store) -> Non
     assert rows(store, run.id)[0].state == S.RESTARTING.code
 
 
-def test_clearing_a_run_that_is_gone_says_so(store: Store) -> None:
+def test_clearing_a_missing_run_raises(store: Store) -> None:
     with pytest.raises(NotFound, match="there is no run number 7"):
         store.clear(7, [0], "ada", NOW)
 
 
 @pytest.mark.spec("S437")
-def test_a_clear_can_leave_the_run_as_it_is(store: Store) -> None:
+def test_a_clear_can_leave_the_run_ended(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.FAILED)
@@ -155,7 +155,7 @@ def test_a_clear_can_leave_the_run_as_it_is(store: Store) -> None:
 
 
 @pytest.mark.parametrize("state", [S.SUCCESS, S.FAILED, S.SKIPPED])
-def test_marking_gives_a_state_under_a_new_fence(store: Store, state: TaskState) -> None:
+def test_marking_sets_a_state_under_a_new_fence(store: Store, state: TaskState) -> None:
     with_dag(store, tasks=4)
     run = with_run(store)
     step(store, run.id, S.SCHEDULED, S.QUEUED, S.RUNNING, S.UP_FOR_RETRY)
@@ -174,8 +174,8 @@ def test_marking_gives_a_state_under_a_new_fence(store: Store, state: TaskState)
 
 
 @pytest.mark.spec("S451")
-def test_marking_what_lives_ends_its_attempt(store: Store) -> None:
-    """Queued or running: its attempt has ended, and the caller is told which."""
+def test_marking_a_live_task_instance_ends_its_attempt(store: Store) -> None:
+    """Queued or running: its attempt ends, and the result names the attempt."""
     with_dag(store)
     run = with_run(store)
     for slot, state in enumerate((S.QUEUED, S.RUNNING, S.RESTARTING)):
@@ -192,7 +192,7 @@ def test_marking_what_lives_ends_its_attempt(store: Store) -> None:
 
 
 @pytest.mark.spec("S448")
-def test_what_has_the_state_or_was_removed_is_left_alone(store: Store) -> None:
+def test_marking_skips_instances_in_that_state_and_removed_ones(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SUCCESS)
@@ -217,7 +217,7 @@ def test_a_scheduler_that_decided_before_the_mark_is_stale(store: Store) -> None
 
 
 @pytest.mark.spec("S191")
-def test_a_runs_state_is_set_by_hand(store: Store) -> None:
+def test_a_person_sets_the_state_of_a_run(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SUCCESS)
@@ -235,7 +235,7 @@ def test_a_runs_state_is_set_by_hand(store: Store) -> None:
     assert [entry.kind for entry in store.feed(run.id)] == ["set run state"] * 3
 
 
-def test_a_run_can_go_on_though_it_is_to_fail(store: Store) -> None:
+def test_a_run_set_to_running_continues_and_fails_at_its_end(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SUCCESS)
@@ -247,7 +247,7 @@ def test_a_run_can_go_on_though_it_is_to_fail(store: Store) -> None:
 
 
 def test_notes_of_runs_and_of_task_instances(store: Store) -> None:
-    """They move nothing: the run's revision stays."""
+    """They change nothing else: the run's revision stays."""
     with_dag(store)
     run = with_run(store)
     assert store.set_run_note(run.id, "look here", "ada", NOW) == run._replace(note="look here")
@@ -258,7 +258,7 @@ def test_notes_of_runs_and_of_task_instances(store: Store) -> None:
     assert store.run(run.id) == run
 
 
-def test_editing_a_run_that_is_gone_says_so(store: Store) -> None:
+def test_editing_a_missing_run_raises(store: Store) -> None:
     for edit in (
         lambda: store.mark(7, [0], S.SUCCESS, "ada", NOW),
         lambda: store.set_run_state(7, RunState.FAILED, "ada", NOW),

@@ -1,4 +1,4 @@
-"""Changes asked of a run from outside: numbered, in order, taken up by cursor."""
+"""The feed of a run: numbered entries, read in order after a cursor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_cursor_never_goes_back(store: Store) -> None:
         assert found.feed_seq == stands
 
 
-def test_a_clear_is_in_the_feed_and_taken_up_at_once(store: Store) -> None:
+def test_a_clear_is_in_the_feed_and_consumed_at_once(store: Store) -> None:
     with_dag(store, tasks=2)
     run = with_run(store)
     step(store, run.id, S.SUCCESS, slot=0)

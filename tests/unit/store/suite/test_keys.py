@@ -13,13 +13,13 @@ DEFAULT = PoolRow("default_pool", 128, "Default pool", False)
 
 
 @pytest.mark.spec("S105")
-def test_there_is_a_default_pool_that_stays(store: Store) -> None:
+def test_the_default_pool_cannot_be_deleted(store: Store) -> None:
     assert store.pools() == [DEFAULT]
     with pytest.raises(Conflict, match="default_pool cannot be deleted"):
         store.delete_pool("default_pool", "ada", NOW)
 
 
-def test_pools_are_made_changed_and_deleted(store: Store) -> None:
+def test_pools_are_created_changed_and_deleted(store: Store) -> None:
     assert store.set_pool(PoolRow("b", 3, None, True), "ada", NOW) == PoolRow("b", 3, None, True)
     store.set_pool(PoolRow("a", -1, "as many as you like", False), "ada", NOW)
     store.set_pool(PoolRow("b", 0, "closed", False), "ada", NOW)

@@ -1,4 +1,4 @@
-"""The outbox: what is to be done outside because of a commit."""
+"""The outbox: what has to be done outside because of a commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def identities(items: list[Any]) -> list[str]:
     return [item.identity for item in items]
 
 
-def test_posts_come_when_they_are_due_and_once_for_each_identity(store: Store) -> None:
+def test_items_are_returned_when_due_and_once_for_each_identity(store: Store) -> None:
     store.add_outbox_item("mail", "late", b"l", NOW, NOW + 10)
     store.add_outbox_item("mail", "soon", b"s", NOW)
     store.add_outbox_item("mail", "soon", b"again", NOW)
@@ -25,7 +25,7 @@ def test_posts_come_when_they_are_due_and_once_for_each_identity(store: Store) -
     assert [item.identity for item in store.due_outbox_items(NOW + 10, at_most=1)] == ["soon"]
 
 
-def test_a_post_is_gone_when_it_is_acknowledged_and_its_number_is_not_given_again(store: Store) -> None:
+def test_a_deleted_item_is_gone_and_its_number_is_not_used_again(store: Store) -> None:
     store.add_outbox_item("mail", "a", b"", NOW)
     (first,) = store.due_outbox_items(NOW)
     store.delete_outbox_item(first.id)
@@ -34,7 +34,7 @@ def test_a_post_is_gone_when_it_is_acknowledged_and_its_number_is_not_given_agai
     assert [item.identity for item in store.due_outbox_items(NOW)] == ["b"]
 
 
-def test_a_post_that_failed_comes_later_or_is_parked(store: Store) -> None:
+def test_a_failed_item_is_due_later_or_parked(store: Store) -> None:
     for identity in ("again", "never"):
         store.add_outbox_item("mail", identity, b"", NOW)
     again, never = store.due_outbox_items(NOW)
@@ -48,7 +48,7 @@ def test_a_post_that_failed_comes_later_or_is_parked(store: Store) -> None:
     )
 
 
-def test_a_parked_post_is_tried_again_when_a_person_asks(store: Store) -> None:
+def test_a_parked_item_is_retried_on_request(store: Store) -> None:
     store.add_outbox_item("mail", "a", b"", NOW)
     (item,) = store.due_outbox_items(NOW)
     store.postpone_outbox_item(item.id, NOW, "parked", "refused")
@@ -58,7 +58,7 @@ def test_a_parked_post_is_tried_again_when_a_person_asks(store: Store) -> None:
     assert store.due_outbox_items(NOW + 3) == [item._replace(due_at=NOW + 3, problem="refused")]
 
 
-def test_the_next_post_that_comes_due_is_known(store: Store) -> None:
+def test_the_next_due_time_is_known(store: Store) -> None:
     assert store.next_outbox_due(0) is None
     for identity, due in (("a", NOW), ("b", NOW + 7), ("c", NOW + 9)):
         store.add_outbox_item("mail", identity, b"", NOW, due)
@@ -69,7 +69,7 @@ def test_the_next_post_that_comes_due_is_known(store: Store) -> None:
     assert store.next_outbox_due(NOW + 9) is None
 
 
-def test_posts_are_listed_in_order_by_what_they_are_and_belong_to(store: Store) -> None:
+def test_items_are_listed_in_order_and_filtered(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     store.add_outbox_item("mail", "a", b"", NOW, run=run.id, slot=2)
@@ -82,7 +82,7 @@ def test_posts_are_listed_in_order_by_what_they_are_and_belong_to(store: Store) 
     assert [(item.run, item.slot, item.created_at) for item in store.outbox_items(run=run.id)] == [(run.id, 2, NOW)]
 
 
-def test_posts_are_written_with_the_step_that_calls_for_them(store: Store) -> None:
+def test_items_are_written_with_the_state_change_that_needs_them(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SCHEDULED, S.QUEUED, S.RUNNING)
@@ -93,7 +93,7 @@ def test_posts_are_written_with_the_step_that_calls_for_them(store: Store) -> No
     ]
 
 
-def test_a_share_that_misses_its_guard_posts_nothing(store: Store) -> None:
+def test_a_part_whose_guard_does_not_match_adds_no_item(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     late = share(store, run.id, {0: S.SCHEDULED}, callback_requests=[NewCallbackRequest("callback", "a", b"", NOW)])
@@ -102,7 +102,7 @@ def test_a_share_that_misses_its_guard_posts_nothing(store: Store) -> None:
     assert store.outbox_items() == []
 
 
-def test_posts_go_with_their_run(store: Store) -> None:
+def test_items_are_deleted_with_their_run(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     store.create_run(new_run(store, "r2"))
@@ -115,7 +115,7 @@ def test_posts_go_with_their_run(store: Store) -> None:
     assert identities(store.outbox_items()) == ["of nobody", "of the run"]
 
 
-def test_posts_of_one_beginning_are_settled_together(store: Store) -> None:
+def test_items_with_one_prefix_are_settled_together(store: Store) -> None:
     for kind, identity in (
         ("callback", "a/1/x"),
         ("callback", "a/1/y"),

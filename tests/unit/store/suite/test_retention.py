@@ -1,4 +1,4 @@
-"""Transactions, epochs, answered commands, retention."""
+"""Transactions, epochs, results of commands, retention, jobs, logins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tradewind.store.sql.jobs import KEPT_JOBS
 
 
 class Stop(BaseException):
-    """Not one of ours."""
+    """An exception that is not one of ours."""
 
 
 def variable(key: str, value: bytes = b"1") -> VariableRow:
@@ -24,7 +24,7 @@ def variable(key: str, value: bytes = b"1") -> VariableRow:
 # --- transactions -----------------------------------------------------------------------------------------------------
 
 
-def test_several_verbs_are_one(store: Store) -> None:
+def test_several_operations_are_one_transaction(store: Store) -> None:
     with store.transaction():
         store.set_variable(variable("a"), "ada", NOW)
         store.add_outbox_item("mail", "1", b"", NOW)
@@ -32,7 +32,7 @@ def test_several_verbs_are_one(store: Store) -> None:
     assert len(store.due_outbox_items(NOW)) == 1
 
 
-def test_whatever_is_thrown_takes_back_everything(store: Store) -> None:
+def test_any_exception_rolls_back_everything(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     store.set_variable(variable("a"), "ada", NOW)
@@ -67,7 +67,7 @@ def test_whatever_is_thrown_takes_back_everything(store: Store) -> None:
     assert again.id == run.id + 1
 
 
-def test_a_verb_that_fails_inside_leaves_nothing_even_if_its_caller_goes_on(store: Store) -> None:
+def test_an_operation_that_fails_inside_a_transaction_leaves_nothing(store: Store) -> None:
     with_dag(store)
     with_run(store)
 
@@ -96,12 +96,12 @@ def test_epochs_only_grow(store: Store) -> None:
     assert store.epoch() == epochs[-1]
 
 
-def test_a_worker_host_may_say_hello_again_and_under_another_machine_name(store: Store) -> None:
+def test_a_worker_host_may_connect_again_and_from_another_machine(store: Store) -> None:
     for name, hostname in (("h1", "box"), ("h1", "box"), ("h2", "box"), ("h2", "renamed")):
         store.record_worker_host(name, hostname, 1, 0, NOW)
 
 
-def test_the_first_answer_of_a_command_stays(store: Store) -> None:
+def test_the_first_result_of_a_command_stays(store: Store) -> None:
     assert store.command_result("op") is None
     store.save_command_result("op", b"first", NOW)
     store.save_command_result("op", b"second", NOW)
@@ -118,7 +118,7 @@ def ended(store: Store, run_id: str, at: int, dag_id: str = "d", **fields: int) 
     return run.id
 
 
-def test_old_finished_runs_go_with_all_that_belongs_to_them(store: Store) -> None:
+def test_old_finished_runs_are_deleted_with_everything_of_theirs(store: Store) -> None:
     with_dag(store)
     old = ended(store, "old", NOW - 9 * DAY)
     store.push_xcoms(old, [xcom("t0", None, spill="file1"), xcom("t1", b"1")])
@@ -143,7 +143,7 @@ def test_the_newest_runs_of_each_dag_stay(store: Store) -> None:
     assert store.find_run("a", "r1") is not None
 
 
-def test_retention_goes_in_steps_the_oldest_end_first(store: Store) -> None:
+def test_old_runs_are_deleted_in_steps_the_oldest_end_first(store: Store) -> None:
     with_dag(store)
     for day in range(5):
         ended(store, f"r{day}", NOW - (9 - day) * DAY)
@@ -152,7 +152,7 @@ def test_retention_goes_in_steps_the_oldest_end_first(store: Store) -> None:
 
 
 def test_a_spilled_file_that_another_run_refers_to_stays(store: Store) -> None:
-    """Files are named by content: equal values of two runs are one file."""
+    """Spill files are named by content: equal values of two runs are one file."""
     with_dag(store)
     old, young = ended(store, "old", NOW - 9 * DAY), ended(store, "young", NOW - DAY)
     store.push_xcoms(old, [xcom("t0", None, spill="both"), xcom("t1", None, spill="mine"), xcom("t2", None, spill="mine")])
@@ -170,7 +170,7 @@ def test_the_spilled_files_that_a_value_refers_to(store: Store) -> None:
     assert store.used_spills([]) == set()
 
 
-def test_no_run_number_is_given_twice(store: Store) -> None:
+def test_no_run_number_is_used_twice(store: Store) -> None:
     with_dag(store)
     last = ended(store, "r1", NOW - 9 * DAY)
     store.delete_old_runs(NOW, 0, NOW)
@@ -208,7 +208,7 @@ def test_a_dag_is_deleted_in_steps_with_all_its_runs(store: Store) -> None:
     assert store.need_dag("d").version > version, "nor one of a version: schedulers and readers keep definitions by it"
 
 
-def test_a_dag_with_a_run_under_way_is_not_deleted(store: Store) -> None:
+def test_a_dag_with_an_unfinished_run_is_not_deleted(store: Store) -> None:
     with_dag(store)
     with_run(store, "live")
     with pytest.raises(Conflict, match="live"):
@@ -216,7 +216,7 @@ def test_a_dag_with_a_run_under_way_is_not_deleted(store: Store) -> None:
     assert store.find_run("d", "live") is not None
 
 
-def test_a_date_is_free_again_when_its_run_is_gone(store: Store) -> None:
+def test_a_logical_date_is_free_again_when_its_run_is_deleted(store: Store) -> None:
     with_dag(store)
     ended(store, "r1", NOW - 9 * DAY, day=1)
     with_run(store, "newest")
@@ -224,7 +224,7 @@ def test_a_date_is_free_again_when_its_run_is_gone(store: Store) -> None:
     with_run(store, "r1", day=1)
 
 
-def test_answers_to_commands_are_kept_for_a_day(store: Store) -> None:
+def test_results_of_commands_are_kept_for_a_day(store: Store) -> None:
     store.save_command_result("old", b"", NOW - DAY - 1)
     store.save_command_result("young", b"1", NOW - DAY + 1)
     store.delete_old_runs(0, 0, NOW)
@@ -232,7 +232,7 @@ def test_answers_to_commands_are_kept_for_a_day(store: Store) -> None:
     assert store.command_result("young") == b"1"
 
 
-def test_a_deleted_run_leaves_word_that_its_logs_are_to_go(store: Store) -> None:
+def test_the_logs_of_a_deleted_run_are_noted_for_deletion(store: Store) -> None:
     with_dag(store)
     ended(store, "old", NOW - 9 * DAY)
     ended(store, "older", NOW - 10 * DAY)
@@ -256,7 +256,7 @@ def job(life: str, job_type: str = "SchedulerJob") -> NewJob:
 
 
 @pytest.mark.spec("S195")
-def test_a_job_is_running_from_its_begin(store: Store) -> None:
+def test_a_job_is_running_from_its_start(store: Store) -> None:
     store.begin_job(job("one"), NOW)
     (row,) = store.jobs(10)
     assert (row.service_id, row.state, row.started_at, row.ended_at, row.reason) == ("one", "running", NOW, None, None)
@@ -285,7 +285,7 @@ def test_a_job_keeps_its_last_heartbeat_and_its_end(store: Store) -> None:
     ], "the newest first; what has ended has no heartbeat"
 
 
-def test_a_service_that_was_only_out_of_reach_goes_on_under_its_job(store: Store) -> None:
+def test_a_service_that_was_only_unreachable_keeps_its_job(store: Store) -> None:
     store.begin_job(job("host", "LocalExecutorJob"), NOW)
     store.end_job("host", False, NOW + 1, "its connection broke")
     store.begin_job(job("host", "LocalExecutorJob"), NOW + 2)
@@ -293,7 +293,7 @@ def test_a_service_that_was_only_out_of_reach_goes_on_under_its_job(store: Store
     assert (one.state, one.started_at, one.heartbeat_at, one.ended_at, one.reason) == ("running", NOW, NOW + 2, None, None)
 
 
-def test_a_service_that_died_without_a_word_ended_with_its_last_heartbeat(store: Store) -> None:
+def test_a_killed_service_ended_at_its_last_heartbeat(store: Store) -> None:
     store.begin_job(job("old"), NOW)
     store.begin_job(job("host", "LocalExecutorJob"), NOW)
     store.write_heartbeats(["old"], NOW + 5)
@@ -303,7 +303,7 @@ def test_a_service_that_died_without_a_word_ended_with_its_last_heartbeat(store:
     assert store.end_lost_jobs(NOW, NOW + 60, "gone") == [], "it is not silent for so long"
 
 
-def test_only_the_latest_jobs_are_kept_and_all_that_run(store: Store) -> None:
+def test_the_latest_jobs_and_all_running_ones_are_kept(store: Store) -> None:
     store.begin_job(job("runs", "LocalExecutorJob"), NOW)
     for number in range(KEPT_JOBS + 5):
         store.begin_job(job(f"life{number}"), NOW)

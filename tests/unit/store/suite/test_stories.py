@@ -1,7 +1,7 @@
-"""Random sequences of verbs, some inside transactions that are rolled back.
+"""Random sequences of operations, some inside transactions that are rolled back.
 
-A verb that raises leaves everything as it was, and so does a transaction that is rolled back. In the end every task instance has
-the state that its journal adds up to, and a copy of the store holds the same.
+An operation that raises leaves everything as it was, and so does a transaction that is rolled back. In the end every task instance
+has the state that its journal adds up to, and a copy of the store contains the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOMENTS = st.integers(0, 5).map(lambda day: NOW + day * DAY)
 
 
 class Op(NamedTuple):
-    """One step by its name, so that a failure reads as a story."""
+    """One step, with its name: a failure prints the sequence."""
 
     name: str
     args: tuple[Any, ...]
@@ -42,7 +42,7 @@ class Op(NamedTuple):
     def on(self, store: MemoryStore) -> bool:
         """Whether it may have changed something: False when it raised one of our errors."""
         try:
-            _VERBS[self.name](store, *self.args)
+            _OPERATIONS[self.name](store, *self.args)
         except (TradewindError, RolledBack):
             return False
         return True
@@ -67,7 +67,7 @@ def create(store: MemoryStore, dag_id: str, run_id: str, day: int | None, kind: 
 def written(
     store: MemoryStore, run: int, steps: dict[int, TaskState], flaw: str, end: RunState | None, extras: bool
 ) -> RunWrite:
-    """A share that fits what stands, but for its flaw."""
+    """A part of a run that matches the rows, except for its flaw."""
     held = rows(store, run)
     known = {slot: state for slot, state in steps.items() if slot in held}
     state = {"state": end, "ended_at": NOW + run * DAY, "reason": "over"} if end is not None else {}
@@ -95,7 +95,7 @@ def _add_extras(write: RunWrite, held: dict[int, Any]) -> None:
 
 def commit(store: MemoryStore, epoch: int, shares: list[tuple[Any, ...]], new: list[tuple[Any, ...]], more: list[int]) -> Any:
     writes = [written(store, *one) for one in shares if store.run(one[0]) is not None]
-    # of two runs of one DAG the second one misses: its schedule has moved by then
+    # of two runs of one DAG the second does not match: the schedule has another position by then
     runs = [
         due(new_run(store, run_id, dag_id, day, run_type=kind), store.need_dag(dag_id).last)
         for dag_id, run_id, day, kind in new
@@ -127,7 +127,7 @@ def together(store: MemoryStore, ops: list[Op], fails: bool) -> Any:
             raise RolledBack
 
 
-_VERBS: dict[str, Callable[..., Any]] = {
+_OPERATIONS: dict[str, Callable[..., Any]] = {
     "register": register,
     "forget": lambda store, files: sorted(store.forget_files("dags", files, NOW)),
     "pause": lambda store, dag_id, paused: store.set_paused(dag_id, paused, "ada", NOW),
@@ -210,11 +210,11 @@ OPS = st.one_of(
 STORIES = st.lists(OPS | _op("together", st.lists(OPS, max_size=4), st.booleans()), min_size=15, max_size=40)
 
 
-# --- looking at everything --------------------------------------------------------------------------------------------
+# --- reading everything --------------------------------------------------------------------------------------------
 
 
 def everything(store: MemoryStore) -> dict[str, Any]:
-    """All that the verbs can see."""
+    """Everything that can be read."""
     days = [NOW + day * DAY for day in range(5)]
     return {
         "plans": store.plans(),
@@ -241,7 +241,7 @@ def everything(store: MemoryStore) -> dict[str, Any]:
 
 
 def assert_folds(store: MemoryStore) -> None:
-    """State = fold(journal)."""
+    """The state of each task instance is the sum of its journal."""
     for run in RUNS:
         snapshot = store.snapshot(run)
         folded: dict[int, tuple[int, int]] = {}
@@ -254,7 +254,7 @@ def assert_folds(store: MemoryStore) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STORIES)
-def test_a_verb_has_its_whole_effect_or_none(story: list[Op]) -> None:
+def test_an_operation_has_its_whole_effect_or_none(story: list[Op]) -> None:
     store = MemoryStore()
     begin = [Op("register", ("one.py", [("a", 3)], False)), Op("register", ("two.py", [("b", 2)], False))]
     begin += [Op("create", (dag_id, f"r{day}", day, RunType.SCHEDULED)) for day in (0, 2) for dag_id in DAGS]

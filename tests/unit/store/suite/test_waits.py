@@ -1,4 +1,4 @@
-"""Open waits: of task instances that are deferred now."""
+"""Waits of task instances that are deferred now."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_open_waits_are_listed_the_longest_first(store: Store) -> None:
 
 
 def test_states_of_a_few_tasks_and_of_many(store: Store) -> None:
-    """A few names are compared by the database, many here: the answer is the same."""
+    """Few names are compared by the database, many in Python: the result is the same."""
     with_dag(store, tasks=600)
     run = with_run(store)
     names = [task.task_id for task in store.definition(run.version).tasks]

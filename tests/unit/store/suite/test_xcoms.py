@@ -1,4 +1,4 @@
-"""Values that tasks push."""
+"""XComs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tradewind.store.port import Store
 
 
 @pytest.mark.spec("S119")
-def test_values_come_by_task_as_asked_and_by_map_index(store: Store) -> None:
+def test_xcoms_are_ordered_by_task_as_requested_and_by_map_index(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     pushed = [xcom("t1", b"10", map_index=10), xcom("t1", b"2", map_index=2), xcom("t0", b"0"), xcom("t0", b"9", "other")]
@@ -24,7 +24,7 @@ def test_values_come_by_task_as_asked_and_by_map_index(store: Store) -> None:
     assert store.xcoms(run.id + 1, ["t0"], "return_value") == []
 
 
-def test_a_value_pushed_again_replaces_the_first(store: Store) -> None:
+def test_an_xcom_pushed_again_replaces_the_first(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     store.push_xcoms(run.id, [xcom("t0", b"1")])
@@ -32,19 +32,19 @@ def test_a_value_pushed_again_replaces_the_first(store: Store) -> None:
     assert store.xcoms(run.id, ["t0"], "return_value") == [("t0", -1, b"", "abc")]
 
 
-def test_runs_do_not_see_each_other(store: Store) -> None:
+def test_runs_do_not_read_xcoms_of_each_other(store: Store) -> None:
     with_dag(store)
     one, two = with_run(store), with_run(store, "r2")
     store.push_xcoms(one.id, [xcom("t0", b"1")])
     assert store.xcoms(two.id, ["t0"], "return_value") == []
 
 
-def test_a_run_that_is_gone_takes_no_values(store: Store) -> None:
+def test_a_missing_run_takes_no_xcoms(store: Store) -> None:
     with pytest.raises(NotFound, match="no run number 5"):
         store.push_xcoms(5, [xcom("t0")])
 
 
-def test_the_latest_run_with_a_value(store: Store) -> None:
+def test_the_latest_run_with_an_xcom(store: Store) -> None:
     with_dag(store)
     with_dag(store, "other")
     runs = [with_run(store, f"r{day}", day=day) for day in range(4)]

@@ -1,4 +1,4 @@
-"""DAGs, their versions, and the files they come from."""
+"""DAGs, their versions, and the files that define them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def register(store: Store, *definitions: object, file: str = "d.py", **fields: o
     return store.register_file(parsed(*definitions, file=file, **fields), paused_at_creation=False)  # type: ignore[arg-type]
 
 
-def test_a_plan_holds_what_the_next_run_needs(store: Store) -> None:
+def test_a_plan_has_what_the_next_run_needs(store: Store) -> None:
     cron = CronSchedule(("0 6 * * *",), interval_kind="data")
     one = definition("d", schedule=cron, start_date=NOW, end_date=NOW + 9, catchup=True, max_active_runs=3)
     assert register(store, one) == ["d"]
@@ -28,7 +28,7 @@ def test_a_plan_holds_what_the_next_run_needs(store: Store) -> None:
     assert store.definition(plan.version) == store.current_definition("d") == one
 
 
-def test_a_large_definition_comes_back_whole(store: Store) -> None:
+def test_a_large_definition_is_read_as_it_was_written(store: Store) -> None:
     large = definition("d", {f"task_with_a_long_name_{i}": () for i in range(800)})
     register(store, large)
     assert store.current_definition("d") == large
@@ -50,7 +50,7 @@ def test_a_version_with_runs_stays_beside_the_new_one(store: Store) -> None:
     assert with_run(store, "r2").task_count == 4
 
 
-def test_content_seen_before_is_its_old_version_again(store: Store) -> None:
+def test_earlier_content_gets_its_old_version_again(store: Store) -> None:
     register(store, definition(tasks=2))
     first = with_run(store).version
     register(store, definition(tasks=3))
@@ -59,7 +59,7 @@ def test_content_seen_before_is_its_old_version_again(store: Store) -> None:
     assert store.need_dag("d").version == first
 
 
-def test_a_version_without_runs_goes_and_its_number_never_comes_again(store: Store) -> None:
+def test_a_version_without_runs_is_replaced_and_its_number_not_used_again(store: Store) -> None:
     numbers = []
     for tasks in range(1, 6):
         register(store, definition(tasks=tasks))
@@ -71,7 +71,7 @@ def test_a_version_without_runs_goes_and_its_number_never_comes_again(store: Sto
 
 
 def test_a_version_that_was_rolled_back_is_forgotten(store: Store) -> None:
-    """Its number may be given to the next one, whose definition must be found under it."""
+    """The next version may get its number; then that definition must be found under it."""
     with_dag(store, "other")
 
     def taken_back() -> None:
@@ -87,7 +87,7 @@ def test_a_version_that_was_rolled_back_is_forgotten(store: Store) -> None:
     assert len(store.current_definition("d").tasks) == 5
 
 
-def test_new_dags_are_paused_as_set_unless_they_say_otherwise(store: Store) -> None:
+def test_new_dags_are_paused_as_configured_unless_they_say_otherwise(store: Store) -> None:
     dags = [definition("a"), definition("b", is_paused_upon_creation=False), definition("c", is_paused_upon_creation=True)]
     store.register_file(parsed(*dags), paused_at_creation=True)
     assert [plan.is_paused for plan in store.plans()] == [True, False, True]
@@ -105,7 +105,7 @@ def test_pausing_says_whether_it_changed_anything(store: Store) -> None:
         store.set_paused("dd", True, "ada", NOW)
 
 
-def test_an_unknown_dag_is_answered_with_the_nearest(store: Store) -> None:
+def test_the_error_for_an_unknown_dag_names_the_nearest(store: Store) -> None:
     with_dag(store, "weather")
     assert store.dag("wether") is None
     for ask in (store.need_dag, store.current_definition):
@@ -152,7 +152,7 @@ def test_known_files_are_those_with_active_dags(store: Store) -> None:
 
 
 @pytest.mark.spec("S229")
-def test_files_that_are_gone_take_their_dags_with_them(store: Store) -> None:
+def test_missing_files_deactivate_their_dags(store: Store) -> None:
     register(store, definition("a"), definition("b"), file="one.py")
     register(store, definition("c"), file="two.py")
     assert sorted(store.forget_files("dags", ["one.py", "unknown.py"], NOW)) == ["a", "b"]
@@ -160,7 +160,7 @@ def test_files_that_are_gone_take_their_dags_with_them(store: Store) -> None:
     assert [plan.is_active for plan in store.plans()] == [False, False, True]
 
 
-def test_a_run_goes_on_with_its_version_when_its_dag_is_gone(store: Store) -> None:
+def test_a_run_continues_with_its_version_when_its_dag_is_inactive(store: Store) -> None:
     register(store, definition(tasks=3))
     run = with_run(store)
     store.forget_files("dags", ["d.py"], NOW)
@@ -178,7 +178,7 @@ def test_the_position_of_a_schedule_survives_a_new_version(store: Store) -> None
     assert new_run(store).version == store.need_dag("d").version
 
 
-def test_a_file_with_an_import_error_is_known_as_one_to_read_again(store: Store) -> None:
+def test_a_file_with_an_import_error_is_parsed_again(store: Store) -> None:
     problem = ImportProblem("SyntaxError: oops", "trace", 3)
     store.register_file(
         ParsedFile("dags", "broken.py", "h1", (), problem, 1, False, NOW),

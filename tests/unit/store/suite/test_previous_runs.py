@@ -1,4 +1,4 @@
-"""Looking at earlier runs."""
+"""Reading earlier runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_states_of_chosen_tasks(store: Store) -> None:
     assert store.states_of(99, ["t0"]) == {}
 
 
-def test_whether_a_task_has_a_past(store: Store) -> None:
+def test_whether_a_task_ever_ran(store: Store) -> None:
     with_dag(store, tasks={"old": ()})
     with_run(store, day=1)
     store.register_file(parsed(definition(tasks={"old": (), "new": ()})), paused_at_creation=False)

@@ -1,4 +1,4 @@
-"""Lists for people: fields, filters, pages, and that history does not weigh on them."""
+"""Lists: fields, filters, pages, and that old data does not slow them down."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_dag_is_shown_with_airflows_fields(store: SqlStore) -> None:
     assert shown["relative_fileloc"] == "a.py"
 
 
-def test_details_tell_what_the_author_wrote(store: SqlStore) -> None:
+def test_details_have_what_the_author_wrote(store: SqlStore) -> None:
     params = (ParamDefinition("n", default=3, schema={"type": "integer"}), ParamDefinition("must", has_default=False))
     register(
         store, definition("sales", params=params, doc_md="# Sales", dagrun_timeout=90 * MINUTE, catchup=True, start_date=T0)
@@ -196,7 +196,7 @@ def test_dags_are_filtered_ordered_and_paged(store: SqlStore) -> None:
     assert ([dag.dag_id for dag in page.rows], page.total) == (["b_one"], 3)
 
 
-def test_a_dag_whose_file_went_is_stale_and_listed_only_when_asked(store: SqlStore) -> None:
+def test_a_dag_without_its_file_is_stale_and_listed_only_on_request(store: SqlStore) -> None:
     register(store, definition("gone"))
     store.forget_files("dags", ["a.py"], T0 + MINUTE)
     assert store.list_dags().total == 0
@@ -204,7 +204,7 @@ def test_a_dag_whose_file_went_is_stale_and_listed_only_when_asked(store: SqlSto
     assert (dag.is_stale, dag.last_expired) == (True, "2026-01-01T00:01:00Z")
 
 
-def test_unknown_names_come_with_the_nearest(store: SqlStore) -> None:
+def test_errors_for_unknown_names_name_the_nearest(store: SqlStore) -> None:
     register(store, definition("sales"))
     create(store, "sales", 1)
     with pytest.raises(NotFound, match="Did you mean 'sales'"):
@@ -361,7 +361,7 @@ def test_task_instances_are_filtered_and_paged_within_a_run_and_across(store: Sq
     assert found("sales", "~", states=["success"], order_by=["-start_date"]) == ["s0t0"]
 
 
-def test_tries_tell_attempts_of_one_try_as_one(store: SqlStore) -> None:
+def test_attempts_of_one_try_are_one_try(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     at = [T0 + n * MINUTE for n in range(10)]
@@ -413,7 +413,7 @@ def test_a_task_instance_shows_what_its_attempt_rendered(store: SqlStore) -> Non
     assert listed.rendered_fields == {"bash_command": "echo 1"}
 
 
-def test_a_queued_task_instance_names_the_log_it_will_write(store: SqlStore) -> None:
+def test_a_queued_task_instance_has_the_path_of_its_future_log(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     step(store, run, {0: TaskState.QUEUED})
@@ -422,10 +422,10 @@ def test_a_queued_task_instance_names_the_log_it_will_write(store: SqlStore) -> 
         store.log_files("sales", "run_1", "t1", -1, 1)
 
 
-# --- the house ----------------------------------------------------------------------------------------------------------
+# --- services ----------------------------------------------------------------------------------------------------------
 
 
-def test_pools_show_the_slots_taken_by_runs_on_their_way(store: SqlStore) -> None:
+def test_pools_show_the_slots_of_unfinished_runs(store: SqlStore) -> None:
     register(store, definition("sales"))
     store.set_pool(PoolRow("small", 2, None, False), "me", T0)
     runs = [create(store, "sales", n) for n in range(3)]
@@ -484,7 +484,7 @@ def test_import_errors_name_file_and_line(store: SqlStore) -> None:
 
 
 @pytest.mark.spec("S126")
-def test_the_event_log_tells_who_did_what(store: SqlStore) -> None:
+def test_the_audit_log_says_who_did_what(store: SqlStore) -> None:
     register(store, definition("sales"), definition("other"))
     store.set_paused("sales", False, "ann", T0)
     store.set_paused("other", False, "bob", T0 + HOUR)
@@ -525,7 +525,7 @@ WALKS = [
 
 
 @pytest.mark.parametrize(("what", "ask"), WALKS, ids=[name for name, _ in WALKS])
-def test_lists_walk_an_index_and_sort_nothing_that_grows(store: SqlStore, what: str, ask: Any) -> None:
+def test_lists_use_an_index_and_do_not_sort_growing_tables(store: SqlStore, what: str, ask: Any) -> None:
     register(store, definition("sales"))
     create(store, "sales", 1)
     asked: list[tuple[str, Any]] = []
@@ -545,7 +545,7 @@ def test_lists_walk_an_index_and_sort_nothing_that_grows(store: SqlStore, what: 
             assert not any("TEMP B-TREE" in line for line in plan), (sql, plan)
 
 
-def test_a_list_that_takes_too_long_is_given_up_with_a_sentence(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_takes_too_long_is_cancelled_with_a_message(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     register(store, definition("sales", tasks=2000))
     for n in range(3):
         create(store, "sales", n)
@@ -558,7 +558,7 @@ def test_a_list_that_takes_too_long_is_given_up_with_a_sentence(store: SqlStore,
     assert store.dag_ids() == ["sales"], "the bound ends with the question"
 
 
-def test_the_history_of_a_task_tells_each_step_and_how_long_it_lasted(store: SqlStore) -> None:
+def test_the_history_of_a_task_has_each_change_and_its_duration(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     assert store.task_history("sales", "run_1", "t0") == []
