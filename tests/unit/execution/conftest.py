@@ -1,4 +1,4 @@
-"""Every test gets a world of its own around its task."""
+"""Every test has its own runtime for its task."""
 
 from __future__ import annotations
 

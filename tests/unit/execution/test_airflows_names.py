@@ -1,4 +1,4 @@
-"""Every template variable, macro and filter of Airflow 1, 2 and 3 is there."""
+"""Every template variable, macro and filter of Airflow 1, 2 and 3 exists."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def a_task() -> BaseOperator:
 
 
 @pytest.mark.parametrize("name", EVERY_RUN + WITH_A_DATE)
-def test_a_variable_is_there(name: str) -> None:
+def test_a_template_variable_exists(name: str) -> None:
     context = build_context(a_task(), workload())
     assert name in context
     assert context[name] is context[name]
 
 
 @pytest.mark.parametrize("name", WITH_A_DATE)
-def test_without_a_logical_date_it_is_not(name: str) -> None:
+def test_without_a_logical_date_derived_variables_do_not_exist(name: str) -> None:
     context = build_context(a_task(), workload(at=None))
     assert name not in context
     with pytest.raises(KeyError, match="This run has no logical date"):
@@ -71,23 +71,23 @@ def test_without_a_logical_date_it_is_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MACROS)
-def test_a_macro_is_there(name: str) -> None:
+def test_a_macro_exists(name: str) -> None:
     assert getattr(macros, name) is not None
 
 
-def test_filters_are_there() -> None:
+def test_filters_exist() -> None:
     assert set(FILTERS) == {"ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"}
 
 
 @pytest.mark.parametrize("name", ["task_state_store", "asset_state_store"])
 @pytest.mark.parametrize("use", [lambda value: value["x"], lambda value: value.set("k", 1), list, bool])
-def test_what_is_not_built_says_so_when_it_is_used(name: str, use: Callable[[Any], Any]) -> None:
+def test_using_an_unsupported_variable_is_an_error(name: str, use: Callable[[Any], Any]) -> None:
     value = build_context(a_task(), workload())[name]
     with pytest.raises(NotYetSupported, match=f"the context variable {name}.* not supported yet"):
         use(value)
 
 
-def test_a_function_that_takes_everything_is_not_disturbed_by_it() -> None:
+def test_kwargs_with_unsupported_variables_are_no_error() -> None:
     from tradewind.operators.python import PythonOperator
 
     seen: list[str] = []
@@ -102,7 +102,7 @@ def test_a_function_that_takes_everything_is_not_disturbed_by_it() -> None:
     assert {"outlet_events", "ds", "ti"} <= set(seen)
 
 
-def test_everyday_words_go_only_where_they_are_needed() -> None:
+def test_variables_with_common_names_are_passed_only_to_parameters_without_default() -> None:
     from tradewind.operators.python import PythonOperator
 
     seen: list[Any] = []
@@ -119,12 +119,12 @@ def test_everyday_words_go_only_where_they_are_needed() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(tradewind.NAMES)))
-def test_every_offered_name_can_be_imported(name: str) -> None:
+def test_every_listed_name_can_be_imported(name: str) -> None:
     assert getattr(tradewind, name) is not None
 
 
 @pytest.mark.parametrize("name", sorted(sdk.NAMES))
-def test_and_from_the_package_of_authors(name: str) -> None:
+def test_every_listed_name_can_be_imported_from_tradewind(name: str) -> None:
     assert getattr(sdk, name) is not None
 
 
@@ -151,11 +151,11 @@ def test_a_literal_is_not_rendered() -> None:
     assert returned(result) == {"return_value": ["{{ ds }}", "2024-03-05"]}
 
 
-def test_a_file_is_read_for_no_task_in_particular() -> None:
+def test_get_parsing_context_names_no_task() -> None:
     assert get_parsing_context() == (None, None)
 
 
-def test_links_are_pushed_when_the_task_has_come_to_something(caplog: pytest.LogCaptureFixture) -> None:
+def test_operator_links_are_pushed_at_the_end_of_the_task(caplog: pytest.LogCaptureFixture) -> None:
     class JobLink(BaseOperatorLink):
         name = "Job"
 
@@ -177,7 +177,7 @@ def test_links_are_pushed_when_the_task_has_come_to_something(caplog: pytest.Log
     assert "cannot compute the link Broken of task t" in caplog.text
 
 
-def test_programs_know_whom_the_task_would_mail() -> None:
+def test_email_of_the_task_is_in_the_environment() -> None:
     class Env(BaseOperator):
         def execute(self, context: Any) -> Any:
             import os
@@ -187,7 +187,7 @@ def test_programs_know_whom_the_task_would_mail() -> None:
     assert returned(carry_out(Env("t", email=["a@b.c", "d@e.f"]))) == {"return_value": "a@b.c,d@e.f"}
 
 
-def test_an_operator_may_render_by_itself() -> None:
+def test_an_operator_can_render_templates_itself() -> None:
     class Renders(BaseOperator):
         def execute(self, context: Any) -> Any:
             env = self.get_template_env()
@@ -198,7 +198,7 @@ def test_an_operator_may_render_by_itself() -> None:
     assert returned(carry_out(task)) == {"return_value": [{"day": "2024-03-05"}, "2"]}
 
 
-def test_what_it_reads_and_writes_can_be_added_later() -> None:
+def test_inlets_and_outlets_can_be_added_later() -> None:
     with DAG("d"):
         task = BaseOperator("t", inlets="a")
     task.add_inlets(["b"])

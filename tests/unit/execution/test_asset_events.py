@@ -1,4 +1,4 @@
-"""What a running task says of its outlets, and what it is told of its inlets and of the events that began its run."""
+"""Asset events in a running task: of its outlets, of its inlets, and those that started its run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ X = AssetAlias("x")
 
 
 def result_of(function: Callable[..., Any], outlets: Any = (), inlets: Any = (), **changes: Any) -> Any:
-    """What an attempt of a task around this function comes to."""
+    """Run an attempt of a task with this function; return its result."""
     with DAG("d", schedule="@daily"):
         made = PythonOperator(task_id="t", python_callable=function, outlets=outlets, inlets=inlets)
     return carry_out(made, **changes)

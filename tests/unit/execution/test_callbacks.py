@@ -1,4 +1,4 @@
-"""Callbacks of tasks: which are called, with what, and that they change nothing."""
+"""Callbacks of tasks: which are called, with which context, and that they do not change the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
 
 
 def called_by(do: Callable[[], Any], **changes: Any) -> list[tuple[str, str | None, str]]:
-    """(callback, state of the task instance, what it raised)."""
+    """(name of the callback, state of the task instance, exception)."""
     found: list[tuple[str, str | None, str]] = []
 
     def note(kind: str, context: Any) -> None:
@@ -77,16 +77,16 @@ RAN = ("on_execute", "running", "")
         (object, ("on_retry", "up_for_retry", "XComNotSerializable")),
     ],
 )
-def test_what_became_of_it_decides(do: Callable[[], Any], last: tuple[str, str, str]) -> None:
+def test_the_result_decides_which_callback_is_called(do: Callable[[], Any], last: tuple[str, str, str]) -> None:
     assert called_by(do, try_number=1, max_tries=1) == [RAN, last]
 
 
 @pytest.mark.spec("S390")
-def test_the_last_try_fails_for_good() -> None:
+def test_the_last_try_calls_on_failure_callback() -> None:
     assert called_by(raising(ValueError("no")), try_number=2, max_tries=1) == [RAN, ("on_failure", "failed", "ValueError")]
 
 
-def test_who_is_called_again_later_tells_nobody() -> None:
+def test_a_reschedule_calls_no_result_callback() -> None:
     again = AirflowRescheduleException(parse_datetime("2024-03-06T00:00:00Z"))
     assert called_by(raising(again)) == [RAN]
 
@@ -97,14 +97,14 @@ def parse_datetime(text: str) -> Any:
     return from_micros(parse_moment(text))
 
 
-def test_who_was_stopped_tells_only_of_the_time_limit() -> None:
-    """A cleared or marked task, and one whose worker ends, come to something that the task cannot know."""
+def test_a_stopped_task_calls_callbacks_only_after_a_timeout() -> None:
+    """A task that was cleared or marked, or whose worker ends, does not know its final state."""
     assert called_by(raising(AirflowTaskTerminated("TERM"))) == [RAN]
     assert called_by(raising(AirflowTaskTimeout("XCPU"))) == [RAN, ("on_failure", "failed", "AirflowTaskTimeout")]
     assert issubclass(AirflowTaskTimeout, BaseException)
 
 
-def test_before_the_task_ran_there_may_be_a_failure_too() -> None:
+def test_a_failure_before_execute_calls_on_failure_callback() -> None:
     class Templated(Doing):
         template_fields = ("text",)
         text = "{{ no_such_thing }}"
@@ -119,7 +119,7 @@ def test_before_the_task_ran_there_may_be_a_failure_too() -> None:
 
 
 @pytest.mark.spec("S391")
-def test_what_a_callback_raises_is_logged_and_the_others_are_called(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_of_a_callback_is_logged_and_the_others_are_called(caplog: pytest.LogCaptureFixture) -> None:
     found: list[str] = []
 
     def bad(context: Any) -> None:
@@ -143,7 +143,7 @@ def test_what_a_callback_raises_is_logged_and_the_others_are_called(caplog: pyte
     assert "chat is down" in caplog.text
 
 
-def test_a_callback_knows_when_it_ended() -> None:
+def test_a_callback_sees_the_end_date() -> None:
     seen: list[Any] = []
     task = Doing(task_id="t", do=lambda: 1, on_success_callback=lambda context: seen.append(context["ti"]))
     result = execute_task(task, workload("t"), started=to_micros(parse_datetime("2024-03-06T00:00:00Z")))
@@ -166,8 +166,8 @@ class Chat(BaseNotifier):
         Chat.sent.append(self.text)
 
 
-def test_a_notifier_stands_where_a_callback_can() -> None:
-    """It is rendered anew for each task."""
+def test_a_notifier_can_be_a_callback() -> None:
+    """It is rendered for each task separately."""
     Chat.sent.clear()
     notifier = Chat("{{ ti.task_id }} of {{ shout(dag.dag_id) }} on {{ ds }}")
     with DAG("d", user_defined_macros={"shout": str.upper}, default_args={"on_success_callback": notifier}):
@@ -179,7 +179,7 @@ def test_a_notifier_stands_where_a_callback_can() -> None:
     assert Chat.sent == ["a of D on 2024-03-05", "b of D on 2024-03-05"]
 
 
-def test_dag_test_calls_them_too() -> None:
+def test_dag_test_calls_callbacks() -> None:
     found: list[str] = []
     with DAG("d") as dag:
         Doing(task_id="t", do=lambda: 1 / 0, on_failure_callback=lambda context: found.append(context["ti"].task_id))

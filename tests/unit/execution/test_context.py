@@ -1,4 +1,4 @@
-"""The context: lazy, cheap, a dictionary; the names of three generations; the task instance's XComs and earlier runs."""
+"""The context: its lazy values, the names of Airflow 1, 2 and 3, the task instance's XComs and earlier runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _context(schedule: Any = "@daily", **changes: Any) -> Context:
 # --- a dictionary ------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_made_before_it_is_read(world: World) -> None:
+def test_values_are_computed_when_they_are_read(world: World) -> None:
     context = _context()
     assert "ds" in context
     assert "ds" not in context.computed()
@@ -48,8 +48,8 @@ def test_nothing_is_made_before_it_is_read(world: World) -> None:
     assert "ds" in context.computed()
 
 
-def test_building_one_is_cheap() -> None:
-    """Well below the 50 µs that a tiny task can afford; measured as the best of several, so a busy machine does not fail it."""
+def test_creating_a_context_is_fast() -> None:
+    """A tiny task can afford the limit of 50 µs. The fastest of several measurements counts, because the machine may be busy."""
     task, attempt = _task(), workload("t")
     best = float("inf")
     for _ in range(50):
@@ -60,7 +60,7 @@ def test_building_one_is_cheap() -> None:
 
 
 def test_pendulum_and_jinja_are_imported_only_when_needed() -> None:
-    """In a fresh interpreter: texts and ids cost no import, a date costs pendulum."""
+    """In a new interpreter: reading strings and ids imports nothing, reading a date imports pendulum."""
     script = """
 import sys
 from tests.unit.execution.world import workload
@@ -80,7 +80,7 @@ print(sorted(heavy & set(sys.modules)))
     assert told.split("\n")[:2] == ["[]", "['pendulum']"]
 
 
-def test_it_unpacks_like_a_dictionary(world: World) -> None:
+def test_a_context_can_be_unpacked_like_a_dictionary(world: World) -> None:
     context = _context()
     unpacked = dict(context)
     assert {**context}.keys() == unpacked.keys() == set(context) == {*ALWAYS, *WITH_LOGICAL_DATE, "test_mode"}
@@ -110,7 +110,7 @@ def test_values_can_be_set_and_removed() -> None:
     assert (context | {"more": 2})["more"] == 2
 
 
-def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+def test_the_error_of_an_unknown_name_suggests_the_most_similar_name() -> None:
     with pytest.raises(KeyError, match="Did you mean 'logical_date'"):
         _context()["logical_dat"]
     with pytest.raises(KeyError, match="This run has no logical date"):
@@ -148,7 +148,7 @@ def test_dates_of_a_run(world: World) -> None:
     assert context["task_instance_key_str"] == "d__t__20240305"
 
 
-def test_a_run_without_a_logical_date_has_none_of_its_names(world: World) -> None:
+def test_a_run_without_a_logical_date_has_no_names_derived_from_it(world: World) -> None:
     context = _context(at=None)
     assert not set(WITH_LOGICAL_DATE) & set(context)
     assert context["task_instance_key_str"] == "d__t__r1"
@@ -170,7 +170,7 @@ def test_a_run_without_a_logical_date_has_none_of_its_names(world: World) -> Non
         (None, None, None, None),
     ],
 )
-def test_the_neighbours_of_a_scheduled_run(schedule: Any, until: str | None, before: str | None, after: str | None) -> None:
+def test_dates_around_a_scheduled_run(schedule: Any, until: str | None, before: str | None, after: str | None) -> None:
     context = _context(schedule, until=until)
     assert (context["prev_ds"], context["next_ds"]) == (before, after)
     if before is not None and after is not None:
@@ -178,13 +178,13 @@ def test_the_neighbours_of_a_scheduled_run(schedule: Any, until: str | None, bef
         assert context["next_ds_nodash"] == after.replace("-", "")
 
 
-def test_the_neighbours_of_a_run_by_hand_are_itself() -> None:
-    """As in Airflow 2: neighbours in the schedule would mean nothing."""
+def test_previous_and_next_dates_of_a_manual_run_are_its_own_date() -> None:
+    """As in Airflow 2: the dates of the schedule have no relation to a manual run."""
     context = _context(run_type=RunType.MANUAL)
     assert context["prev_ds"] == context["next_ds"] == context["ds"]
 
 
-def test_params_lie_over_one_another(world: World) -> None:
+def test_conf_of_the_run_overrides_params(world: World) -> None:
     with DAG("d", schedule=None, params={"a": 1, "b": 1, "c": 1}):
         task = BaseOperator(task_id="t", params={"b": 2, "c": 2})
     context = build_context(task, workload("t", conf={"c": 3, "new": 4}))
@@ -203,7 +203,7 @@ def test_variables_and_connections(world: World) -> None:
     assert context["conn"].get("nope") is None
 
 
-def test_settings_are_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__CORE__PARALLELISM", "5")
     conf = _context()["conf"]
     assert conf.get("core", "parallelism") == "5"
@@ -213,7 +213,7 @@ def test_settings_are_readable(monkeypatch: pytest.MonkeyPatch) -> None:
         conf.get("core", "nope")
 
 
-def test_the_last_success(world: World) -> None:
+def test_dates_of_the_last_successful_run(world: World) -> None:
     world.previous["success"] = {
         "run_id": "r0",
         "state": "success",
@@ -238,7 +238,7 @@ def test_the_last_success(world: World) -> None:
 # --- the task instance -------------------------------------------------------------------------------------------------
 
 
-def test_what_a_task_instance_says_of_itself() -> None:
+def test_attributes_of_a_task_instance() -> None:
     ti = _context(try_number=2, max_tries=3)["ti"]
     assert (ti.dag_id, ti.task_id, ti.run_id, ti.try_number, ti.max_tries, ti.map_index) == ("d", "t", "r1", 2, 3, -1)
     assert ti.state == "running"
@@ -249,7 +249,7 @@ def test_what_a_task_instance_says_of_itself() -> None:
     assert ti.environment()["AIRFLOW_CTX_LOGICAL_DATE"] == "2024-03-05T00:00:00+00:00"
 
 
-def test_push_keeps_a_snapshot(world: World) -> None:
+def test_push_copies_the_value(world: World) -> None:
     ti = _context()["ti"]
     rows = [1]
     ti.xcom_push("rows", rows)
@@ -263,7 +263,7 @@ def test_push_keeps_a_snapshot(world: World) -> None:
         ti.xcom_push(5, 1)
 
 
-def test_pull(world: World) -> None:
+def test_pull_reads_xcoms(world: World) -> None:
     world.xcoms = {("a", "return_value", -1): 1, ("b", "return_value", -1): {"x": 2}, ("a", "k", -1): None}
     pull = _context()["ti"].xcom_pull
     assert pull("a") == 1
@@ -291,8 +291,8 @@ def test_pull_reads_spilled_values(world: World) -> None:
     assert _context()["ti"].xcom_pull("a") == {"big": True}
 
 
-def test_pull_without_a_task_looks_at_itself_then_upstream(world: World) -> None:
-    """Airflow 1 and 2 take any task's latest value, Airflow 3 the task's own: here its own, else the nearest before it."""
+def test_pull_without_a_task_reads_its_own_then_upstream_xcoms(world: World) -> None:
+    """Airflow 1 and 2 read the latest value of any task, Airflow 3 its own value; here: its own, else the nearest upstream."""
     with DAG("d", schedule=None):
         first, second, task, other = (BaseOperator(task_id=name) for name in ("first", "second", "t", "other"))
         first >> second >> task >> other
@@ -311,13 +311,13 @@ def test_pull_of_another_run_and_dag(world: World) -> None:
     assert (question.dag_id, question.run_id, question.include_prior_dates) == ("other", "r9", True)
 
 
-def test_a_pull_that_failed_says_why(world: World) -> None:
+def test_the_error_of_a_failed_pull_gives_the_reason(world: World) -> None:
     world.broken = "no answer in 30 s"
     with pytest.raises(AirflowException, match="cannot pull the XCom 'return_value' of a: no answer in 30 s"):
         _context()["ti"].xcom_pull("a")
 
 
-def test_earlier_runs(world: World) -> None:
+def test_earlier_runs_can_be_read(world: World) -> None:
     world.previous[None] = {"run_id": "r0", "state": "failed", "logical_date": parse_moment("2024-03-04")}
     world.states = [(parse_moment("2024-03-04"), "t", "failed")]
     ti = _context()["ti"]

@@ -1,4 +1,4 @@
-"""The short way around Jinja, for templates of nothing but names, must write what Jinja writes."""
+"""Templates that contain only names are rendered without Jinja; the result must be that of Jinja."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _or_error(render: object, *args: object) -> object:
 
 
 @given(st.lists(PIECES, max_size=6).map("".join).filter(lambda text: "{{" in text))
-def test_it_writes_what_jinja_writes(template: str) -> None:
+def test_the_result_is_that_of_jinja(template: str) -> None:
     jinja = jinja2.Environment(undefined=jinja2.StrictUndefined)
     expected = _or_error(lambda: jinja.from_string(template).render(NAMES))
     assert _or_error(render_value, template, NAMES, _task()) == expected
 
 
-def test_a_dag_with_its_own_way_of_reading_templates_is_left_to_jinja() -> None:
+def test_a_dag_with_its_own_jinja_options_is_rendered_by_jinja() -> None:
     task = _task(jinja_environment_kwargs={"variable_start_string": "[[", "variable_end_string": "]]"})
     assert render_value("{{ ds }} [[ ds ]]", NAMES, task) == "{{ ds }} 2024-01-01"
 

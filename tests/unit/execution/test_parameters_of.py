@@ -1,4 +1,4 @@
-"""Reading a plain function's parameters from its code gives what `inspect` gives."""
+"""Reading the parameters of a function from its code object gives the same result as `inspect`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def f5(a, b, /, *rest): ...  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("function", [f1, f2, f3, f4, f5, lambda x, y=2: None])
-def test_the_short_way_agrees_with_inspect(function: Callable[..., Any]) -> None:
+def test_parameters_are_those_of_inspect(function: Callable[..., Any]) -> None:
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> None: ...
 

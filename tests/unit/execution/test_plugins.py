@@ -1,4 +1,4 @@
-"""Plugins: what is found in a folder and in packages, what is refused, and macros in templates."""
+"""Plugins: loading from a folder and from packages, errors, and macros in templates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OurPlugin(AirflowPlugin):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A plugins folder of this process, whose modules are forgotten afterwards."""
+    """A plugins folder of this process, whose modules are removed at the end of the test."""
     before, path = set(sys.modules), list(sys.path)
     monkeypatch.setenv(load.PLUGINS_FOLDER, str(tmp_path))
     plugins.plugins_of_process.cache_clear()
@@ -55,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-def test_what_a_plugin_is(folder: Path) -> None:
+def test_plugins_of_a_folder_are_loaded(folder: Path) -> None:
     (folder / "sub").mkdir()
     (folder / "sub" / "our_plugin.py").write_text(OURS)
     (folder / ".hidden.py").write_text("raise ValueError")
@@ -72,7 +72,7 @@ def test_what_a_plugin_is(folder: Path) -> None:
     assert listed["recorded_only"] == ["listeners", "external_views"]
 
 
-def test_one_bad_plugin_is_its_own_trouble(folder: Path) -> None:
+def test_an_invalid_plugin_does_not_affect_the_others(folder: Path) -> None:
     (folder / "a_bad_plugin.py").write_text("raise SystemExit(3)")
     (folder / "b_our_plugin.py").write_text(OURS)
     (folder / "c_same_plugin.py").write_text(OURS)
@@ -87,7 +87,7 @@ def test_one_bad_plugin_is_its_own_trouble(folder: Path) -> None:
     }
 
 
-def test_packages_offer_plugins_under_airflows_entry_point(folder: Path) -> None:
+def test_packages_provide_plugins_by_airflows_entry_point(folder: Path) -> None:
     (folder / "packaged_plugin.py").write_text(OURS.replace('"ours"', '"packaged"'))
     info = folder / "our_package-1.2.dist-info"
     info.mkdir()
@@ -104,11 +104,11 @@ def test_packages_offer_plugins_under_airflows_entry_point(folder: Path) -> None
     assert sorted(str(trouble.error).partition(" ")[0] for trouble in loaded.errors) == ["<class", "No"]
 
 
-def test_no_folder_is_no_plugins(tmp_path: Path) -> None:
+def test_without_a_folder_there_are_no_plugins(tmp_path: Path) -> None:
     assert load_plugins(str(tmp_path / "none")).plugins == []
 
 
-def test_macros_stand_under_the_plugins_name(folder: Path) -> None:
+def test_macros_are_below_the_name_of_the_plugin(folder: Path) -> None:
     (folder / "our_plugin.py").write_text(OURS)
     from tradewind import DAG
 
@@ -118,7 +118,7 @@ def test_macros_stand_under_the_plugins_name(folder: Path) -> None:
         _ = macros.theirs
 
 
-def test_the_list_for_people(folder: Path) -> None:
+def test_the_list_of_plugins_for_people(folder: Path) -> None:
     listed = '[{"name": "b", "source": "s", "macros": ["m"], "later": 1}, {"name": "a", "source": "s"}]'
     assert [(plugin.name, plugin.macros) for plugin in read_plugins(listed)] == [("a", []), ("b", ["m"])]
 

@@ -1,4 +1,4 @@
-"""Rendered fields are kept with the attempt: what was really run, bounded and without secrets."""
+"""Rendered fields are kept with the attempt: with limited size and without secrets."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def fields(command: Any, more: Any = None) -> dict[str, Any]:
     return kept(carry_out(Templated(task_id="t", command=command, more=more)))
 
 
-def test_what_was_rendered_is_kept() -> None:
+def test_rendered_fields_are_kept() -> None:
     assert fields("echo {{ ds }}", {"days": ["{{ ds_nodash }}", 2], "none": None}) == {
         "command": "echo 2024-03-05",
         "more": {"days": ["20240305", 2], "none": None},
     }
 
 
-def test_also_of_attempts_that_fail() -> None:
+def test_rendered_fields_of_failed_attempts_are_kept() -> None:
     class Fails(Templated):
         def execute(self, context: Any) -> None:
             raise ValueError
@@ -52,7 +52,7 @@ def test_also_of_attempts_that_fail() -> None:
     assert (result.outcome, kept(result)) == (Outcome.FAILED, {"command": "t"})
 
 
-def test_a_task_without_fields_keeps_nothing() -> None:
+def test_a_task_without_template_fields_has_no_rendered_fields() -> None:
     class Plain(BaseOperator):
         def execute(self, context: Any) -> None: ...
 
@@ -60,12 +60,12 @@ def test_a_task_without_fields_keeps_nothing() -> None:
     assert carry_out(Templated(task_id="t", command="", more={})).rendered == b""
 
 
-def test_secrets_by_their_names() -> None:
+def test_values_under_secret_names_are_masked() -> None:
     found = fields({"api_token": "x", "deep": [{"password": {"a": 1}}], "user": "me"})
     assert found == {"command": {"api_token": "***", "deep": [{"password": "***"}], "user": "me"}}
 
 
-def test_sizes_are_bounded() -> None:
+def test_rendered_fields_have_a_size_limit() -> None:
     found = fields("x" * 10_000, list(range(1_000)))
     assert found["command"] == "x" * rendered_fields.TEXT_MAX + "… (5904 more characters)"
     assert found["more"][-2:] == [rendered_fields.ITEMS_MAX - 1, "… 500 more"]
@@ -73,7 +73,7 @@ def test_sizes_are_bounded() -> None:
     assert many == {"command": "short", "more": "(left out: the rendered fields of this attempt are too long in total)"}
 
 
-def test_what_json_does_not_have() -> None:
+def test_values_that_json_does_not_have() -> None:
     class Odd:
         def __str__(self) -> str:
             raise RuntimeError

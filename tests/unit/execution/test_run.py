@@ -1,4 +1,4 @@
-"""The pipeline: what a task does and raises, and what becomes of it."""
+"""Running an attempt: the steps of a task, its exceptions, and its result."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ LATER = datetime(2024, 3, 5, 1, tzinfo=UTC)
     ],
     ids=repr,
 )
-def test_what_an_exception_becomes(error: BaseException, outcome: Outcome, reason: str) -> None:
+def test_exceptions_and_their_outcomes(error: BaseException, outcome: Outcome, reason: str) -> None:
     result = carry_out(_raises(error))
     assert (result.outcome, result.reason) == (outcome, reason)
 
@@ -132,7 +132,7 @@ def _renders(what: Callable[[_Renders, Any], Any], **kwargs: Any) -> _Renders:
 
 
 @pytest.mark.spec("S5")
-def test_the_operator_determines_what_is_done() -> None:
+def test_execute_of_the_most_derived_class_is_called() -> None:
     class Mine(BaseOperator):
         def execute(self, context: Any) -> str:
             return "mine"
@@ -147,8 +147,8 @@ def test_the_operator_determines_what_is_done() -> None:
 
 
 @pytest.mark.spec("S412")
-def test_what_a_task_and_its_author_meet_is_named_as_in_airflow() -> None:
-    """Classes of the insides that have no counterpart (LocalTaskJob, BashTaskRunner, the processors of files) have no such name."""
+def test_exceptions_for_authors_have_airflows_names() -> None:
+    """Internal classes of Airflow without a counterpart (LocalTaskJob, BashTaskRunner, the file processors) have no such name."""
     names: list[str] = []
 
     def what(context: Any) -> None:
@@ -161,7 +161,7 @@ def test_what_a_task_and_its_author_meet_is_named_as_in_airflow() -> None:
 
 
 @pytest.mark.spec("S364")
-def test_the_context_is_there_before_the_first_hook() -> None:
+def test_the_context_exists_before_the_first_hook() -> None:
     seen: list[Any] = []
     carry_out(_does(lambda context: None, pre_execute=lambda context: seen.append(context["execution_date"])))
     assert seen == [datetime(2024, 3, 5, tzinfo=UTC)]
@@ -177,7 +177,7 @@ def test_templates_are_rendered_before_the_first_hook() -> None:
 
 
 @pytest.mark.spec("S368")
-def test_pre_execute_comes_first_and_may_prevent_the_rest() -> None:
+def test_pre_execute_runs_first_and_can_prevent_execute() -> None:
     ran: list[str] = []
 
     def skip(context: Any) -> None:
@@ -203,8 +203,8 @@ def test_a_returned_value_is_pushed_unless_it_is_none(value: Any, kept: dict[str
 
 
 @pytest.mark.spec("S371", "S174")
-def test_post_execute_gets_the_result_and_its_error_fails_the_task() -> None:
-    """Success is what ended without an exception from the context to the last hook."""
+def test_post_execute_gets_the_result_and_its_exception_fails_the_task() -> None:
+    """A task succeeds only if no step raises an exception, from the context to the last hook."""
     seen: list[Any] = []
 
     def check(context: Any, result: Any) -> None:
@@ -316,7 +316,7 @@ def test_a_template_that_fails_fails_the_task(capfd: pytest.CaptureFixture[str])
 
 
 @pytest.mark.spec("S370")
-def test_no_push_of_nothing() -> None:
+def test_without_a_result_nothing_is_pushed() -> None:
     assert pushed(carry_out(_does(lambda context: None))) == {}
     assert pushed(carry_out(_does(lambda context: 5, do_xcom_push=False))) == {}
     assert pushed(carry_out(_does(lambda context: 0))) == {"return_value": 0}
@@ -339,7 +339,7 @@ def test_pushes_of_failed_attempts_are_reported() -> None:
     assert (result.outcome, pushed(result)) == (Outcome.FAILED, {"progress": 7})
 
 
-def test_what_cannot_be_stored_fails_with_the_place(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_a_value_that_cannot_be_stored_gives_its_position(capfd: pytest.CaptureFixture[str]) -> None:
     result = carry_out(_does(lambda context: {"rows": [1, print]}))
     sentence = "return_value['rows'][1]: <function print> cannot be stored as an XCom"
     assert result.outcome is Outcome.FAILED
@@ -349,7 +349,7 @@ def test_what_cannot_be_stored_fails_with_the_place(capfd: pytest.CaptureFixture
     assert "Traceback" not in told  # it is about the value, not about any line
 
 
-def test_large_values_are_spilled() -> None:
+def test_large_values_are_written_to_files() -> None:
     kept: dict[str, bytes] = {}
 
     def spill(key: str, data: bytes) -> str | None:
@@ -372,7 +372,7 @@ def test_large_values_are_spilled() -> None:
     assert [one.spill for one in execute_task(task, workload("t"), inline_max=20).pushed] == [None, None, None]
 
 
-def test_more_than_the_limit_fails_with_the_setting(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_a_value_above_the_limit_names_the_setting(capfd: pytest.CaptureFixture[str]) -> None:
     def what(context: Any) -> str:
         context["ti"].xcom_push("small", 1)
         return "z" * 2_000_000
@@ -396,7 +396,7 @@ def test_a_full_disk_fails_the_task() -> None:
     assert "No space left on device" in (result.reason or "")
 
 
-def test_branch_travels_with_the_verdict() -> None:
+def test_the_branch_is_part_of_the_result() -> None:
     def what(context: Any) -> None:
         context["ti"].branch = Branch("stop")
 
@@ -439,7 +439,7 @@ def test_an_exception_that_cannot_be_shown_is_still_a_failure(capfd: pytest.Capt
     assert "Broken" in capfd.readouterr().err
 
 
-def test_a_log_that_is_gone_does_not_change_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_written_does_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone:
         def write(self, text: str) -> int:
             raise BrokenPipeError
@@ -451,8 +451,8 @@ def test_a_log_that_is_gone_does_not_change_the_verdict(monkeypatch: pytest.Monk
     assert carry_out(_raises(ValueError("x"))).outcome is Outcome.FAILED
 
 
-def test_one_family_of_errors() -> None:
-    """Catch the branch: what is raised on purpose is a TradewindError, and what ends a task past `except Exception` is not."""
+def test_exceptions_have_common_base_classes() -> None:
+    """Every error of Tradewind is a TradewindError, except those that must not be caught by `except Exception`."""
     assert issubclass(AirflowException, TradewindError)
     for passing in (AirflowTaskTimeout, AirflowTaskTerminated, TaskDeferred):
         assert not issubclass(passing, Exception)

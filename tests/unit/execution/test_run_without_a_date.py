@@ -1,4 +1,4 @@
-"""What the tasks of a manual run without a logical date see."""
+"""The context of tasks in a manual run without a logical date."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tradewind.operators.python import PythonOperator
 
 
 def test_a_manual_run_without_a_logical_date_has_no_data_interval() -> None:
-    """As in Airflow 3: both are there, or neither; and the names made of them are not in the context."""
+    """As in Airflow 3: a run has both or neither. Without them, the context has no names derived from them."""
     seen: dict[str, Any] = {}
     start = datetime(2024, 5, 1, tzinfo=UTC)
     with tw.DAG("d", schedule="@daily", start_date=start, catchup=False) as dag:

@@ -1,4 +1,4 @@
-"""Rendering of templated fields. What single templates give is held to Airflow's by tests/conformance (family D)."""
+"""Rendering of template fields. tests/conformance (family D) compares the results of single templates with Airflow's."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _Pair = namedtuple("_Pair", "a b")
 
 
 def test_containers_are_rendered_inside() -> None:
-    """Keys stay as they are, as in Airflow."""
+    """Keys are not rendered, as in Airflow."""
     given = {"{{ ds }}": ["{{ ds }}", ("{{ ds }}", 5), {"{{ ds }}"}], "n": None, "b": b"{{", "p": _Pair("{{ ds }}", 1)}
     day = "2024-03-05"
     assert _rendered(given) == {"{{ ds }}": [day, (day, 5), {day}], "n": None, "b": b"{{", "p": _Pair(day, 1)}
     assert isinstance(_rendered(given)["p"], _Pair)
 
 
-def test_objects_with_templated_fields_are_rendered_in_place() -> None:
+def test_objects_with_template_fields_are_rendered_in_place() -> None:
     thing = _Nested(_Nested(["{{ ds }}"]))
     thing.inner.inner.append(thing)  # even when they contain themselves
     with DAG("d", schedule=None):
@@ -64,7 +64,7 @@ def test_objects_with_templated_fields_are_rendered_in_place() -> None:
     assert thing.inner.inner[0] == "2024-03-05"
 
 
-def test_results_of_other_tasks_are_pulled(world: World) -> None:
+def test_results_of_other_tasks_are_replaced_by_their_values(world: World) -> None:
     world.xcoms = {("a", "return_value", -1): {"x": 1}, ("a", "k", -1): "{{ ds }}"}
     with DAG("d", schedule=None):
         a = BaseOperator(task_id="a")
@@ -74,7 +74,7 @@ def test_results_of_other_tasks_are_pulled(world: World) -> None:
     assert task.other == "{{ ds }}"  # data is not a template
 
 
-def test_files_are_found_beside_the_dag_and_on_its_search_path(tmp_path: Path) -> None:
+def test_template_files_are_found_beside_the_dag_file_and_on_its_search_path(tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_text("select '{{ ds }}' {% include 'part.sql' %}")
     (tmp_path / "part.sql").write_text("from {{ params.t }}")
     assert _rendered("q.sql", template_searchpath=str(tmp_path), params={"t": "x"}) == "select '2024-03-05' from x"
@@ -94,7 +94,7 @@ def test_macros_filters_and_options_of_the_dag() -> None:
     assert _rendered("[{{ nope }}]", template_undefined=jinja2.Undefined) == "[]"
 
 
-def test_native_objects() -> None:
+def test_render_template_as_native_obj_returns_objects() -> None:
     assert _rendered("{{ [1, params.n] }}", params={"n": 2}, render_template_as_native_obj=True) == [1, 2]
     with DAG("d", schedule=None, render_template_as_native_obj=True):
         task = _Op(task_id="t", field="{{ 1 }}", render_template_as_native_obj=False)
@@ -102,7 +102,7 @@ def test_native_objects() -> None:
     assert task.field == "1"
 
 
-def test_a_misspelt_name_is_answered_with_the_field_and_the_nearest() -> None:
+def test_the_error_of_a_misspelt_name_gives_the_field_and_a_suggestion() -> None:
     with pytest.raises(jinja2.UndefinedError) as caught:
         _rendered({"sql": "{{ logical_dat }}"})
     assert caught.value.__notes__ == [
@@ -110,8 +110,8 @@ def test_a_misspelt_name_is_answered_with_the_field_and_the_nearest() -> None:
     ]
 
 
-def test_an_error_asks_no_questions(world: World) -> None:
-    """Jinja shows the names of the context in its tracebacks; making them all would hide the error behind others."""
+def test_a_template_error_computes_no_other_values(world: World) -> None:
+    """Jinja shows the variables of the context in its tracebacks. Computing all of them could raise further errors."""
     with pytest.raises(ZeroDivisionError):
         _rendered("{% set x = 1 %}{{ x / 0 }}")
     assert world.questions == []

@@ -1,4 +1,4 @@
-"""Variables and connections: environment first, then the runtime; clear errors."""
+"""Variables and connections: from the environment, else from the runtime; errors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tradewind.sdk.variables import BaseHook, Connection, Variable
 from tradewind.wire.runtime import NoRuntime
 
 
-def test_a_variable_is_asked_of_the_runtime(world: World) -> None:
+def test_a_variable_is_read_from_the_runtime(world: World) -> None:
     world.variables["bucket"] = "b1"
     assert Variable.get("bucket") == "b1"
 
 
 @pytest.mark.parametrize("prefix", ["TRADEWIND_VAR_", "AIRFLOW_VAR_"])
-def test_the_environment_comes_first(world: World, monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
+def test_the_environment_is_read_first(world: World, monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
     world.variables["bucket"] = "stored"
     monkeypatch.setenv(f"{prefix}BUCKET", "from env")
     assert Variable.get("bucket") == "from env"
     assert world.questions == []
 
 
-def test_a_missing_variable_is_a_key_error_with_a_sentence(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_variable_is_a_key_error_with_advice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_VAR_BUCKET", "x")
     with pytest.raises(KeyError) as caught:
         Variable.get("buckte")
@@ -33,7 +33,7 @@ def test_a_missing_variable_is_a_key_error_with_a_sentence(world: World, monkeyp
 
 
 @pytest.mark.parametrize("fallback", [None, "", {"a": 1}])
-def test_a_default_may_be_anything(world: World, fallback: object) -> None:
+def test_a_default_may_be_any_value(world: World, fallback: object) -> None:
     assert Variable.get("nope", fallback) is fallback
     assert Variable.get("nope", default_var=fallback) is fallback
 
@@ -56,13 +56,13 @@ def test_set_update_setdefault_delete(world: World) -> None:
     assert Variable.delete("n") == 0
 
 
-def test_an_answer_that_failed_says_why(world: World) -> None:
+def test_the_error_of_a_failed_request_gives_the_reason(world: World) -> None:
     world.broken = "the scheduler is away"
     with pytest.raises(AirflowException, match="cannot read variable 'x': the scheduler is away"):
         Variable.get("x")
 
 
-def test_where_nobody_can_answer_there_are_none() -> None:
+def test_without_a_runtime_variables_do_not_exist() -> None:
     with pytest.raises(NoRuntime, match="while no task is running"):
         Variable.get("x")
 
@@ -107,13 +107,13 @@ def test_json_is_read_and_written_back() -> None:
         ("", "not a JSON object"),
     ],
 )
-def test_bad_json_is_refused(text: str, sentence: str) -> None:
+def test_invalid_json_is_an_error(text: str, sentence: str) -> None:
     with pytest.raises(AirflowException) as caught:
         Connection.from_json(text, "c")
     assert sentence in str(caught.value)
 
 
-def test_bad_uris_are_refused() -> None:
+def test_invalid_uris_are_errors() -> None:
     with pytest.raises(AirflowException, match="has no type"):
         Connection.from_uri("just-text")
     with pytest.raises(AirflowException, match="invalid port"):

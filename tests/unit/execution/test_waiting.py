@@ -1,4 +1,4 @@
-"""Deferring: what a task says that waits without a process, and how it goes on."""
+"""Deferral: the request of a task that waits without a process, and how the task continues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class Echo(BaseTrigger):
-    """Fires what it was made with."""
+    """Emits the events that it was created with."""
 
     def __init__(self, what: Any = None, how: str = "fire") -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def _first(trigger: Any, **more: Any) -> TaskResult:
     return execute_task(_waiting(trigger, **more), workload("t"))
 
 
-def test_what_a_deferred_task_waits_for_travels() -> None:
+def test_the_trigger_of_a_deferred_task_is_serialized() -> None:
     result = _first(Echo({"a": LATER}), timeout=60)
     assert result.outcome is Outcome.DEFERRED
     assert result.deferral is not None
@@ -86,14 +86,14 @@ def test_what_a_deferred_task_waits_for_travels() -> None:
     assert result.deferral.timeout_at is not None
 
 
-def test_a_moment_needs_no_trigger() -> None:
+def test_a_wait_for_a_point_in_time_needs_no_trigger() -> None:
     result = _first(DateTimeTrigger(LATER))
     assert result.deferral is not None
     assert result.deferral.wait == MomentWait(int(LATER.timestamp()) * 1_000_000, encode_xcom(LATER))
     assert isinstance(TimeDeltaTrigger(timedelta(hours=1)).as_wait(), MomentWait)
 
 
-def test_it_goes_on_where_it_said() -> None:
+def test_the_task_continues_in_the_given_method() -> None:
     told = Resumption("go_on", encode_xcom({"told": (1, 2)}), encode_xcom({"b": 1}))
     result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=told))
     assert result.outcome is Outcome.SUCCESS
@@ -101,7 +101,7 @@ def test_it_goes_on_where_it_said() -> None:
 
 
 @pytest.mark.parametrize(("error", "sentence"), [(TIMEOUT, "exceeded its timeout"), ("it broke", "it broke")])
-def test_a_wait_that_went_wrong_fails_the_task(error: str, sentence: str) -> None:
+def test_a_failed_wait_fails_the_task(error: str, sentence: str) -> None:
     told = Resumption("go_on", error=error)
     result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=told))
     assert result.outcome is Outcome.FAILED
@@ -109,7 +109,7 @@ def test_a_wait_that_went_wrong_fails_the_task(error: str, sentence: str) -> Non
     assert issubclass(TaskDeferralTimeout, AirflowException)
 
 
-def test_what_cannot_be_handed_over_fails_with_the_nearest_choice() -> None:
+def test_invalid_arguments_of_defer_are_errors_with_advice() -> None:
     assert "Did you mean 'go_on'" in (_first(Echo(), method="go_one").reason or "")
     assert "cannot run in the triggerer" in (_first(object()).reason or "")
     assert "cannot be stored" in (_first(Echo(lambda: 1)).reason or "")
@@ -119,7 +119,7 @@ def _end(trigger: BaseTrigger) -> TriggerEnd:
     return asyncio.run(wait_for_end(trigger))
 
 
-def test_what_triggers_come_to() -> None:
+def test_events_of_triggers() -> None:
     assert decode_xcom(_end(Echo({"x": 1})).event) == {"x": 1}
     done = _end(Echo([1], "success"))
     assert (done.outcome, done.xcoms) == (Outcome.SUCCESS, {"return_value": b"[1]"})
@@ -132,7 +132,7 @@ def test_what_triggers_come_to() -> None:
         assert trigger.cleaned
 
 
-def test_triggers_are_made_of_what_travelled() -> None:
+def test_triggers_are_created_from_their_serialized_form() -> None:
     made = make_trigger(TriggerWait(f"{__name__}.Echo", encode_xcom({"what": 3})))
     assert isinstance(made, Echo)
     assert made.what == 3

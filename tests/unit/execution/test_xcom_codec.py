@@ -1,4 +1,4 @@
-"""Values of XComs come back as they were, or are refused with the place that cannot be stored."""
+"""Encoding and decoding an XCom gives an equal value; a value that cannot be stored is an error with its position."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def _there_and_back(value: Any) -> Any:
     ],
     ids=repr,
 )
-def test_comes_back_equal(value: Any) -> None:
+def test_decoding_gives_an_equal_value(value: Any) -> None:
     back = _there_and_back(value)
     assert back == value
     assert type(back) is type(value)
 
 
-def test_nan_comes_back() -> None:
+def test_nan_is_kept() -> None:
     assert math.isnan(_there_and_back({"a": [math.nan]})["a"][0])
 
 
 @pytest.mark.parametrize("fold", [0, 1])
-def test_a_named_zone_keeps_its_name_and_the_moment(fold: int) -> None:
-    """Also in the hour that occurs twice."""
+def test_a_named_time_zone_keeps_its_name_and_the_point_in_time(fold: int) -> None:
+    """Also in the hour that occurs twice when the clock goes back."""
     moment = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Paris"), fold=fold)
     back = _there_and_back(moment)
     assert back.tzinfo == ZoneInfo("Europe/Paris")
@@ -85,7 +85,7 @@ def test_a_named_zone_keeps_its_name_and_the_moment(fold: int) -> None:
     assert back.utcoffset() == moment.utcoffset()
 
 
-def test_pendulum_comes_back_as_pendulum() -> None:
+def test_pendulum_values_stay_pendulum_values() -> None:
     moment = pendulum.datetime(2024, 10, 27, 1, tz="Europe/Paris")
     back = _there_and_back([moment])[0]
     assert isinstance(back, pendulum.DateTime)
@@ -138,7 +138,7 @@ class _Row:
     ],
     ids=repr,
 )
-def test_becomes_plain(value: Any, plain: Any) -> None:
+def test_subclasses_become_plain_values(value: Any, plain: Any) -> None:
     back = _there_and_back(value)
     assert back == plain
     assert type(back) is type(plain)
@@ -150,8 +150,8 @@ def test_numpy_scalars_become_numbers() -> None:
     assert _there_and_back(value) == {"i": 3, "f": 1.5, "f32": 0.5, "b": True}
 
 
-def test_plain_data_is_plain_json() -> None:
-    """Any program can read it, and large lists cost no visit of each element."""
+def test_simple_values_are_plain_json() -> None:
+    """Any program can read it, and large lists are encoded without a step for each element."""
     value = {"rows": [1, 2, 3], "name": "x", "none": None}
     assert json.loads(encode_xcom(value)) == value
 
@@ -183,24 +183,24 @@ def _deep() -> Any:
     ],
     ids=["function", "object", "class", "generator", "cycle", "deep", "surrogate", "key"],
 )
-def test_refused_with_the_place(value: Any, sentence: str) -> None:
+def test_the_error_gives_the_position_of_the_value(value: Any, sentence: str) -> None:
     with pytest.raises(XComNotSerializable) as caught:
         encode_xcom(value)
     assert sentence in str(caught.value)
 
 
-def test_a_data_frame_is_refused_with_advice() -> None:
+def test_a_data_frame_is_an_error_with_advice() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(XComNotSerializable, match="write it to a file and return its path"):
         encode_xcom({"frame": pandas.DataFrame({"a": [1]})})
 
 
-def test_shared_but_not_cyclic_values_are_fine() -> None:
+def test_shared_values_without_a_cycle_are_accepted() -> None:
     row = {"a": date(2024, 1, 1)}
     assert _there_and_back([row, row]) == [row, row]
 
 
-def test_reading_refuses_what_it_does_not_know() -> None:
+def test_decoding_an_unknown_format_is_an_error() -> None:
     with pytest.raises(XComNotSerializable, match="not JSON"):
         decode_xcom(b"\x80\x04")
     with pytest.raises(XComNotSerializable, match="'pickle', which this version of Tradewind does not know"):
@@ -229,5 +229,5 @@ _values = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(_values)
-def test_whatever_is_stored_comes_back(value: Any) -> None:
+def test_every_stored_value_is_restored(value: Any) -> None:
     assert _there_and_back(value) == value

@@ -1,4 +1,4 @@
-"""A world around one task, in memory: variables, connections, XComs, states and earlier runs that tests set by hand."""
+"""A runtime for one task, in memory: variables, connections, XComs, states and earlier runs that the tests set."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DAY = "2024-03-05T00:00:00Z"
 
 
 class World:
-    """Answers questions as the scheduler would. `questions` keeps them."""
+    """Answers requests as the scheduler does, and records them in `questions`."""
 
     def __init__(self) -> None:
         self.variables: dict[str, str] = {}
@@ -44,7 +44,7 @@ class World:
         self.spills: dict[str, bytes] = {}
         self.questions: list[runtime.Question] = []
         self.triggers: dict[str, Any] | None = None
-        """What came of asking for a run; None: it was made."""
+        """The error of a request for a run. None: the run is created."""
         self.broken = ""
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
@@ -86,7 +86,7 @@ class World:
 
 @contextmanager
 def installed() -> Iterator[World]:
-    """A world that user code of this process asks."""
+    """Install a world as the runtime of user code in this process."""
     world = World()
     runtime.install(world)
     try:
@@ -115,7 +115,7 @@ def workload(task_id: str = "t", *, at: str | None = DAY, until: str | None = No
 
 
 def carry_out(task: BaseOperator, **changes: Any) -> TaskResult:
-    """One attempt of a task, as the runner makes it."""
+    """Run one attempt of a task as the task runner does."""
     return execute_task(task, workload(task.task_id, **changes), on_copy=True)
 
 

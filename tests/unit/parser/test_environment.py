@@ -3,7 +3,7 @@ from __future__ import annotations
 from tradewind.parser.environment import without_credentials
 
 
-def test_our_own_secrets_stay_out_and_the_users_values_stay_in() -> None:
+def test_own_secrets_are_removed_and_values_of_users_are_kept() -> None:
     secret = {
         "TRADEWIND__SECRETS__FERNET_KEY",
         "TRADEWIND__DATABASE__PATH",

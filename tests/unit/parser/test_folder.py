@@ -15,7 +15,7 @@ def touch(root: Path, *names: str) -> None:
         path.write_text("")
 
 
-def test_python_files_that_are_not_hidden(tmp_path: Path) -> None:
+def test_hidden_files_are_not_listed(tmp_path: Path) -> None:
     touch(
         tmp_path, "a.py", "x/b.py", "c.txt", ".d.py", ".git/e.py", "__pycache__/f.py", "#g.py#", "h.py~", ".#i.py", "j.py.swp"
     )
@@ -25,21 +25,21 @@ def test_python_files_that_are_not_hidden(tmp_path: Path) -> None:
     assert found.unreadable == {}
 
 
-def test_ignore_files_of_both_names_and_at_every_depth(tmp_path: Path) -> None:
+def test_ignore_files_of_both_names_work_in_every_folder(tmp_path: Path) -> None:
     touch(tmp_path, "a.py", "skip/b.py", "x/c.py", "x/d.py", "x/e/f.py")
     (tmp_path / ".airflowignore").write_text("skip\n")
     (tmp_path / "x/.tradewindignore").write_text("d.py\ne/\n")
     assert sorted(scan_folder(str(tmp_path)).files) == ["a.py", "x/c.py"]
 
 
-def test_real_folders_come_before_links_and_loops_end(tmp_path: Path) -> None:
+def test_real_folders_are_listed_before_links_and_loops_end(tmp_path: Path) -> None:
     touch(tmp_path, "z/a.py")
     (tmp_path / "a_link").symlink_to("z")
     (tmp_path / "z/up").symlink_to("..")
     assert list(scan_folder(str(tmp_path)).files) == ["z/a.py"]
 
 
-def test_a_folder_is_announced_before_it_is_listed(tmp_path: Path) -> None:
+def test_a_folder_is_watched_before_it_is_listed(tmp_path: Path) -> None:
     touch(tmp_path, "x/a.py")
     look_order: list[str] = []
 
@@ -52,13 +52,13 @@ def test_a_folder_is_announced_before_it_is_listed(tmp_path: Path) -> None:
     assert look_order == [".", "x"]
 
 
-def test_a_missing_root_says_nothing_about_its_files(tmp_path: Path) -> None:
+def test_a_missing_dag_folder_removes_no_files(tmp_path: Path) -> None:
     found = scan_folder(str(tmp_path / "nowhere"))
     assert "" in found.unreadable
     assert not found.is_confirmed_absent("a.py")
 
 
-def test_a_root_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_dag_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
     touch(tmp_path, "file")
     assert "Not a directory" in scan_folder(str(tmp_path / "file")).unreadable[""]
 

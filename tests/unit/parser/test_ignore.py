@@ -34,20 +34,20 @@ from tradewind.parser.ignore import ignored, read_rules
         ("", "a.py", False, False),
     ],
 )
-def test_one_pattern(pattern: str, path: str, is_folder: bool, expected: bool) -> None:
+def test_single_patterns(pattern: str, path: str, is_folder: bool, expected: bool) -> None:
     rules, wrong = read_rules(pattern, "")
     assert wrong == []
     assert ignored(path, is_folder, rules) is expected
 
 
-def test_the_last_word_counts() -> None:
+def test_the_last_matching_pattern_decides() -> None:
     rules, _ = read_rules("*.py\n!keep.py\n/x/keep.py\n", "")
     assert ignored("a.py", False, rules)
     assert not ignored("keep.py", False, rules)
     assert ignored("x/keep.py", False, rules)
 
 
-def test_a_file_deeper_in_the_tree_speaks_for_its_folder_only() -> None:
+def test_an_ignore_file_applies_only_to_its_folder() -> None:
     above, _ = read_rules("*_old.py", "")
     below, _ = read_rules("!a_old.py\n/b.py", "x.y/z")
     rules = above + below
@@ -57,7 +57,7 @@ def test_a_file_deeper_in_the_tree_speaks_for_its_folder_only() -> None:
     assert not ignored("xxy/z/b.py", False, rules)
 
 
-def test_a_line_that_is_no_pattern_is_told() -> None:
+def test_an_invalid_line_is_reported() -> None:
     rules, wrong = read_rules("[b-a].py\ngood.py", "")
     assert wrong == ["[b-a].py"]
     assert ignored("good.py", False, rules)

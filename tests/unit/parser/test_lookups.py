@@ -41,7 +41,7 @@ from tradewind.wire.messages import (
 
 
 class Talk:
-    """A conversation, with the test in the child's place and in the scheduler's."""
+    """The lookups of a child; the test plays the child and the scheduler."""
 
     def __init__(self) -> None:
         self.loop = Loop(ManualClock())
@@ -72,7 +72,7 @@ def talk() -> Iterator[Talk]:
     talk.loop.close()
 
 
-def test_a_question_goes_through_and_its_answer_comes_back_under_its_number(talk: Talk) -> None:
+def test_a_request_is_forwarded_and_answered_with_its_number(talk: Talk) -> None:
     talk.says(GetVariable(7, "bucket"))
     assert [question for question, _ in talk.questions] == [GetVariable(7, "bucket")]
     talk.answer(Value(99, True, "s3://x"))
@@ -81,7 +81,7 @@ def test_a_question_goes_through_and_its_answer_comes_back_under_its_number(talk
 
 
 @pytest.mark.parametrize("message", [SetVariable(7, "x", "1"), XComPull(7, "d", "r", ("t",))])
-def test_nothing_else_is_passed_on(talk: Talk, message: object) -> None:
+def test_other_requests_are_not_forwarded(talk: Talk, message: object) -> None:
     talk.says(message)
     assert talk.questions == []
     answer = talk.hears()
@@ -89,20 +89,20 @@ def test_nothing_else_is_passed_on(talk: Talk, message: object) -> None:
     assert answer.reason == "a DAG file may read only variables and connections while it is imported"
 
 
-def test_a_scheduler_that_is_away_makes_the_reading_void(talk: Talk) -> None:
+def test_without_a_scheduler_the_import_does_not_count(talk: Talk) -> None:
     talk.says(GetConnection(7, "db"))
     talk.answer(None)
     assert talk.hears() == Failure(7, AWAY)
     assert talk.conversation.is_unanswered(timed_out=False)
 
 
-def test_a_child_that_was_stopped_while_it_waited_says_nothing(talk: Talk) -> None:
+def test_a_child_that_was_stopped_while_it_waited_gets_no_answer(talk: Talk) -> None:
     talk.says(GetVariable(7, "x"))
     assert talk.conversation.is_unanswered(timed_out=True)
     assert not talk.conversation.is_unanswered(timed_out=False)  # it ended by itself, with a question that nobody waits for
 
 
-def test_secrets_are_masked_in_what_is_shown(talk: Talk) -> None:
+def test_secrets_are_masked_in_messages(talk: Talk) -> None:
     talk.says(GetConnection(7, "db"))
     parts = {"host": "h.example", "password": "hunter22", "extra": '{"token": "abcd-efgh", "region": "north"}'}
     talk.answer(Value(7, True, parts, secret=True))
@@ -112,7 +112,7 @@ def test_secrets_are_masked_in_what_is_shown(talk: Talk) -> None:
     assert talk.conversation.masked("login with hunter22") == "login with ***"
 
 
-def test_a_message_that_cannot_be_read_ends_only_this_line(talk: Talk) -> None:
+def test_an_invalid_message_closes_only_its_connection(talk: Talk) -> None:
     talk.child.sendall(frame(b"\xc1"))
     talk.loop.turn(0)
     assert talk.child.recv(1) == b""
@@ -122,7 +122,7 @@ def test_a_message_that_cannot_be_read_ends_only_this_line(talk: Talk) -> None:
 # --- the child's end --------------------------------------------------------------------------------------------------
 
 
-def test_a_child_asks_and_remembers_for_what() -> None:
+def test_a_child_records_its_lookups() -> None:
     ours, parser = socket.socketpair()
     with ours, parser:
         asking = ParsingRuntime(ours.fileno())
@@ -136,7 +136,7 @@ def test_a_child_asks_and_remembers_for_what() -> None:
             asking.ask(SetVariable(0, "a", "1"))
 
 
-def test_a_process_that_the_file_forked_does_not_share_the_line() -> None:
+def test_a_forked_process_cannot_look_up_values() -> None:
     ours, parser = socket.socketpair()
     with ours, parser:
         asking = ParsingRuntime(ours.fileno())
@@ -153,7 +153,7 @@ def test_a_process_that_the_file_forked_does_not_share_the_line() -> None:
 # --- the parser's line to the scheduler -------------------------------------------------------------------------------
 
 
-def test_a_scheduler_that_starts_beside_the_parser_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_starts_with_the_parser_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr("tradewind.parser.scheduler_link.log", SimpleNamespace(warning=lambda text, **more: said.append(text)))
     clock = ManualClock()
@@ -173,7 +173,7 @@ def test_a_scheduler_that_starts_beside_the_parser_is_no_trouble(tmp_path: Path,
 
 
 class House:
-    """A link, and a scheduler that the test plays."""
+    """A connection to a scheduler that the test plays."""
 
     def __init__(self, path: Path) -> None:
         self.loop = Loop(ManualClock())
@@ -205,7 +205,7 @@ def house(tmp_path: Path) -> Iterator[House]:
     house.loop.close()
 
 
-def test_the_link_asks_only_over_a_line_that_is_up(house: House) -> None:
+def test_requests_are_sent_only_while_connected(house: House) -> None:
     answers: list[RunnerAnswer | None] = []
     house.link.look_up(GetVariable(2, "x"), answers.append)
     assert answers == [None]
@@ -220,7 +220,7 @@ def test_the_link_asks_only_over_a_line_that_is_up(house: House) -> None:
     assert [answer.value for answer in answers[1:] if isinstance(answer, Value)] == ["of y", "of x"]
 
 
-def test_what_is_open_when_the_line_breaks_stays_without_answer(house: House) -> None:
+def test_open_requests_get_no_answer_after_a_disconnection(house: House) -> None:
     house.say(Welcome(1))
     answers: list[RunnerAnswer | None] = []
     house.link.look_up(GetVariable(2, "x"), answers.append)
@@ -229,7 +229,7 @@ def test_what_is_open_when_the_line_breaks_stays_without_answer(house: House) ->
     assert answers == [None]
 
 
-def test_the_scheduler_tells_what_has_changed(house: House) -> None:
+def test_the_scheduler_reports_changed_values(house: House) -> None:
     house.say(Welcome(1))
     house.say(Notice(LOOKUP_CHANGED, text="variable x"))
     assert house.changed == ["variable x"]

@@ -17,7 +17,7 @@ def outcome(file: str, size: int = 10, version: str = "v") -> FileOutcome:
 
 
 class Line:
-    """Commands sent, and the means to answer them."""
+    """Records the commands that were sent, and answers them."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -48,7 +48,7 @@ class Line:
         self.loop.turn(0)
 
 
-def test_one_batch_is_under_way_and_the_next_one_gathers() -> None:
+def test_while_one_batch_is_sent_the_next_one_is_collected() -> None:
     line = Line()
     for number in range(BATCH_FILES + 11):
         line.outbox.put(f"f{number}", outcome(f"f{number}"))
@@ -63,7 +63,7 @@ def test_one_batch_is_under_way_and_the_next_one_gathers() -> None:
     assert line.told[0][1] == ["f0"]
 
 
-def test_a_newer_word_replaces_one_that_waits() -> None:
+def test_a_newer_message_about_a_file_replaces_a_waiting_one() -> None:
     line = Line()
     line.outbox.put("a", outcome("a"))
     line.outbox.put("b", outcome("b", version="1"))
@@ -73,7 +73,7 @@ def test_a_newer_word_replaces_one_that_waits() -> None:
     assert len(line.sent) == 2
 
 
-def test_while_others_are_read_a_batch_waits_but_not_for_long() -> None:
+def test_a_batch_waits_a_limited_time_for_other_files() -> None:
     line = Line()
     line.busy = True
     line.outbox.put("a", outcome("a"))
@@ -83,7 +83,7 @@ def test_while_others_are_read_a_batch_waits_but_not_for_long() -> None:
     assert line.files() == ["a", "b"]
 
 
-def test_gone_files_keep_their_place_in_the_order() -> None:
+def test_deleted_files_keep_their_position_in_the_order() -> None:
     line = Line()
     line.outbox.put("x", outcome("x"))
     line.outbox.put("old", None)
@@ -95,7 +95,7 @@ def test_gone_files_keep_their_place_in_the_order() -> None:
     assert line.told[1] == ({"old": None}, ["d"])
 
 
-def test_large_definitions_travel_alone() -> None:
+def test_a_large_definition_is_sent_alone() -> None:
     line = Line()
     for name in ("x", "a", "b"):
         line.outbox.put(name, outcome(name, size=6_000_000))
@@ -103,7 +103,7 @@ def test_large_definitions_travel_alone() -> None:
     assert line.files() == ["a"]
 
 
-def test_a_passing_error_is_tried_again_and_newer_words_stand() -> None:
+def test_after_a_temporary_error_a_message_is_sent_again_unless_there_is_a_newer_one() -> None:
     line = Line()
     line.outbox.put("a", outcome("a", version="1"))
     line.answer(error="StoreBusy")
@@ -115,7 +115,7 @@ def test_a_passing_error_is_tried_again_and_newer_words_stand() -> None:
     assert len(line.outbox) == 0
 
 
-def test_a_file_that_is_refused_harms_no_other() -> None:
+def test_a_rejected_file_does_not_affect_others() -> None:
     line = Line()
     line.outbox.put("x", outcome("x"))
     for name in ("a", "poison", "b"):

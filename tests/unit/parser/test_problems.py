@@ -26,7 +26,7 @@ Stack (most recent call first):
         (signal.SIGRTMIN + 3, "", "crashed the interpreter: signal", None),
     ],
 )
-def test_every_end_of_a_process_is_a_sentence(status: int, note: str, message: str, line: int | None) -> None:
+def test_every_end_of_a_process_has_a_message(status: int, note: str, message: str, line: int | None) -> None:
     problem = problems.from_status(status, note, "/dags/a.py", 31)
     assert message in problem.message
     assert problem.line == line
@@ -37,7 +37,7 @@ class Hostile(Exception):
         return "x" * 100_000 + "\n"
 
 
-def test_messages_and_traces_are_bounded() -> None:
+def test_messages_and_traces_have_a_size_limit() -> None:
     try:
         raise Hostile
     except Hostile as error:
@@ -46,7 +46,7 @@ def test_messages_and_traces_are_bounded() -> None:
     assert len(problem.stack_trace) <= problems.TRACE_MAX + 1
 
 
-def test_the_cause_in_a_helper_is_shown_with_the_files_own_line() -> None:
+def test_an_error_in_a_helper_is_shown_with_the_line_of_the_dag_file() -> None:
     namespace: dict[str, object] = {}
     exec(compile("def helper():\n    raise KeyError('key')\n", "/dags/helper.py", "exec"), namespace)
     try:
@@ -58,7 +58,7 @@ def test_the_cause_in_a_helper_is_shown_with_the_files_own_line() -> None:
     assert 'File "/dags/helper.py", line 2, in helper' in problem.stack_trace
 
 
-def test_a_syntax_error_in_a_helper_is_placed_at_the_import() -> None:
+def test_a_syntax_error_in_a_helper_has_the_line_of_the_import() -> None:
     try:
         try:
             compile("x = (", "/dags/helper.py", "exec")

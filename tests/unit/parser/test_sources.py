@@ -57,7 +57,7 @@ def test_safe_mode(text: bytes, expected: bool) -> None:
     assert may_hold_dags(text) is expected
 
 
-def test_needs_follow_packages_relative_imports_and_neighbours(folder: Path) -> None:
+def test_dependencies_of_packages_relative_imports_and_modules_beside(folder: Path) -> None:
     write(folder, x__a="import near, pkg.deep.mod\nfrom pkg import named, other", x__near="", pkg____init__="")
     (folder / "pkg").mkdir(exist_ok=True)
     (folder / "pkg/__init__.py").write_text("from .inner import thing")
@@ -72,12 +72,12 @@ def test_needs_follow_packages_relative_imports_and_neighbours(folder: Path) -> 
     ]
 
 
-def test_circles_of_imports_end(folder: Path) -> None:
+def test_cyclic_imports_end(folder: Path) -> None:
     write(folder, a="import b", b="import a")
     assert needs(folder, "a.py") == ["b.py"]
 
 
-def test_a_fingerprint_names_the_file_its_modules_and_the_salt(folder: Path) -> None:
+def test_a_fingerprint_depends_on_the_file_its_modules_and_the_salt(folder: Path) -> None:
     write(folder, a="import b", b="", c="")
     first = sources(folder).fingerprint("a.py")
     assert first == sources(folder).fingerprint("a.py")
@@ -90,18 +90,18 @@ def test_a_fingerprint_names_the_file_its_modules_and_the_salt(folder: Path) -> 
     assert sources(folder).fingerprint("a.py", [str(folder / "c.py")]) != second
 
 
-def test_a_fingerprint_does_not_depend_on_where_the_folder_lies(tmp_path: Path) -> None:
+def test_a_fingerprint_does_not_depend_on_the_path_of_the_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(tmp_path / name, a="import b", b="x = 1")
     assert sources(tmp_path / "one").fingerprint("a.py") == sources(tmp_path / "two").fingerprint("a.py")
 
 
-def test_a_file_that_is_gone_has_none(folder: Path) -> None:
+def test_a_deleted_file_has_no_fingerprint(folder: Path) -> None:
     assert sources(folder).fingerprint("a.py") is None
     assert sources(folder).last_change("a.py") == 0
 
 
-def test_a_write_within_one_tick_of_the_clock_is_not_missed(folder: Path) -> None:
+def test_a_second_write_with_the_same_timestamp_is_noticed(folder: Path) -> None:
     found = sources(folder)
     path = folder / "a.py"
     for number in range(200):

@@ -1,4 +1,4 @@
-"""The timetable classes that authors write: what each stands for, and how their own subclasses find the shipped behaviour."""
+"""The timetable classes: the schedule of each, and subclasses that use the built-in methods."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize(("timetable", "schedule", "summary"), EVERY, ids=lambda value: type(value).__name__)
-def test_each_stands_for_a_schedule(timetable: BuiltInTimetable, schedule: Any, summary: str) -> None:
+def test_each_class_has_a_schedule(timetable: BuiltInTimetable, schedule: Any, summary: str) -> None:
     assert parse_schedule(timetable, timezone="UTC", defaults="trigger") == schedule
     assert timetable.summary == summary
     assert timetable.description.endswith(".") or timetable.description == "Twice"
@@ -80,13 +80,13 @@ def test_each_stands_for_a_schedule(timetable: BuiltInTimetable, schedule: Any, 
     assert hash(back) == hash(timetable)
 
 
-def test_a_dag_shows_the_timetables_own_words() -> None:
+def test_a_dag_shows_summary_and_description_of_its_timetable() -> None:
     dag = DAG("d", schedule=CronTriggerTimetable("@daily", timezone="UTC"), start_date=START)
     definition = to_definition(dag, "d.py", DefinitionDefaults())
     assert (definition.schedule, definition.schedule_summary) == (CronSchedule(("0 0 * * *",)), "0 0 * * *")
 
 
-def test_events_without_a_zone_are_the_dags() -> None:
+def test_events_without_a_zone_are_in_the_zone_of_the_dag() -> None:
     found = parse_schedule(EventsTimetable([datetime(2026, 3, 1)]), timezone="Europe/Paris", defaults="trigger")  # noqa: DTZ001
     assert found == EventsSchedule((to_micros(START) - HOUR,))
 
@@ -101,7 +101,7 @@ def test_events_without_a_zone_are_the_dags() -> None:
         (lambda: CronTriggerTimetable("0 6 * * *", timezone="Europe/Pariss").as_schedule(), None),
     ],
 )
-def test_what_cannot_be_is_refused(make: Any, says: str | None) -> None:
+def test_invalid_arguments_are_errors(make: Any, says: str | None) -> None:
     with pytest.raises(ScheduleError, match=says or "Did you mean"):
         parse_schedule(make(), timezone="UTC", defaults="trigger")
 
@@ -114,7 +114,7 @@ def test_continuous_has_one_run_at_a_time(schedule: Any) -> None:
 
 
 class SkipsSundays(CronDataIntervalTimetable):
-    """What authors do: take the shipped answer and change it."""
+    """A subclass that changes the result of a built-in timetable."""
 
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
@@ -125,7 +125,7 @@ class SkipsSundays(CronDataIntervalTimetable):
         return found
 
 
-def test_a_subclass_asks_the_shipped_one() -> None:
+def test_a_subclass_can_call_the_built_in_method() -> None:
     timetable = SkipsSundays("0 0 * * *", "UTC")
     restriction = TimeRestriction(pendulum.instance(START), None, catchup=True)
     last, days = None, []
@@ -148,7 +148,7 @@ def test_manual_runs_and_helpers_of_cron_timetables() -> None:
     assert timetable._get_prev(at) == timetable._align_to_prev(at) == pendulum.datetime(2026, 3, 10, 1, 30)
 
 
-def test_run_infos_of_airflow() -> None:
+def test_dag_run_info_is_that_of_airflow() -> None:
     exact = DagRunInfo.exact(START)
     assert (exact.run_after, exact.logical_date, exact.data_interval) == (START, START, DataInterval(START, START))
     spread = DagRunInfo.interval(START, START + timedelta(1))

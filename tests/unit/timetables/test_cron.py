@@ -1,4 +1,4 @@
-"""What cron expressions mean, and how they are refused. Walls are naive datetimes: no zone takes part here."""
+"""Times and errors of cron expressions. Local times are naive datetimes, without a time zone."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def preceding(expression: str, start: str, count: int = 4) -> list[str]:
         ("  @Daily ", ["2024-02-28 00:00", "2024-02-29 00:00", "2024-03-01 00:00"]),
     ],
 )
-def test_what_comes_next(expression: str, expected: list[str]) -> None:
+def test_the_next_times_of_an_expression(expression: str, expected: list[str]) -> None:
     assert following(expression, "2024-02-27 23:58", len(expected)) == expected
     assert preceding(expression, expected[-1], len(expected) - 1) == expected[-2::-1]
 
@@ -94,11 +94,11 @@ def test_what_comes_next(expression: str, expected: list[str]) -> None:
         ("50-10/15 * * * *", "6,50 * * * *"),  # Airflow goes on one later than arithmetic says
     ],
 )
-def test_surprises_kept_from_airflow(surprising: str, plain: str) -> None:
+def test_surprising_rules_of_airflow_are_kept(surprising: str, plain: str) -> None:
     assert following(surprising, "2024-02-27 23:58", 40) == following(plain, "2024-02-27 23:58", 40)
 
 
-def test_hour_written_out_counts_as_star() -> None:
+def test_all_hours_written_out_are_the_same_as_a_star() -> None:
     assert compile_cron("0 */1 * * *").hourly
     assert compile_cron("0 0-23 * * *").hourly
     assert not compile_cron("0 1-23 * * *").hourly
@@ -134,14 +134,14 @@ def test_hour_written_out_counts_as_star() -> None:
         ("٣ * * * *", "the minute field is"),
     ],
 )
-def test_refused_with_a_sentence(expression: str, says: str) -> None:
+def test_invalid_expressions_are_errors_with_advice(expression: str, says: str) -> None:
     with pytest.raises(ScheduleError) as refused:
         compile_cron(expression)
     assert says in str(refused.value)
     assert expression.strip() in str(refused.value)
 
 
-def test_a_schedule_in_years_ends() -> None:
+def test_a_schedule_of_years_ends() -> None:
     cron = compile_cron("0 0 1 1 * 0 2030")
     assert cron.at_or_after(wall("2030-01-01 00:00:01")) is None
     assert cron.at_or_before(wall("2029-12-31 00:00:00")) is None
@@ -149,8 +149,8 @@ def test_a_schedule_in_years_ends() -> None:
 
 
 @pytest.mark.parametrize("expression", ["* * * * *", "30 6 * * mon-fri", "0 0 29 2 *", "*/7 2-5 L * *", "0 0 * * fri#5"])
-def test_computed_not_stepped_through(expression: str) -> None:
-    """Generous: these take 1 to 30 µs each; stepping minute by minute would take a hundred times longer."""
+def test_distant_times_are_computed_without_stepping(expression: str) -> None:
+    """A generous limit: each takes 1 to 30 µs; stepping minute by minute would take a hundred times longer."""
     cron = compile_cron(expression)
     start = wall("2024-03-01 12:00")
     began = time.perf_counter()

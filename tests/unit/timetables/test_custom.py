@@ -1,4 +1,4 @@
-"""Timetables that users wrote: how they are written down, and which answers count."""
+"""Timetables of users: serialization, and valid and invalid results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPEN = Bounds(None, None, catchup=False)
 
 
 class Says(Timetable):
-    """Gives the answer it was told to give."""
+    """Returns the result that the test has set."""
 
     description = "When it says so"
     active_runs_limit = 3
@@ -45,7 +45,7 @@ class Says(Timetable):
         return self.answer
 
 
-def test_it_is_written_down_by_name_and_arguments() -> None:
+def test_a_timetable_is_stored_by_name_and_arguments() -> None:
     schedule = parse_schedule(Says(), timezone="UTC", defaults="trigger")
     assert schedule == CustomSchedule(__name__, "Says", b'{"a": [2], "b": 1}', "When it says so", active_runs_limit=3)
     assert decode_schedule(encode_schedule(schedule)) == schedule
@@ -53,7 +53,7 @@ def test_it_is_written_down_by_name_and_arguments() -> None:
     assert isinstance(load_timetable(Timetable, b"{}"), Timetable)
 
 
-def test_nobody_calls_it_in_the_scheduler() -> None:
+def test_the_scheduler_does_not_call_its_code() -> None:
     schedule = to_custom_schedule(Says())
     with pytest.raises(ScheduleError, match="can run only in a child process"):
         next_run(schedule, None, OPEN, AT)
@@ -61,14 +61,14 @@ def test_nobody_calls_it_in_the_scheduler() -> None:
         manual_interval(schedule, AT, AT)
 
 
-def test_its_limit_of_runs_counts() -> None:
+def test_its_active_runs_limit_is_used() -> None:
     made = to_definition(DAG("d", schedule=Says(), start_date=START), "d.py", DefinitionDefaults())
     assert (made.max_active_runs, made.schedule_summary) == (3, "Says")
     with pytest.raises(DefinitionError, match="allows max_active_runs of at most 3, not 9"):
         to_definition(DAG("d", schedule=Says(), start_date=START, max_active_runs=9), "d.py", DefinitionDefaults())
 
 
-def test_what_cannot_be_found_again_is_refused() -> None:
+def test_a_class_that_cannot_be_imported_again_is_an_error() -> None:
     class Inner(Says):
         pass
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_found_again_is_refused() -> None:
         (DagRunInfo(START, None), RunTimes(None, None, None, AT)),
     ],
 )
-def test_answers(answer: Any, expected: RunTimes | None) -> None:
+def test_valid_results(answer: Any, expected: RunTimes | None) -> None:
     says = Says()
     says.answer = answer
     assert compute_next_run(says, RunTimes(AT, AT, AT + DAY, AT + DAY), Bounds(AT, None, catchup=True)) == expected
@@ -116,14 +116,14 @@ def test_answers(answer: Any, expected: RunTimes | None) -> None:
         (DagRunInfo(START, None, partition_key="eu"), "of a partition, which is not supported yet"),
     ],
 )
-def test_nonsense_is_named(answer: Any, says: str) -> None:
+def test_invalid_results_are_errors(answer: Any, says: str) -> None:
     timetable = Says()
     timetable.answer = answer
     with pytest.raises(ScheduleError, match=says):
         compute_next_run(timetable, None, OPEN)
 
 
-def test_runs_by_hand() -> None:
+def test_data_intervals_of_manual_runs() -> None:
     timetable = Says()
     assert compute_manual_interval(timetable, AT) is None
     timetable.answer = DataInterval(START, START + timedelta(1))
@@ -133,7 +133,7 @@ def test_runs_by_hand() -> None:
         compute_manual_interval(timetable, AT)
 
 
-def test_a_timetable_without_answers_says_which_method_is_missing() -> None:
+def test_the_error_of_a_missing_method_names_it() -> None:
     with pytest.raises(NotImplementedError, match="has no next_dagrun_info"):
         compute_next_run(Timetable(), None, OPEN)
     with pytest.raises(NotImplementedError, match="has no infer_manual_data_interval"):

@@ -1,4 +1,4 @@
-"""The page about timetables shows what the calendars answer."""
+"""The page about timetables shows the runs that Tradewind computes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import runpy
 from tests.shape.source import ROOT
 
 
-def test_the_page_is_what_the_calendars_say() -> None:
-    """After a change: make docs."""
+def test_the_page_is_up_to_date() -> None:
+    """After a change, run `make docs`."""
     module = runpy.run_path(str(ROOT / "docs" / "generate_timetables.py"))
     assert (ROOT / "docs" / "reference" / "timetables.md").read_text(encoding="utf-8") == module["page"]()

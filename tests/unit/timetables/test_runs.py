@@ -26,7 +26,7 @@ DAILY_DATA = CronSchedule(("0 6 * * *",), interval_kind="data")
 
 
 def runs(schedule: Schedule, bounds: Bounds, now: int, count: int = 4) -> list[tuple[str | None, ...]]:
-    """(logical date, end, run after) of the first runs, the clock standing still."""
+    """(logical date, end of the data interval, run after) of the first runs, at a fixed current time."""
     found: list[tuple[str | None, ...]] = []
     last: RunTimes | None = None
     for _ in range(count):
@@ -42,30 +42,30 @@ def days(*numbers: int) -> list[str]:
     return [f"2024-05-{number:02d}T06:00:00Z" for number in numbers]
 
 
-def test_trigger_with_catch_up_has_every_tick_since_the_start_date() -> None:
+def test_cron_trigger_with_catchup_has_every_run_since_the_start_date() -> None:
     found = runs(DAILY, Bounds(START, None, True), NOW)
     assert [run[0] for run in found] == [run[2] for run in found] == days(8, 9, 10, 11)
 
 
-def test_trigger_without_catch_up_jumps_to_the_latest_tick() -> None:
+def test_cron_trigger_without_catchup_starts_with_the_latest_run() -> None:
     assert [run[0] for run in runs(DAILY, Bounds(START, None, False), NOW, 2)] == days(10, 11)
 
 
 @pytest.mark.spec("S4")
-def test_data_intervals_fire_at_their_end() -> None:
+def test_a_run_starts_at_the_end_of_its_data_interval() -> None:
     found = runs(DAILY_DATA, Bounds(START, None, True), NOW, 3)
     assert [run[0] for run in found] == days(8, 9, 10)
     assert [run[1] for run in found] == [run[2] for run in found] == days(9, 10, 11)
 
 
 @pytest.mark.spec("S244")
-def test_data_intervals_without_catch_up_begin_with_the_latest_complete_one() -> None:
+def test_data_intervals_without_catchup_start_with_the_latest_complete_one() -> None:
     assert [run[:2] for run in runs(DAILY_DATA, Bounds(START, None, False), NOW, 1)] == [tuple(days(9, 10))]
     on_the_tick = parse_moment("2024-05-10T06:00:00Z")
     assert [run[:2] for run in runs(DAILY_DATA, Bounds(START, None, False), on_the_tick, 1)] == [tuple(days(9, 10))]
 
 
-def test_data_intervals_with_catch_up_need_a_start_date() -> None:
+def test_data_intervals_with_catchup_need_a_start_date() -> None:
     assert runs(DAILY_DATA, Bounds(None, None, True), NOW) == []
 
 
@@ -76,13 +76,13 @@ def test_a_schedule_ends_with_its_end_date() -> None:
     assert runs(DAILY, Bounds(START, end, False), NOW) == []
 
 
-def test_a_start_date_in_the_future_is_waited_for() -> None:
+def test_a_schedule_starts_at_a_start_date_in_the_future() -> None:
     later = NOW + 3 * DAY
     assert [run[0] for run in runs(DAILY, Bounds(later, None, False), NOW, 2)] == days(14, 15)
     assert [run[0] for run in runs(DAILY_DATA, Bounds(later, None, False), NOW, 2)] == days(14, 15)
 
 
-def test_after_a_pause_without_catch_up_the_missed_runs_are_left_out() -> None:
+def test_after_a_pause_without_catchup_missed_runs_are_not_created() -> None:
     bounds = Bounds(START, None, False)
     first = next_run(DAILY, None, bounds, NOW)
     assert first is not None
@@ -91,7 +91,7 @@ def test_after_a_pause_without_catch_up_the_missed_runs_are_left_out() -> None:
     assert iso(second.logical_date) == days(15)[0]
 
 
-def test_an_interval_of_its_own_moves_the_logical_date_to_its_start() -> None:
+def test_with_an_interval_the_logical_date_is_its_start() -> None:
     schedule = CronSchedule(("0 6 * * *",), interval=Delta(micros=HOUR))
     assert runs(schedule, Bounds(START, None, True), NOW, 1) == [
         ("2024-05-08T05:00:00Z", "2024-05-08T06:00:00Z", "2024-05-08T06:00:00Z")
@@ -110,7 +110,7 @@ def test_an_interval_of_its_own_moves_the_logical_date_to_its_start() -> None:
         (60 * MINUTE, 60, 10),
     ],
 )
-def test_run_immediately_decides_about_the_tick_just_missed(wanted: bool | int | None, minutes_late: int, day: int) -> None:
+def test_run_immediately_creates_the_latest_missed_run(wanted: bool | int | None, minutes_late: int, day: int) -> None:
     schedule = CronSchedule(("0 6 * * *",), run_immediately=wanted)
     late = parse_moment("2024-05-10T06:00:00Z") + minutes_late * MINUTE
     # With catch-up, because without it the latest tick is run in any case.
@@ -119,7 +119,7 @@ def test_run_immediately_decides_about_the_tick_just_missed(wanted: bool | int |
     assert iso(run.logical_date) == days(day)[0]
 
 
-def test_several_expressions_fire_together_as_one() -> None:
+def test_several_expressions_that_match_the_same_time_have_one_run() -> None:
     schedule = CronSchedule(("0 6 * * *", "0 18 * * *", "0 6 10 * *"))
     found = [run[0] for run in runs(schedule, Bounds(START, None, True), NOW, 5)]
     assert found == [f"2024-05-{text}:00:00Z" for text in ("08T06", "08T18", "09T06", "09T18", "10T06")]
@@ -127,7 +127,7 @@ def test_several_expressions_fire_together_as_one() -> None:
 
 
 @pytest.mark.spec("S248")
-def test_delta_counts_from_the_start_date_or_now() -> None:
+def test_a_delta_counts_from_the_start_date_or_now() -> None:
     every = DeltaSchedule(Delta(micros=2 * DAY))
     assert [run[0] for run in runs(every, Bounds(START, None, True), NOW, 2)] == [
         "2024-05-08T00:00:00Z",
@@ -157,7 +157,7 @@ def test_once_and_never() -> None:
     assert runs(OnceSchedule(), Bounds(START, START - 1, False), NOW) == []
 
 
-def test_continuous_runs_join_and_never_share_a_logical_date() -> None:
+def test_continuous_runs_have_adjacent_intervals_and_different_logical_dates() -> None:
     bounds = Bounds(None, NOW + HOUR, False)
     first = next_run(ContinuousSchedule(), None, bounds, NOW)
     assert first == RunTimes(NOW, NOW, NOW, NOW)
@@ -168,14 +168,14 @@ def test_continuous_runs_join_and_never_share_a_logical_date() -> None:
     assert next_run(ContinuousSchedule(), third, bounds, NOW + 2 * HOUR) is None
 
 
-def test_events_are_run_in_order_and_end() -> None:
+def test_events_have_runs_in_order_until_the_last() -> None:
     events = EventsSchedule((START, START + HOUR, NOW + DAY))
     assert len(runs(events, Bounds(START + 1, None, True), NOW)) == 2
     assert [run[0] for run in runs(events, Bounds(None, None, False), NOW)] == [iso(NOW + DAY)]
     assert runs(events, Bounds(START, NOW, False), NOW) == []
 
 
-def test_intervals_of_runs_by_hand() -> None:
+def test_data_intervals_of_manual_runs() -> None:
     day = [parse_moment(text) for text in days(9, 10)]
     assert manual_interval(DAILY, NOW, NOW) == (NOW, NOW)
     assert manual_interval(DAILY_DATA, NOW, NOW) == (day[0], day[1])
@@ -191,7 +191,7 @@ def test_intervals_of_runs_by_hand() -> None:
     assert manual_interval(no_more_years, NOW, NOW) is None
 
 
-def test_upcoming_moments_for_forecasts() -> None:
+def test_upcoming_times_for_forecasts() -> None:
     assert [iso(moment) for moment in upcoming(DAILY, NOW, 2)] == days(11, 12)
     assert list(upcoming(DeltaSchedule(Delta(micros=HOUR)), NOW, 2)) == [NOW + HOUR, NOW + 2 * HOUR]
     assert list(upcoming(EventsSchedule((START, NOW + 1)), NOW, 5)) == [NOW + 1]
@@ -224,7 +224,7 @@ def test_upcoming_moments_for_forecasts() -> None:
 def test_months_without_catch_up_are_counted_from_the_start_date(
     start: str | None, months: int, days: int, now: str, first: str
 ) -> None:
-    """Where the first interval of a schedule of months or years begins in Airflow 3.3.2."""
+    """The start of the first interval of a schedule of months or years is that of Airflow 3.3.2."""
     schedule = DeltaSchedule(Delta(micros=days * DAY, parts=(("months", months),)), interval_kind="data")
     bounds = Bounds(None if start is None else parse_moment(start), None, False)
     found = next_run(schedule, None, bounds, parse_moment(now))
@@ -232,8 +232,8 @@ def test_months_without_catch_up_are_counted_from_the_start_date(
     assert iso(found.start) == first
 
 
-def test_of_several_expressions_the_latest_logical_date_that_has_come_is_next() -> None:
-    """Not the latest tick: with an interval, the tick of that logical date may still lie ahead."""
+def test_with_several_expressions_the_latest_past_logical_date_is_next() -> None:
+    """It is not the latest start time: with an interval, the run of this logical date may start in the future."""
     schedule = CronSchedule(("0 * * * *", "15 1 * * *"), interval=Delta(parts=(("months", 1),)))
     found = next_run(schedule, None, Bounds(None, None, False), parse_moment("2024-02-27T17:11:00Z"))
     assert found is not None

@@ -1,4 +1,4 @@
-"""What DAG authors may pass as `schedule=`, what is refused, and the sentences people read."""
+"""Valid and invalid values of `schedule=`, and the descriptions of schedules for people."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from tradewind.timetables.steps import delta_of, nominal_length, shift
         (EventsSchedule((1, 2)), EventsSchedule((1, 2))),
     ],
 )
-def test_reads_what_airflow_reads(value: Any, expected: Any) -> None:
+def test_values_that_airflow_accepts(value: Any, expected: Any) -> None:
     assert parse_schedule(value, timezone="Europe/Paris", defaults="trigger") == expected
 
 
-def test_meaning_of_older_dag_files() -> None:
+def test_meaning_of_schedules_in_airflow_2() -> None:
     assert parse_schedule("@daily", timezone="UTC", defaults="data") == CronSchedule(("0 0 * * *",), interval_kind="data")
     assert parse_schedule(timedelta(1), timezone="UTC", defaults="data") == DeltaSchedule(Delta(DAY), interval_kind="data")
 
@@ -67,7 +67,7 @@ def test_meaning_of_older_dag_files() -> None:
         (EventsSchedule((2, 1)), "must be sorted"),
     ],
 )
-def test_refuses_with_a_sentence(value: Any, says: str) -> None:
+def test_invalid_values_are_errors_with_advice(value: Any, says: str) -> None:
     with pytest.raises(ScheduleError) as refused:
         parse_schedule(value, timezone="Europe/Paris", defaults="trigger")
     assert says in str(refused.value)
@@ -93,7 +93,7 @@ def test_catch_up_needs_a_start_date() -> None:
     ],
     ids=str,
 )
-def test_steps_equal_those_of_dateutil(value: relativedelta) -> None:
+def test_steps_are_those_of_dateutil(value: relativedelta) -> None:
     from tradewind.model.moments import from_micros, to_micros
     from tradewind.timetables import delta_from
 
@@ -104,7 +104,7 @@ def test_steps_equal_those_of_dateutil(value: relativedelta) -> None:
         assert shift(moment, delta, -1) == to_micros(from_micros(moment) - value), text
 
 
-def test_steps_that_leave_the_calendar_are_refused() -> None:
+def test_steps_beyond_the_calendar_are_errors() -> None:
     with pytest.raises(ScheduleError, match="leads outside of the years"):
         shift(0, delta_of(years=9000))
     with pytest.raises(ScheduleError, match="relativedelta"):
@@ -149,5 +149,5 @@ def test_steps_that_leave_the_calendar_are_refused() -> None:
         (EventsSchedule((0,), description="Cup finals"), "Cup finals"),
     ],
 )
-def test_described_in_a_sentence(value: Any, sentence: str) -> None:
+def test_schedules_have_a_description(value: Any, sentence: str) -> None:
     assert describe(parse_schedule(value, timezone="UTC", defaults="trigger")) == sentence
