@@ -14,7 +14,7 @@ def log_of(told: Told, dag: str, run: str) -> str:
 
 
 @pytest.mark.spec("S393", "S390")
-def test_a_task_that_was_killed_has_its_callback_called_elsewhere(told: Told) -> None:
+def test_the_callback_of_a_killed_task_runs_in_another_process(told: Told) -> None:
     run = told.begin("killed")
     assert told.ended("killed", run) == "failed"
     (said,) = told.heard("killed")
@@ -27,14 +27,14 @@ def test_a_task_that_was_killed_has_its_callback_called_elsewhere(told: Told) ->
 
 
 @pytest.mark.spec("S393", "S389")
-def test_a_killed_task_that_is_tried_again_tells_so(told: Told) -> None:
+def test_a_killed_task_calls_its_retry_callback(told: Told) -> None:
     run = told.begin("killed_retry")
     assert told.ended("killed_retry", run) == "failed"
     (said,) = told.heard("killed_retry")
     assert (said["state"], said["try_number"]) == ("up_for_retry", 1)
 
 
-def test_a_task_that_raises_calls_its_callback_itself_and_once(told: Told) -> None:
+def test_a_failing_task_calls_its_callback_itself_and_once(told: Told) -> None:
     assert told.ended("in_process", told.begin("in_process")) == "failed"
     (said,) = told.heard("in_process")
     assert said["exception"] == "boom"
@@ -42,7 +42,7 @@ def test_a_task_that_raises_calls_its_callback_itself_and_once(told: Told) -> No
     assert len(told.lines("in_process")) == 1
 
 
-def test_a_process_that_dies_while_it_calls_loses_no_callback(told: Told) -> None:
+def test_no_callback_is_lost_when_its_process_dies_during_the_call(told: Told) -> None:
     """Its task has succeeded; what it had not said to have called is called elsewhere, soon and not only at a time limit."""
     assert told.ended("dies_calling", told.begin("dies_calling")) == "success"
     until("the second callback is called", 20, lambda: any(line.get("second") for line in told.lines("dies_calling")))
@@ -50,7 +50,7 @@ def test_a_process_that_dies_while_it_calls_loses_no_callback(told: Told) -> Non
     assert {line["exception"] for line in told.lines("dies_calling") if "exception" in line} == {"None"}
 
 
-def test_the_callbacks_of_a_run_are_told_how_it_ended(told: Told) -> None:
+def test_the_callbacks_of_a_run_receive_its_result(told: Told) -> None:
     told.begin("run_failed")
     (said,) = told.heard("run_failed")
     assert (said["reason"], said["run_state"], said["state"]) == ("task_failure", "failed", "failed")
@@ -64,26 +64,26 @@ def test_the_callbacks_of_a_run_are_told_how_it_ended(told: Told) -> None:
     told.nothing_left()
 
 
-def test_a_dag_without_tasks_tells_its_end(told: Told) -> None:
+def test_a_dag_without_tasks_calls_its_callback(told: Told) -> None:
     told.begin("nothing")
     assert told.heard("nothing")[0]["reason"] == "success"
 
 
-def test_a_task_that_fail_fast_stops_has_its_callback_called(told: Told) -> None:
+def test_the_callback_of_a_task_stopped_by_fail_fast_is_called(told: Told) -> None:
     run = told.begin("fails_fast")
     told.ended("fails_fast", run)
     (said,) = told.heard("fails_fast")
     assert said["exception"] == "quick_one failed and the DAG is fail_fast"
 
 
-def test_a_callback_may_ask_for_variables(told: Told) -> None:
+def test_a_callback_can_read_variables(told: Told) -> None:
     told.world.control.call("set_variable", key="greeting", value="hello")
     before = len(told.lines("run_failed"))
     told.begin("run_failed")
     assert told.heard("run_failed", before + 1)[-1]["greeting"] == "hello"
 
 
-def test_one_that_fails_is_tried_again_then_parked_and_blocks_no_other(told: Told) -> None:
+def test_a_failing_callback_is_tried_again_then_parked_and_blocks_no_other(told: Told) -> None:
     run = told.begin("breaks")
     told.ended("breaks", run)
     until("it is parked", 20, lambda: [post["parked"] for post in told.outbox_items()] == [True])
@@ -99,7 +99,7 @@ def test_one_that_fails_is_tried_again_then_parked_and_blocks_no_other(told: Tol
     assert len(told.lines("breaks")) == 5
 
 
-def test_one_whose_process_is_killed_is_called_again(told: Told) -> None:
+def test_a_callback_whose_process_is_killed_is_called_again(told: Told) -> None:
     told.begin("lingers")
     (first,) = told.heard("lingers")
     process = next(process for process in told.world.census() if process.pid == first["pid"])
@@ -111,7 +111,7 @@ def test_one_whose_process_is_killed_is_called_again(told: Told) -> None:
     assert [line.get("done") for line in told.lines("lingers")] == [None, None, True]
 
 
-def test_none_is_lost_or_called_twice_when_the_scheduler_dies(told: Told) -> None:
+def test_no_callback_is_lost_or_called_twice_when_the_scheduler_dies(told: Told) -> None:
     (told.notes / "go_on").unlink(missing_ok=True)
     before = len(told.lines("lingers"))
     told.begin("lingers")
@@ -124,7 +124,7 @@ def test_none_is_lost_or_called_twice_when_the_scheduler_dies(told: Told) -> Non
     assert [line.get("done") for line in told.lines("lingers")[before:]] == [None, True]
 
 
-def test_none_is_lost_when_the_worker_host_dies(told: Told) -> None:
+def test_no_callback_is_lost_when_the_worker_host_dies(told: Told) -> None:
     (told.notes / "go_on").unlink(missing_ok=True)
     before = len(told.lines("lingers"))
     told.begin("lingers")

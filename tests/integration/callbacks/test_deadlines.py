@@ -20,7 +20,7 @@ def test_a_run_that_is_late_calls_its_alert(told: Told) -> None:
 
 
 @pytest.mark.spec("S125", "S260")
-def test_a_task_that_misses_its_sla_is_told_of_by_callback_and_mail(told: Told) -> None:
+def test_a_missed_sla_is_reported_by_callback_and_mail(told: Told) -> None:
     with mail_server(told.mail_port) as server:
         told.world.control.call("set_paused", dag_id="late_task", is_paused=False)
         (said,) = told.heard("late_task")

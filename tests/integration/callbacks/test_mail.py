@@ -47,7 +47,7 @@ def test_a_task_that_is_tried_again_sends_a_mail(told: Told) -> None:
 
 
 @pytest.mark.spec("S387", "S393")
-def test_a_task_that_was_killed_sends_one_too(told: Told) -> None:
+def test_a_killed_task_sends_a_mail(told: Told) -> None:
     with mail_server(told.mail_port) as server:
         told.begin("mails_killed")
         until("the mail is there", 20, lambda: server.mails)
@@ -55,7 +55,7 @@ def test_a_task_that_was_killed_sends_one_too(told: Told) -> None:
 
 
 @pytest.mark.spec("S388")
-def test_a_server_that_is_away_gets_the_mail_once_it_is_back(told: Told) -> None:
+def test_the_mail_is_sent_when_the_server_is_back(told: Told) -> None:
     run = told.begin("mails")
     assert told.ended("mails", run) == "failed"
     until("it was tried in vain", 20, lambda: [post for post in told.outbox_items() if post["tries"]])
@@ -71,7 +71,7 @@ def test_a_server_that_is_away_gets_the_mail_once_it_is_back(told: Told) -> None
 
 
 @pytest.mark.spec("S388")
-def test_a_mail_that_nobody_takes_changes_no_state(told: Told) -> None:
+def test_an_undeliverable_mail_changes_no_state(told: Told) -> None:
     with mail_server(told.mail_port):
         run = told.begin("mails_nobody")
         assert told.ended("mails_nobody", run) == "failed"

@@ -29,7 +29,7 @@ ALL = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "weathe
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_file_gives_the_dag_of_its_name_and_explains_it(name: str, load_example: Load) -> None:
+def test_each_file_defines_the_dag_of_its_name_and_explains_it(name: str, load_example: Load) -> None:
     """A newcomer finds the file from the DAG; no file costs a short-lived template."""
     assert load_example(name).dag_id == name
     loaded = load_file(str(EXAMPLES), f"{name}.py")
@@ -63,7 +63,7 @@ def test_retries(load_example: Load) -> None:
     assert run.xcom("shaky") == "answered at try 3"
 
 
-def test_a_failure_fails_the_run_and_is_tidied_up(load_example: Load) -> None:
+def test_a_failure_fails_the_run_and_the_cleanup_runs(load_example: Load) -> None:
     """A task that ends after all others, whichever way, does not make the run a success."""
     dag = load_example("retries_and_timeouts")
     dag.task_dict["shaky"].retries = 0
@@ -109,7 +109,7 @@ def scheduled_dates(dag: DAG) -> list[datetime]:
     return found
 
 
-def test_the_schedules_are_the_tables_days_and_months(load_example: Load) -> None:
+def test_the_schedules_match_the_days_and_months_of_the_table(load_example: Load) -> None:
     """Exactly 1,461 runs, and one for each of their 48 months."""
     days = scheduled_dates(load_example("weather_warehouse"))
     assert (len(days), days[0].date().isoformat(), days[-1].date().isoformat()) == (1461, "2012-01-01", "2015-12-31")
@@ -161,14 +161,14 @@ def test_three_kinds_of_bad_row_fail_their_days_with_a_clear_error(
     assert weather.totals(folder) == pytest.approx(direct_totals([table[1], table[3], table[10]]))
 
 
-def test_a_missing_table_is_said_once_and_clearly(load_example: Load, tmp_path: Path) -> None:
+def test_a_missing_table_is_reported_once_with_a_clear_error(load_example: Load, tmp_path: Path) -> None:
     """No retries: it will not appear by itself."""
     run = run_dag(load_example("weather_warehouse"), run_conf={"table": str(tmp_path / "none.csv")})
     assert run.state == "failed"
     assert "none.csv does not exist" in (run.tasks["extract"].reason or "")
 
 
-def test_the_sensor_asks_once_for_all_days_of_its_month(load_example: Load) -> None:
+def test_the_sensor_sends_one_request_for_all_days_of_its_month(load_example: Load) -> None:
     """One question with 29 dates in February 2012; done when each of these runs has ended."""
     sensor = load_example("weather_report").task_dict["wait_for_days"]
     assert isinstance(sensor, ExternalTaskSensor)

@@ -41,7 +41,7 @@ def gallery() -> Iterator[DagFolder]:
         del sys.modules[name]
 
 
-def test_the_gallery_is_in_order(gallery: DagFolder) -> None:
+def test_all_gallery_files_can_be_imported(gallery: DagFolder) -> None:
     """Without error or warning; each file holds the DAG of its name; each DAG is recognised as an example."""
     gallery.check()
     for file, dag_ids in gallery.files.items():
@@ -53,7 +53,7 @@ def test_the_gallery_is_in_order(gallery: DagFolder) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_file_explains_itself_and_looks_at_nothing_when_read(name: str) -> None:
+def test_each_file_has_a_docstring_and_reads_nothing_at_import(name: str) -> None:
     """Its text says what to see, and importing it depends on no clock, file or environment."""
     assert len((GALLERY / f"{name}.py").read_text(encoding="utf-8").split('"""')[1]) > 100
     assert load_file(str(GALLERY), f"{name}.py").volatile_because is None
@@ -254,7 +254,7 @@ def test_deferrable_operator(gallery: DagFolder) -> None:
     assert "wrote 120 rows" in second.log
 
 
-def test_every_file_is_run_here() -> None:
+def test_every_gallery_file_has_a_test() -> None:
     """A new example comes with its test."""
     assert [name for name in ALL if f"test_{name}" not in globals()] == []
 

@@ -35,9 +35,7 @@ def test_the_table_has_every_day_of_four_years(table: list[list[str]]) -> None:
     assert (days(table)[0], days(table)[-1]) == ("2012-01-01", "2015-12-31")
 
 
-def test_all_days_through_the_functions_equal_a_direct_computation(
-    weather: ModuleType, table: list[list[str]], tmp_path: Path
-) -> None:
+def test_the_totals_of_all_days_equal_a_direct_computation(weather: ModuleType, table: list[list[str]], tmp_path: Path) -> None:
     """The warehouse's totals after every day went through it are those of the table."""
     source = weather.table_path()
     # the order in which parallel runs end is any order
@@ -54,7 +52,7 @@ def test_repeating_a_day_changes_nothing(weather: ModuleType, table: list[list[s
     assert weather.totals(tmp_path) == pytest.approx(direct_totals(table[:10]))
 
 
-def test_three_kinds_of_bad_row_are_set_aside_and_counted_nowhere(
+def test_three_kinds_of_bad_rows_are_set_aside_and_not_counted(
     weather: ModuleType, table: list[list[str]], planted: Path, tmp_path: Path
 ) -> None:
     """Missing field, unreadable number, impossible value: a file for each, totals of the other days."""
@@ -75,7 +73,7 @@ def test_three_kinds_of_bad_row_are_set_aside_and_counted_nowhere(
     assert kept["2012-01-10"]["row"] == ["2012/01/10", "1.0", "6.1", "0.6", "breezy", "rain"]
 
 
-def test_a_value_that_became_bad_leaves_the_totals_and_a_corrected_one_comes_back(
+def test_a_bad_value_leaves_the_totals_and_a_corrected_one_returns(
     weather: ModuleType, table: list[list[str]], planted: Path, tmp_path: Path
 ) -> None:
     """The warehouse follows the table as it is when a day is run again."""
@@ -128,7 +126,9 @@ def test_a_bad_row_is_named_with_line_column_and_value(weather: ModuleType, cell
         ("{heading}\n2012/01/01,0,1,0,1,sun\n2012/01/01,0,2,0,1,sun\n", "has 2 rows for 2012-01-01, in lines 2 and 3"),
     ],
 )
-def test_a_table_that_does_not_answer_says_why(weather: ModuleType, tmp_path: Path, text: str, sentence: str) -> None:
+def test_an_unreadable_table_has_an_error_with_the_reason(
+    weather: ModuleType, tmp_path: Path, text: str, sentence: str
+) -> None:
     """Another heading, no row, two rows."""
     path = tmp_path / "table.csv"
     path.write_text(text.format(heading=",".join(weather.COLUMNS)))
@@ -137,7 +137,7 @@ def test_a_table_that_does_not_answer_says_why(weather: ModuleType, tmp_path: Pa
     assert sentence in str(caught.value)
 
 
-def test_a_missing_package_is_answered_with_the_way_to_get_it(weather: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_package_says_how_to_install_it(weather: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither make run nor pip has installed the data."""
     monkeypatch.setattr(weather.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(weather, "_PACKAGED", None)
@@ -145,7 +145,7 @@ def test_a_missing_package_is_answered_with_the_way_to_get_it(weather: ModuleTyp
         weather.table_path()
 
 
-def test_a_named_table_that_is_not_there_is_named(weather: ModuleType, tmp_path: Path) -> None:
+def test_a_missing_table_is_named_in_the_error(weather: ModuleType, tmp_path: Path) -> None:
     """A parameter with a slip in it must not fall back to the real table."""
     with pytest.raises(weather.TableError, match=r"nowhere\.csv does not exist"):
         weather.table_path(str(tmp_path / "nowhere.csv"))

@@ -273,7 +273,7 @@ PROVES = {
 
 
 @pytest.mark.parametrize("end", [pytest.param(end, marks=PROVES.get(end, ())) for end in ENDS])
-def test_nothing_is_left_after(hostile: Hostile, end: str) -> None:
+def test_no_process_is_left_after(hostile: Hostile, end: str) -> None:
     """All kinds of processes at once."""
     ENDS[end](hostile, list(KINDS))
 
@@ -281,5 +281,5 @@ def test_nothing_is_left_after(hostile: Hostile, end: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("end", ENDS)
-def test_nothing_is_left_of_one_kind_after(hostile: Hostile, end: str, kind: str) -> None:
+def test_no_process_of_one_kind_is_left_after(hostile: Hostile, end: str, kind: str) -> None:
     ENDS[end](hostile, [kind])

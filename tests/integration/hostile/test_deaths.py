@@ -49,7 +49,7 @@ def _locked(file: int) -> bool:
     return True
 
 
-def test_verdict_outlives_scheduler_and_host(hostile: Hostile) -> None:
+def test_report_survives_scheduler_and_host(hostile: Hostile) -> None:
     run = hostile.begin("waits_quietly")
     until("the task runs", 10, lambda: begun(hostile) == [run])
     (host,) = hostile.world.find("host")
@@ -64,7 +64,7 @@ def test_verdict_outlives_scheduler_and_host(hostile: Hostile) -> None:
 
 
 @pytest.mark.spec("S379", "S467")
-def test_next_host_waits_for_the_tasks_of_the_one_before(hostile: Hostile) -> None:
+def test_next_host_waits_for_the_tasks_of_the_previous_host(hostile: Hostile) -> None:
     """Its supervisor was killed; a deaf task takes it two seconds to stop. The next standalone is up meanwhile."""
     run = hostile.begin("deaf")
     until("the task runs", 10, lambda: begun(hostile) == [run])
@@ -83,7 +83,7 @@ def test_next_host_waits_for_the_tasks_of_the_one_before(hostile: Hostile) -> No
     assert hostile.world.run_state("deaf", run) == "success"
 
 
-def test_work_that_comes_while_there_is_no_base_image_waits_for_the_next(hostile: Hostile) -> None:
+def test_tasks_wait_for_a_new_base_image(hostile: Hostile) -> None:
     (hostile.notes / "go").touch()
     for _ in range(3):
         for image in hostile.world.find("image"):
@@ -95,7 +95,7 @@ def test_work_that_comes_while_there_is_no_base_image_waits_for_the_next(hostile
     assert "the base image is gone" not in log
 
 
-def test_task_that_kills_the_base_image_costs_nobody_else_anything(hostile: Hostile) -> None:
+def test_task_that_kills_the_base_image_does_not_affect_other_tasks(hostile: Hostile) -> None:
     """The task that waits is there at each death: it is neither stopped nor charged. Repeaters get an image of their own."""
     (hostile.notes / "go").unlink(missing_ok=True)
     waiting = hostile.begin("waits_quietly")
@@ -114,7 +114,7 @@ def test_task_that_kills_the_base_image_costs_nobody_else_anything(hostile: Host
 
 
 @pytest.mark.spec("S379")
-def test_command_with_an_environment_of_its_own_is_found_after_everything_died(hostile: Hostile) -> None:
+def test_command_with_its_own_environment_is_found_after_all_processes_died(hostile: Hostile) -> None:
     run = hostile.begin("bare_environment")
     pid = int(hostile.noted("bare_environment"))
     (hostile.notes / "bare_environment").unlink()

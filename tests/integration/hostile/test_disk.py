@@ -89,7 +89,7 @@ EACH = 2
 
 
 @pytest.mark.parametrize("scheduler", [True, False], ids=["beside a scheduler", "alone"])
-def test_a_crowd_of_commands_sees_no_lock(made: Callable[..., Hostile], scheduler: bool) -> None:
+def test_concurrent_commands_see_no_database_lock(made: Callable[..., Hostile], scheduler: bool) -> None:
     hostile = made()
     up(hostile)
     if not scheduler:
@@ -155,7 +155,7 @@ def _fill(folder: Path) -> list[Path]:
     return made
 
 
-def test_a_scheduler_that_comes_back_to_a_read_only_disk(made: Callable[..., Hostile]) -> None:
+def test_a_scheduler_that_restarts_on_a_read_only_disk(made: Callable[..., Hostile]) -> None:
     hostile = made()
     up(hostile)
     world = hostile.world
@@ -238,7 +238,7 @@ def test_a_disk_that_fails(made: Callable[..., Hostile], tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("part", ["first page", "all but the first page"])
-def test_a_damaged_database_is_named_and_left_alone(made: Callable[..., Hostile], part: str) -> None:
+def test_a_damaged_database_is_reported_and_not_changed(made: Callable[..., Hostile], part: str) -> None:
     hostile = made()
     world = hostile.world
     world.start()

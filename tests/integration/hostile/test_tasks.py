@@ -42,7 +42,7 @@ def test_xcom_of_100_mb(hostile: Hostile) -> None:
         "stopped",
     ],
 )
-def test_task_that_does_not_heed_sigterm(hostile: Hostile, dag: str) -> None:
+def test_task_that_ignores_sigterm(hostile: Hostile, dag: str) -> None:
     ended = hostile.run(dag, "The task is stopped: it ran longer than its execution_timeout")
     assert ended.state == "failed"
     assert "it ran longer than its execution_timeout of 0.3 s" in ended.reason
@@ -60,7 +60,7 @@ def test_task_that_does_not_heed_sigterm(hostile: Hostile, dag: str) -> None:
         ("breaks_at_its_limit", "failed", 2, "it ran longer than its execution_timeout of 0.3 s"),
     ],
 )
-def test_a_task_answers_to_its_time_limit(hostile: Hostile, dag: str, state: str, tries: int, reason: str) -> None:
+def test_a_task_can_catch_its_time_limit(hostile: Hostile, dag: str, state: str, tries: int, reason: str) -> None:
     """Its code may catch AirflowTaskTimeout, as in Airflow, and what it makes of it stands."""
     ended = hostile.run(dag, "The task is stopped: it ran longer than its execution_timeout")
     assert ended.state == state
@@ -73,7 +73,7 @@ def test_a_task_answers_to_its_time_limit(hostile: Hostile, dag: str, state: str
 
 @pytest.mark.spec("S90", "S379", "S467")
 @pytest.mark.parametrize("dag", ["double_forks", "setsid_child"])
-def test_daemon_of_a_task_is_gone_after_it(hostile: Hostile, dag: str) -> None:
+def test_daemon_of_a_task_is_killed_after_the_task(hostile: Hostile, dag: str) -> None:
     assert hostile.run(dag).state == "success"
     gone(hostile.noted(dag))
 
@@ -97,7 +97,7 @@ def test_task_that_prints_a_gigabyte(hostile: Hostile) -> None:
     assert [record["event"] for record in ended.log[-2:]] == ["the very last line", "Marking task as SUCCESS."]
 
 
-def test_output_that_is_no_text(hostile: Hostile) -> None:
+def test_output_that_is_not_text(hostile: Hostile) -> None:
     ended = hostile.run("invalid_utf8", "after")
     assert ended.state == "success"
     assert ended.log[0]["event"] == "before \\xff\\xfe\x00 \x1b[31m after"
@@ -146,7 +146,7 @@ def test_task_that_kills_its_template(hostile: Hostile) -> None:
 
 
 @pytest.mark.parametrize("dag", ["leaves_thread", "exit_function_hangs"])
-def test_process_that_lives_on_after_its_result(hostile: Hostile, dag: str) -> None:
+def test_process_that_continues_after_its_report(hostile: Hostile, dag: str) -> None:
     assert hostile.run(dag, "The task is stopped: it went on after its result").state == "success"
     gone(hostile.noted(dag))
 
@@ -183,7 +183,7 @@ def test_schedule_that_cannot_be_read(hostile: Hostile) -> None:
 
 
 @pytest.mark.spec("S500")
-def test_nothing_is_left_of_them(hostile: Hostile) -> None:
+def test_no_process_of_these_tasks_is_left(hostile: Hostile) -> None:
     """The last test of the module: no runner, no stray, and descriptors of the host as few as at rest."""
     until("all runners have ended", 10, lambda: not hostile.world.find("runner"))
     names = {process.name for process in hostile.world.census()}

@@ -104,7 +104,7 @@ def good_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileOut
 
 @pytest.mark.spec("S91", "S96", "S465")
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_gets_a_sentence_and_a_line(outcomes: dict[str, FileOutcome], name: str) -> None:
+def test_a_bad_file_has_an_error_with_a_line(outcomes: dict[str, FileOutcome], name: str) -> None:
     _, line, sentence = BAD[name]
     problem = outcomes[name].problem
     assert problem is not None
@@ -122,14 +122,14 @@ def test_the_other_files_are_read(outcomes: dict[str, FileOutcome]) -> None:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_an_odd_file_is_read(good_outcomes: dict[str, FileOutcome], name: str) -> None:
+def test_an_unusual_file_is_read(good_outcomes: dict[str, FileOutcome], name: str) -> None:
     assert good_outcomes[name].problem is None
     assert len(good_outcomes[name].dags) == 1
 
 
 @pytest.mark.spec("S112")
 @pytest.mark.parametrize("processes", [1, 2])
-def test_as_many_files_are_read_at_once_as_are_set(tmp_path: Path, processes: int) -> None:
+def test_the_configured_number_of_files_is_read_concurrently(tmp_path: Path, processes: int) -> None:
     """Each of the two waits for the other one: one process alone never gets past the first."""
     meeting, folder = tmp_path / "meeting", tmp_path / "dags"
     os.mkfifo(meeting)
@@ -141,7 +141,7 @@ def test_as_many_files_are_read_at_once_as_are_set(tmp_path: Path, processes: in
     assert [outcome.problem is None for outcome in found] == [processes == 2] * 2
 
 
-def test_a_trace_shows_the_authors_frames_only(outcomes: dict[str, FileOutcome]) -> None:
+def test_a_traceback_contains_only_frames_of_the_author(outcomes: dict[str, FileOutcome]) -> None:
     problem = outcomes["duplicate_task"].problem
     assert problem is not None
     assert "EmptyOperator(task_id='a')" in problem.stack_trace
@@ -153,13 +153,13 @@ def test_a_trace_shows_the_authors_frames_only(outcomes: dict[str, FileOutcome])
     assert "fork_server" not in segfault.stack_trace
 
 
-def test_what_a_failing_file_printed_is_shown_at_the_end(outcomes: dict[str, FileOutcome]) -> None:
+def test_the_output_of_a_failing_file_is_shown(outcomes: dict[str, FileOutcome]) -> None:
     problem = outcomes["prints_and_fails"].problem
     assert problem is not None
     assert problem.stack_trace.endswith("--- end of the output ---\nlast words\n")
 
 
-def test_good_dags_of_a_file_stand_beside_bad_ones(tmp_path: Path) -> None:
+def test_good_dags_of_a_file_work_beside_bad_ones(tmp_path: Path) -> None:
     (tmp_path / "f.py").write_text(
         dag_text("good")
         + "a = DAG('bad_cron', schedule='61 * * * *')\n"
@@ -173,7 +173,7 @@ def test_good_dags_of_a_file_stand_beside_bad_ones(tmp_path: Path) -> None:
     assert "x >> y >> x" in outcome.problem.message
 
 
-def test_one_id_twice_in_a_file_keeps_the_first_and_names_both_lines(tmp_path: Path) -> None:
+def test_a_duplicate_id_in_a_file_keeps_the_first_dag_and_names_both_lines(tmp_path: Path) -> None:
     (tmp_path / "f.py").write_text(
         "from tradewind import DAG\nwith DAG('d', tags=['first']):\n    pass\nwith DAG('d'):\n    pass\n"
     )
@@ -186,7 +186,7 @@ def test_one_id_twice_in_a_file_keeps_the_first_and_names_both_lines(tmp_path: P
     assert outcome.problem.line == 4
 
 
-def test_no_credentials_reach_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dag_file_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND__SECRETS__FERNET_KEY", "open sesame")
     monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://me:open sesame@host/db")
     monkeypatch.setenv("AIRFLOW_VAR_REGION", "north")
@@ -200,7 +200,7 @@ def test_no_credentials_reach_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert outcome.problem is None, outcome.problem
 
 
-def test_nothing_is_compiled_into_the_folder(tmp_path: Path) -> None:
+def test_no_byte_code_is_written_into_the_dag_folder(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("NAME = 'd'\n")
     (tmp_path / "f.py").write_text("import helper\nfrom tradewind import DAG\nd = DAG(helper.NAME)\n")
     assert [dag.dag_id for dag in parse_once(str(tmp_path / "f.py")).dags] == ["d"]

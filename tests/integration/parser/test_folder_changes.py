@@ -19,7 +19,7 @@ BROKEN = "# a dag of tradewind\nx = (\n"
 
 
 @pytest.mark.spec("S231", "S234")
-def test_a_start_reads_what_may_hold_dags_and_nothing_else(rig: Rig) -> None:
+def test_a_start_reads_only_files_that_may_contain_dags(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.write("deep/er/b.py", dag_text("b1", "b2"))
     rig.write("plain.py", "print('no word of it')\n")
@@ -42,7 +42,7 @@ def test_an_edit_is_read_within_a_second_without_a_rescan(rig: Rig) -> None:
     assert rig.read == ["a.py", "a.py"]
 
 
-def test_a_comment_is_a_new_reading_but_no_new_version(rig: Rig) -> None:
+def test_a_changed_comment_creates_no_new_version(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.start()
     rig.replace("a.py", dag_text("a") + "# a comment\n")
@@ -69,7 +69,7 @@ def test_new_files_in_new_folders_are_found(rig: Rig) -> None:
 
 
 @pytest.mark.spec("S229")
-def test_a_deleted_file_is_forgotten_and_comes_back(rig: Rig) -> None:
+def test_a_deleted_file_is_removed_and_can_come_back(rig: Rig) -> None:
     path = rig.write("a.py", dag_text("a"))
     rig.write("b.py", dag_text("b"))
     rig.start()
@@ -80,7 +80,7 @@ def test_a_deleted_file_is_forgotten_and_comes_back(rig: Rig) -> None:
     assert len(rig.store.hashes["a"]) == 1
 
 
-def test_a_deleted_folder_takes_its_files_along(rig: Rig) -> None:
+def test_the_files_of_a_deleted_folder_are_removed(rig: Rig) -> None:
     rig.write("x/a.py", dag_text("a"))
     rig.write("x/y/b.py", dag_text("b"))
     rig.start()
@@ -111,7 +111,7 @@ def test_a_renamed_file_keeps_its_dag(rig: Rig) -> None:
     rig.until(lambda: rig.store.owner == {"a": "new.py"} and rig.store.problems == {})
 
 
-def test_the_first_file_keeps_an_id_and_the_second_gets_it_when_the_first_goes(rig: Rig) -> None:
+def test_the_first_file_keeps_a_dag_id_until_it_is_deleted(rig: Rig) -> None:
     first = rig.write("first.py", dag_text("same"))
     rig.start()
     rig.write("second.py", dag_text("same") + "# another\n")
@@ -121,7 +121,7 @@ def test_the_first_file_keeps_an_id_and_the_second_gets_it_when_the_first_goes(r
     rig.until(lambda: rig.store.owner == {"same": "second.py"} and rig.store.problems == {})
 
 
-def test_an_edited_dependency_is_an_edit(rig: Rig) -> None:
+def test_a_changed_dependency_counts_as_a_change(rig: Rig) -> None:
     rig.write("shared/__init__.py", "")
     rig.write("shared/names.py", "NAME = 'one'\n")
     rig.write("shared/deeper.py", "from .names import NAME\n")
@@ -134,7 +134,7 @@ def test_an_edited_dependency_is_an_edit(rig: Rig) -> None:
     assert rig.read.count("other.py") == 1
 
 
-def test_a_dependency_that_no_statement_names_is_seen_all_the_same(rig: Rig) -> None:
+def test_a_dependency_without_an_import_statement_is_found(rig: Rig) -> None:
     rig.write("hidden_helper.py", "NAME = 'one'\n")
     text = "import importlib\nfrom tradewind import DAG\nd = DAG(importlib.import_module('hidden' + '_helper').NAME)\n"
     rig.write("a.py", text)
@@ -143,7 +143,7 @@ def test_a_dependency_that_no_statement_names_is_seen_all_the_same(rig: Rig) -> 
     rig.until(lambda: rig.store.dags() == {"two"})
 
 
-def test_a_missing_module_that_appears_mends_the_file(rig: Rig) -> None:
+def test_a_file_is_read_again_when_its_missing_module_appears(rig: Rig) -> None:
     rig.write("a.py", dag_text("a", head="import late"))
     rig.start()
     assert "No module named 'late'" in rig.store.problems["a.py"]["message"]
@@ -160,7 +160,7 @@ def test_a_module_in_an_ignored_folder_is_a_dependency_too(rig: Rig) -> None:
     rig.until(lambda: rig.store.dags() == {"two"})
 
 
-def test_a_changed_ignore_file_counts(rig: Rig) -> None:
+def test_a_changed_ignore_file_takes_effect(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.write("b.py", dag_text("b"))
     rig.start()
@@ -198,14 +198,14 @@ def test_a_half_written_file_loses_no_dag(rig: Rig, share: float) -> None:
     assert all({dag[0] for dag in said["dags"]} >= {"a", "b", "c"} or said["problem"] for said in rig.said("f.py"))
 
 
-def test_a_dag_taken_out_of_a_file_goes_once_the_file_is_quiet(rig: Rig) -> None:
+def test_a_dag_removed_from_a_file_is_removed_when_the_file_is_quiet(rig: Rig) -> None:
     rig.write("f.py", dag_text("a", "b"))
     rig.start()
     rig.write("f.py", dag_text("a"))
     rig.until(lambda: rig.store.dags() == {"a"})
 
 
-def test_an_emptied_file_gives_up_its_dags(rig: Rig) -> None:
+def test_the_dags_of_an_emptied_file_are_removed(rig: Rig) -> None:
     rig.write("f.py", dag_text("a"))
     rig.start()
     rig.write("f.py", "")
@@ -225,7 +225,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(rig: Rig) -> None:
     assert [dag[0] for said in rig.store.words for dag in said["dags"]] == ["n23"]
 
 
-def test_a_file_that_always_changes_its_folder_is_taken_as_it_comes(rig: Rig) -> None:
+def test_a_file_that_changes_its_folder_at_each_import_is_accepted(rig: Rig) -> None:
     rig.write("helper.py", "")
     head = "import helper, time\nopen(helper.__file__, 'w').write(f'# {time.time_ns()}')"
     rig.write("a.py", dag_text("a", head=head))
@@ -249,7 +249,7 @@ def test_symbolic_links_are_followed_once(rig: Rig, tmp_path: Path) -> None:
     rig.until(lambda: rig.store.dags() == {"a", "b", "c"})
 
 
-def test_a_volume_that_swaps_its_link_is_read_anew(rig: Rig) -> None:
+def test_a_volume_with_a_replaced_link_is_read_again(rig: Rig) -> None:
     rig.write("..v1/a.py", dag_text("one"))
     rig.write("..v2/a.py", dag_text("two"))
     (rig.folder / "..data").symlink_to("..v1")
@@ -269,7 +269,7 @@ def _replace_link(link: Path, target: Path | str) -> None:
 
 
 @pytest.mark.parametrize("where", ["the folder", "a parent", "a link in a link"])
-def test_a_dag_folder_whose_link_is_replaced_is_looked_at_without_a_rescan(rigs: MakeRig, tmp_path: Path, where: str) -> None:
+def test_a_replaced_link_to_the_dag_folder_is_noticed_without_a_rescan(rigs: MakeRig, tmp_path: Path, where: str) -> None:
     for revision, dag_id in (("rev-1", "one"), ("rev-2", "two")):
         (tmp_path / revision / "dags").mkdir(parents=True)
         (tmp_path / revision / "dags" / "a.py").write_text(dag_text(dag_id))
@@ -306,7 +306,7 @@ def test_a_linked_file_whose_target_moves_is_read_without_a_rescan(rigs: MakeRig
     rig.until(lambda: rig.store.dags() == {"three"})
 
 
-def test_a_name_under_which_no_python_file_can_be_read_is_an_import_error_that_says_why(rig: Rig, tmp_path: Path) -> None:
+def test_an_unreadable_python_file_is_an_import_error_with_the_reason(rig: Rig, tmp_path: Path) -> None:
     rig.write("good.py", dag_text("good"))
     (rig.folder / "nothing.py").symlink_to(tmp_path / "nowhere.py")
     (rig.folder / "circle.py").symlink_to("circle.py")
@@ -327,7 +327,7 @@ def test_a_name_under_which_no_python_file_can_be_read_is_an_import_error_that_s
     assert rig.store.dags() == {"good", "inside", "there"}
 
 
-def test_a_dag_that_is_only_imported_stays_with_the_file_that_makes_it(rig: Rig) -> None:
+def test_an_imported_dag_belongs_to_the_file_that_creates_it(rig: Rig) -> None:
     rig.write("maker.py", dag_text("made") + "made = DAG('top')\n")
     rig.write("user.py", dag_text("own", head="from maker import made"))
     rig.start()
@@ -341,7 +341,7 @@ def test_a_dag_that_is_only_imported_stays_with_the_file_that_makes_it(rig: Rig)
 SOON = 200_000
 
 
-def test_a_file_that_lists_data_is_read_again_by_the_clock(rigs: MakeRig) -> None:
+def test_a_file_that_depends_on_data_is_read_again_at_intervals(rigs: MakeRig) -> None:
     rig = rigs(dynamic_interval=SOON)
     rig.write("names.txt", "one")
     text = dag_text() + "for name in open(__file__[:-4] + 'names.txt').read().split():\n    with DAG(name): pass\n"
@@ -354,7 +354,7 @@ def test_a_file_that_lists_data_is_read_again_by_the_clock(rigs: MakeRig) -> Non
     assert said["is_dynamic"]
 
 
-def test_a_restless_file_makes_no_version_at_each_reading(rigs: MakeRig) -> None:
+def test_an_unstable_file_does_not_create_a_version_at_each_import(rigs: MakeRig) -> None:
     rig = rigs(dynamic_interval=SOON)
     head = "from datetime import datetime"
     rig.write("a.py", dag_text(head=head) + "with DAG('now', start_date=datetime.now()):\n    EmptyOperator(task_id='t')\n")
@@ -368,7 +368,7 @@ def test_a_restless_file_makes_no_version_at_each_reading(rigs: MakeRig) -> None
     assert len(rig.store.hashes["now"]) == 2
 
 
-def test_a_restless_file_whose_tasks_change_with_the_world_is_followed(rigs: MakeRig) -> None:
+def test_new_tasks_of_an_unstable_file_create_a_version(rigs: MakeRig) -> None:
     rig = rigs(dynamic_interval=SOON)
     rig.write("names.txt", "one")
     text = dag_text(head="from datetime import datetime") + (
@@ -390,7 +390,7 @@ def test_random_task_ids_are_registered_once(rigs: MakeRig) -> None:
     assert len(rig.said("a.py")) == 1
 
 
-def test_a_static_file_is_never_read_by_the_clock(rigs: MakeRig) -> None:
+def test_a_static_file_is_not_read_at_intervals(rigs: MakeRig) -> None:
     rig = rigs(dynamic_interval=10_000, rescan_interval=20_000)
     rig.write("a.py", dag_text("a"))
     rig.start()
@@ -399,7 +399,7 @@ def test_a_static_file_is_never_read_by_the_clock(rigs: MakeRig) -> None:
     assert rig.read == ["a.py"]
 
 
-def test_a_failure_of_the_surroundings_is_mended_by_the_clock(rigs: MakeRig, tmp_path: Path) -> None:
+def test_a_file_with_an_external_problem_is_read_again_at_intervals(rigs: MakeRig, tmp_path: Path) -> None:
     rig = rigs(dynamic_interval=SOON)
     rig.write("a.py", dag_text("a", head=f"import os\nassert os.path.exists({str(tmp_path / 'there')!r}), 'not there'"))
     rig.start()
@@ -440,7 +440,7 @@ def test_another_default_makes_another_version(rigs: MakeRig) -> None:
     second.until(lambda: len(second.store.hashes["a"]) == 2)
 
 
-def test_a_scheduler_that_forgot_is_told_again(rig: Rig) -> None:
+def test_a_scheduler_that_lost_its_dags_receives_them_again(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.start()
     rig.store.files.clear()
@@ -449,7 +449,7 @@ def test_a_scheduler_that_forgot_is_told_again(rig: Rig) -> None:
     rig.until(lambda: rig.store.dags() == {"a"})
 
 
-def test_many_files_become_known_in_few_commits(rigs: MakeRig) -> None:
+def test_many_files_are_registered_in_few_commits(rigs: MakeRig) -> None:
     rig = rigs(processes=4)
     for number in range(120):
         rig.write(f"f{number}.py", dag_text(f"d{number}"))
@@ -462,7 +462,7 @@ def test_an_empty_store(rigs: MakeRig) -> None:
     assert rigs(Store()).start().store.dags() == set()
 
 
-def test_the_zygote_rests_while_nothing_is_to_be_read(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_zygote_ends_while_there_is_nothing_to_read(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "IDLE_AFTER", SECOND // 20)
     rig.write("a.py", dag_text("a"))
     rig.start()

@@ -56,7 +56,7 @@ def rig(tmp_path: Path, answers: Answers) -> Iterator[Rig]:
     rig.close()
 
 
-def test_it_is_answered_and_read_again_when_that_changes(rig: Rig, answers: Answers) -> None:
+def test_a_file_that_reads_a_variable_is_read_again_when_the_variable_changes(rig: Rig, answers: Answers) -> None:
     rig.write("a.py", ASKING.replace("MORE", ""))
     rig.write("b.py", ASKING.replace("MORE", "").replace('"suffix"', '"none", "0"'))
     rig.start()
@@ -82,7 +82,7 @@ def test_it_is_answered_and_read_again_when_that_changes(rig: Rig, answers: Answ
 
 
 @pytest.mark.parametrize("how", ["away", "silent"])
-def test_a_reading_without_an_answer_counts_for_nothing(tmp_path: Path, answers: Answers, how: str) -> None:
+def test_an_import_without_an_answer_does_not_count(tmp_path: Path, answers: Answers, how: str) -> None:
     setattr(answers, how, True)
     rig = Rig(tmp_path, timeout=3_000_000)
     rig.children.look_up = answers.look_up
@@ -101,7 +101,7 @@ def test_a_reading_without_an_answer_counts_for_nothing(tmp_path: Path, answers:
         rig.close()
 
 
-def test_it_may_only_read_and_secrets_are_not_told(rig: Rig, answers: Answers) -> None:
+def test_a_dag_file_may_only_read_and_secrets_are_masked(rig: Rig, answers: Answers) -> None:
     answers.variables["passphrase"] = "sesame-open"
     rig.write("a.py", ASKING.replace("MORE", "Variable.set('x', 1)"))
     rig.write(

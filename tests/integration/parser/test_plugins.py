@@ -67,7 +67,7 @@ def tasks_of(rig: Rig) -> int:
     return len(decode_definition(said["dags"][0][1]).tasks)
 
 
-def test_a_plugin_is_imported_listed_and_its_change_is_seen(tmp_path: Path, plugins: Path) -> None:
+def test_a_plugin_is_imported_and_listed_and_its_changes_are_noticed(tmp_path: Path, plugins: Path) -> None:
     (plugins / "our_plugin.py").write_text(PLUGIN)
     rig, store = started(tmp_path, plugins)
     rig.write("d.py", DAG_FILE)
@@ -88,7 +88,7 @@ def test_a_plugin_is_imported_listed_and_its_change_is_seen(tmp_path: Path, plug
         rig.close()
 
 
-def test_a_broken_plugin_is_told_and_its_mending_too(tmp_path: Path, plugins: Path) -> None:
+def test_a_broken_plugin_is_reported_until_it_is_corrected(tmp_path: Path, plugins: Path) -> None:
     (plugins / "our_plugin.py").write_text("import os\nos.nonsense\n")
     rig, store = started(tmp_path, plugins)
     try:

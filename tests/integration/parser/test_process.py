@@ -135,7 +135,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 @pytest.mark.spec("S88")
-def test_files_reach_the_scheduler_and_term_ends_every_process(house: House) -> None:
+def test_files_are_registered_and_term_ends_all_processes(house: House) -> None:
     house.write("a.py", dag_text("a"))
     house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
     process = house.start()
@@ -147,7 +147,7 @@ def test_files_reach_the_scheduler_and_term_ends_every_process(house: House) -> 
 
 
 @pytest.mark.spec("S242")
-def test_a_killed_parser_takes_its_children_along_and_the_next_one_goes_on(house: House) -> None:
+def test_the_children_of_a_killed_parser_end_and_the_next_parser_continues(house: House) -> None:
     house.write("a.py", dag_text("a"))
     house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
     process = house.start()
@@ -161,7 +161,7 @@ def test_a_killed_parser_takes_its_children_along_and_the_next_one_goes_on(house
     assert len(house.store.hashes["a"]) == 1
 
 
-def test_a_scheduler_that_restarts_is_told_what_it_missed(house: House) -> None:
+def test_a_restarted_scheduler_receives_missed_registrations(house: House) -> None:
     house.write("a.py", dag_text("a"))
     house.start()
     house.until(lambda: house.store.dags() == {"a"})
@@ -172,7 +172,7 @@ def test_a_scheduler_that_restarts_is_told_what_it_missed(house: House) -> None:
     assert house.scheduler.hellos == 2
 
 
-def test_an_answer_that_never_came_is_asked_for_again(house: House) -> None:
+def test_an_unanswered_registration_is_sent_again(house: House) -> None:
     house.scheduler.deaf = True
     house.write("a.py", dag_text("a"))
     house.start()
@@ -183,7 +183,7 @@ def test_an_answer_that_never_came_is_asked_for_again(house: House) -> None:
     assert len(house.store.hashes["a"]) == 1
 
 
-def test_a_busy_database_only_delays(house: House) -> None:
+def test_a_busy_database_only_delays_registrations(house: House) -> None:
     house.scheduler.failing = 2
     house.write("a.py", dag_text("a"))
     house.start()
@@ -191,7 +191,7 @@ def test_a_busy_database_only_delays(house: House) -> None:
     assert house.scheduler.failing == 0
 
 
-def test_a_parser_that_is_there_first_waits_for_its_scheduler(house: House) -> None:
+def test_a_parser_that_starts_first_waits_for_the_scheduler(house: House) -> None:
     house.scheduler.vanish()
     house.write("a.py", dag_text("a"))
     process = house.start()
@@ -207,14 +207,14 @@ STRAY = (
 )
 
 
-def test_a_daemon_that_a_file_leaves_behind_is_ended(house: House) -> None:
+def test_a_daemon_that_a_dag_file_starts_is_killed(house: House) -> None:
     house.write("a.py", STRAY + "os.wait()\n" + dag_text("a"))
     house.start()
     house.until(lambda: house.store.dags() == {"a"})
     house.until(lambda: len(house.left()) == 2)  # parser and zygote
 
 
-def test_a_file_that_kills_the_zygote_harms_nobody_else(house: House) -> None:
+def test_a_file_that_kills_the_zygote_does_not_affect_other_files(house: House) -> None:
     house.write("killer.py", STRAY + "os.wait()\nos.kill(os.getppid(), 9)\n")
     for name in ("a", "b", "c"):
         house.write(f"{name}.py", dag_text(name))
@@ -226,7 +226,7 @@ def test_a_file_that_kills_the_zygote_harms_nobody_else(house: House) -> None:
     house.until(lambda: len(house.left()) == 2)
 
 
-def test_an_idle_parser_uses_no_processor(house: House) -> None:
+def test_an_idle_parser_uses_no_cpu_time(house: House) -> None:
     for number in range(20):
         house.write(f"f{number}.py", dag_text(f"d{number}"))
     process = house.start()

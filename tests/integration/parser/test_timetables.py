@@ -79,7 +79,7 @@ def ask(folder: Path, schedule: CustomSchedule, timeout: int = int(DEADLINE_SECO
     return ask_once(ParserConfig(str(folder), timeout=timeout), question)
 
 
-def test_a_timetable_in_the_dag_file_is_written_down_and_asked(tmp_path: Path) -> None:
+def test_a_timetable_in_the_dag_file_is_stored_and_called(tmp_path: Path) -> None:
     written(tmp_path)
     schedule = schedule_in(tmp_path)
     assert (schedule.module, schedule.name, schedule.data) == ("", "Workdays", b'{"breaks": "", "hour": 6}')
@@ -106,20 +106,20 @@ def test_a_timetable_in_the_dag_file_is_written_down_and_asked(tmp_path: Path) -
         ("bytearray(1 << 40)", "calling it needs more than 2048 MiB"),
     ],
 )
-def test_what_it_does_stays_in_the_child(tmp_path: Path, breaks: str, says: str) -> None:
+def test_a_failing_timetable_harms_only_its_child_process(tmp_path: Path, breaks: str, says: str) -> None:
     written(tmp_path, breaks=breaks)
     told = ask(tmp_path, schedule_in(tmp_path), earliest=0)
     assert told.run is None
     assert says in (told.problem or "")
 
 
-def test_one_that_hangs_is_stopped(tmp_path: Path) -> None:
+def test_a_timetable_that_hangs_is_stopped(tmp_path: Path) -> None:
     written(tmp_path, breaks="while True: pass")
     told = ask(tmp_path, schedule_in(tmp_path), timeout=2_000_000, earliest=0)
     assert "calling it took longer than 2 s (setting parser.timeout)" in (told.problem or "")
 
 
-def test_many_that_hang_leave_a_place_for_files(tmp_path: Path) -> None:
+def test_many_hanging_timetables_do_not_block_dag_files(tmp_path: Path) -> None:
     written(tmp_path, breaks="while True: pass")
     schedule = schedule_in(tmp_path)
     rig = Rig(tmp_path, timeout=3_000_000, processes=2)
@@ -139,7 +139,7 @@ def test_many_that_hang_leave_a_place_for_files(tmp_path: Path) -> None:
         rig.close()
 
 
-def test_it_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timetable_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND__SECRETS__FERNET_KEY", "s3cret")
     written(tmp_path, breaks="import os; raise ValueError(sorted(k for k, v in os.environ.items() if 's3cret' in v))")
     assert "ValueError: []" in (ask(tmp_path, schedule_in(tmp_path), earliest=0).problem or "")
@@ -152,7 +152,7 @@ def test_it_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("EmptyOperator", "is not a subclass of Timetable any more"),
     ],
 )
-def test_a_class_that_went_away_is_named(tmp_path: Path, name: str, says: str) -> None:
+def test_a_removed_timetable_class_is_named(tmp_path: Path, name: str, says: str) -> None:
     written(tmp_path)
     assert says in (ask(tmp_path, CustomSchedule("", name), earliest=0).problem or "")
 

@@ -255,7 +255,7 @@ def _goes_on(scheduler: Scheduler, other: AttemptKey) -> None:
     assert scheduler.event_of(other) == "wait"
 
 
-def test_an_idle_triggerer_ends_and_leaves_nothing_and_the_next_trigger_has_a_new_one(scheduler: Scheduler) -> None:
+def test_an_idle_triggerer_ends_and_the_next_trigger_starts_a_new_one(scheduler: Scheduler) -> None:
     first = scheduler.run(1, "fine")
     assert scheduler.event_of(first) == "fine"
     (pid,) = scheduler.triggerers()
@@ -272,7 +272,7 @@ def test_an_idle_triggerer_ends_and_leaves_nothing_and_the_next_trigger_has_a_ne
     assert scheduler.triggerers() == []
 
 
-def test_one_that_comes_while_the_idle_time_runs_keeps_the_triggerer(scheduler: Scheduler) -> None:
+def test_a_trigger_within_the_idle_time_keeps_the_triggerer(scheduler: Scheduler) -> None:
     first = scheduler.run(1, "fine")
     scheduler.event_of(first)
     scheduler.drop(first)
@@ -285,7 +285,7 @@ def test_one_that_comes_while_the_idle_time_runs_keeps_the_triggerer(scheduler: 
     assert scheduler.begun(first) == scheduler.begun(other) == scheduler.begun(third)
 
 
-def test_one_that_ends_the_process_fails_after_three_times_and_the_others_go_on(scheduler: Scheduler) -> None:
+def test_a_trigger_that_kills_the_triggerer_three_times_fails_alone(scheduler: Scheduler) -> None:
     other = _other(scheduler)
     key = scheduler.run(1, "end process")
     assert "ended 3 times" in (scheduler.end_of(key).error or "")
@@ -293,7 +293,7 @@ def test_one_that_ends_the_process_fails_after_three_times_and_the_others_go_on(
     _goes_on(scheduler, other)
 
 
-def test_one_whose_thread_ends_the_process_is_found_among_many(scheduler: Scheduler) -> None:
+def test_a_trigger_whose_thread_kills_the_triggerer_is_found(scheduler: Scheduler) -> None:
     """At that moment nobody's code was on record."""
     others = [scheduler.run(number, "wait", path=str(scheduler.folder / "here")) for number in range(2, 7)]
     other = _other(scheduler)
@@ -304,7 +304,7 @@ def test_one_whose_thread_ends_the_process_is_found_among_many(scheduler: Schedu
     assert [scheduler.event_of(one) for one in others] == ["wait"] * 5
 
 
-def test_code_that_keeps_the_interpreter_is_stopped_by_the_host(scheduler: Scheduler) -> None:
+def test_the_host_stops_code_that_blocks_the_interpreter(scheduler: Scheduler) -> None:
     other = _other(scheduler)
     key = scheduler.run(1, "keep the interpreter")
     error = scheduler.end_of(key).error or ""
@@ -314,7 +314,7 @@ def test_code_that_keeps_the_interpreter_is_stopped_by_the_host(scheduler: Sched
     assert len(scheduler.begun(key)) == 1
 
 
-def test_a_triggerer_that_stands_still_is_replaced_and_nobody_is_blamed(scheduler: Scheduler) -> None:
+def test_a_hanging_triggerer_is_replaced_and_no_trigger_fails(scheduler: Scheduler) -> None:
     other = _other(scheduler)
     (pid,) = scheduler.triggerers()
     os.kill(pid, signal.SIGSTOP)
