@@ -1,1 +1,1 @@
-"""What is called after the fact, in real processes."""
+"""Callbacks, deadlines and mails in real processes."""

@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 class Told:
-    """What the tests ask of the instance."""
+    """Helpers for requests to the instance."""
 
     def __init__(self, world: World, notes: Path, mail_port: int) -> None:
         self.world = world
@@ -51,12 +51,12 @@ class Told:
             return []
 
     def heard(self, name: str, count: int = 1) -> list[dict[str, Any]]:
-        """The lines of a note, once there are so many."""
+        """Wait until a note has the given number of lines. Returns the lines."""
         until(f"{name} is told {count} times", 30, lambda: len(self.lines(name)) >= count)
         return self.lines(name)
 
     def outbox_items(self) -> list[dict[str, Any]]:
-        """What the outbox holds."""
+        """The rows of the outbox."""
         found: list[dict[str, Any]] = self.world.get("/api/v2/callbacks")["callbacks"]
         return found
 

@@ -1,4 +1,4 @@
-"""Callbacks that the process of a task could not call, and those of whole runs."""
+"""Callbacks that the task process could not call, and callbacks of runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_failing_task_calls_its_callback_itself_and_once(told: Told) -> None:
 
 
 def test_no_callback_is_lost_when_its_process_dies_during_the_call(told: Told) -> None:
-    """Its task has succeeded; what it had not said to have called is called elsewhere, soon and not only at a time limit."""
+    """The task has succeeded. Callbacks without confirmation are called in another process at once, not only after a time limit."""
     assert told.ended("dies_calling", told.begin("dies_calling")) == "success"
     until("the second callback is called", 20, lambda: any(line.get("second") for line in told.lines("dies_calling")))
     told.nothing_left()

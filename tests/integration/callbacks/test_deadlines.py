@@ -1,4 +1,4 @@
-"""Runs and tasks that take longer than they should."""
+"""Runs and tasks that miss their deadlines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mails of tasks that fail or are tried again, handed to a real SMTP server."""
+"""Mails of failed and retried tasks, sent to a real SMTP server."""
 
 from __future__ import annotations
 

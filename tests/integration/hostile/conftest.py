@@ -27,7 +27,7 @@ SETTINGS = {
 
 @dataclass
 class Ended:
-    """A run of a DAG with one task, when it has ended."""
+    """The result of a run of a DAG with one task."""
 
     state: str
     reason: str
@@ -39,7 +39,7 @@ class Ended:
 
 
 class Hostile:
-    """What the tests ask of the instance."""
+    """Helpers for requests to the instance."""
 
     def __init__(self, world: World, notes: Path) -> None:
         self.world = world
@@ -53,10 +53,10 @@ class Hostile:
         return run
 
     def run(self, dag: str, said: str = "", seconds: float = 30.0) -> Ended:
-        """Run it to its end, and then show that a harmless task still works.
+        """Run a DAG to its end, then check that a harmless task still works.
 
         Args:
-            said: its log has to hold this text, perhaps a moment after its end.
+            said: the log must contain this text, at the latest a moment after the end.
         """
         found = self.end(dag, self.begin(dag), said, seconds)
         if dag != "fine":
@@ -101,7 +101,7 @@ def launch(folder: Path, settings: dict[str, str]) -> Hostile:
 
 @contextmanager
 def standing(folder: Path, settings: dict[str, str]) -> Iterator[Hostile]:
-    """An instance that is up, and has to end with nothing left behind."""
+    """A running instance. At the end no process of it may be left."""
     found = launch(folder, settings)
     try:
         up(found)
@@ -113,7 +113,7 @@ def standing(folder: Path, settings: dict[str, str]) -> Iterator[Hostile]:
 
 
 def up(hostile: Hostile) -> None:
-    """Started, and every file was read."""
+    """Start the instance and wait until every file was read."""
     hostile.world.start()
     hostile.world.await_ready()
 

@@ -1,4 +1,4 @@
-"""After every kind of end of an attempt no process of its tree is left, whatever it had done to get away."""
+"""After every kind of end of an attempt, no process of its tree is left, whatever it did to escape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.hostile.conftest import Hostile, standing
 from tests.integration.hostile.dags.census import KINDS
 
 K = 10.0
-"""Seconds after the end within which everything is gone: TERM, the grace of this instance, KILL, sweep."""
+"""Seconds after the end in which all processes must end: TERM, the grace period of this instance, KILL, cleanup."""
 
 
 class Started(NamedTuple):
@@ -29,7 +29,7 @@ class Started(NamedTuple):
 
 
 class Run:
-    """A run of the census DAG, and what its first attempt started."""
+    """A run of the census DAG, and the processes that its first attempt started."""
 
     def __init__(self, hostile: Hostile, end: str, kinds: list[str], dag: str = "census", **conf: str) -> None:
         self.hostile, self.dag = hostile, dag
@@ -43,7 +43,7 @@ class Run:
         return sorted(self.hostile.notes.glob(f"census.{self.run}.*"))
 
     def started(self) -> list[Started]:
-        """By the first attempt."""
+        """Processes that the first attempt started."""
         lines = self.attempts()[0].read_text(encoding="ascii").splitlines()
         return [Started(kind, int(pid), int(start)) for kind, pid, start in (line.split() for line in lines)]
 
@@ -56,7 +56,7 @@ class Run:
         )
 
     def log_tells(self) -> bool:
-        """Does the log hold what the first attempt printed, while it lives and after it?"""
+        """True if the log contains the output of the first attempt, during it and after it."""
         attempt = self.attempts()[0].name.partition(".1.")[2]
         path = f"/api/v2/dags/{self.dag}/dagRuns/{self.run}/taskInstances/t/logs/1?full_content=true"
         said = [str(record["event"]) for record in self.hostile.world.get(path)["content"]]
@@ -126,7 +126,7 @@ def mark(hostile: Hostile, kinds: list[str]) -> None:
 
 
 def stop_the_worker(hostile: Hostile, kinds: list[str]) -> None:
-    """TERM to the supervisor: tasks are stopped in order, and run again in the next life."""
+    """TERM to the supervisor: tasks are stopped in an orderly way, and run again after the next start."""
     run = Run(hostile, "forever", kinds)
     hostile.world.stop()
     assert [one for one in run.started() if one.alive()] == []
@@ -150,7 +150,7 @@ def killed(kind: str) -> End:
         run = Run(hostile, "forever", kinds)
         until("the log of the living task tells", 20, run.log_tells)
         found = hostile.world.find(kind)
-        if kind == "supervisor":  # a child that it has just forked bears its name until it is exec'd
+        if kind == "supervisor":  # a new child has the same name until its exec
             assert hostile.world.process is not None
             found = [one for one in found if one.pid == hostile.world.process.pid]
         if kind == "runner":
@@ -170,7 +170,10 @@ def killed(kind: str) -> End:
 
 
 def orphaned(whose: str, then: str) -> End:
-    """The death of a runner's parent or of the base image is no end of an attempt. Then its orphan or the host is killed."""
+    """The death of the parent of a task process, or of the base image, does not end an attempt.
+
+    Then the orphan or the host is killed.
+    """
 
     def play(hostile: Hostile, kinds: list[str]) -> None:
         run = Run(hostile, "forever", kinds)
@@ -202,7 +205,7 @@ def parent_of(pid: int) -> int:
 
 
 def scheduler_killed(hostile: Hostile, kinds: list[str]) -> None:
-    """That is no end of an attempt: nothing of it is touched. Then it is cleared."""
+    """The death of this process does not end the attempt, and no process of it is killed. Then the task is cleared."""
     run = Run(hostile, "forever", kinds)
     hostile.world.find("scheduler")[0].kill()
     hostile.world.await_ready()
@@ -269,7 +272,7 @@ PROVES = {
     "mark": pytest.mark.spec("S464"),
     "runner -9": pytest.mark.spec("S382"),
 }
-"""End of the attempt → what it shows of the descriptions. The kinds of processes include one that ignores TERM."""
+"""End of the attempt → the rows of the specification that it proves. One kind of process ignores TERM."""
 
 
 @pytest.mark.parametrize("end", [pytest.param(end, marks=PROVES.get(end, ())) for end in ENDS])

@@ -1,4 +1,4 @@
-"""One death at the worst moment, made to order: what the kill test found by luck stays found."""
+"""Deaths at the worst moments: bugs that the kill test found by chance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hostile(shared: Hostile) -> Hostile:
 
 @contextmanager
 def no_scheduler(hostile: Hostile) -> Iterator[None]:
-    """Kill it, and let no other begin before the end of the block: it waits for the writer's lock."""
+    """Kill the scheduler, and hold the writer lock, so that no other scheduler starts before the end of the block."""
     (scheduler,) = hostile.world.find("scheduler")
     os.kill(scheduler.pid, signal.SIGSTOP)
     with (hostile.world.home / "run" / "lock").open("a+b") as lock:
@@ -65,7 +65,10 @@ def test_report_survives_scheduler_and_host(hostile: Hostile) -> None:
 
 @pytest.mark.spec("S379", "S467")
 def test_next_host_waits_for_the_tasks_of_the_previous_host(hostile: Hostile) -> None:
-    """Its supervisor was killed; a deaf task takes it two seconds to stop. The next standalone is up meanwhile."""
+    """The supervisor of the first host was killed, and a task that ignores TERM needs two seconds to stop.
+
+    Meanwhile the next one starts.
+    """
     run = hostile.begin("deaf")
     until("the task runs", 10, lambda: begun(hostile) == [run])
     (old,) = hostile.world.find("host")
@@ -75,7 +78,7 @@ def test_next_host_waits_for_the_tasks_of_the_previous_host(hostile: Hostile) ->
     hostile.world.process.wait(10)
     hostile.world.start()
     until("the task runs again", 30, lambda: begun(hostile)[-1:] == [run] and len(begun(hostile)) > 1)
-    assert begun(hostile) == [run, "in-order", run]  # no overlap, and the time to clean up was left to it
+    assert begun(hostile) == [run, "in-order", run]  # no overlap, and the task had time to clean up
     assert not old.alive()
     hostile.world.await_ready()
     (hostile.notes / "go").touch()
@@ -96,7 +99,10 @@ def test_tasks_wait_for_a_new_base_image(hostile: Hostile) -> None:
 
 
 def test_task_that_kills_the_base_image_does_not_affect_other_tasks(hostile: Hostile) -> None:
-    """The task that waits is there at each death: it is neither stopped nor charged. Repeaters get an image of their own."""
+    """A waiting task runs during each death: it is not stopped and loses no try.
+
+    Tasks that kill the image repeatedly get a separate image.
+    """
     (hostile.notes / "go").unlink(missing_ok=True)
     waiting = hostile.begin("waits_quietly")
     until("the task runs", 10, lambda: begun(hostile)[-1:] == [waiting])

@@ -1,4 +1,4 @@
-"""The database under attack: a disk that is really full or read-only, one that fails, a damaged file, commands in a crowd.
+"""Faults of the database: a full or read-only disk, a failing disk, a damaged file, many concurrent commands.
 
 What needs rights that the test does not have (mount), or a C compiler, is left out there.
 """
@@ -35,7 +35,7 @@ def unmounted_at_last(path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Callable[..., Hostile]]:
-    """Makes an instance; ends it well, or at least ends it."""
+    """Creates an instance, and stops it at the end (or kills it)."""
     with ExitStack() as stack:
 
         def make(**settings: str) -> Hostile:
@@ -117,7 +117,7 @@ def test_concurrent_commands_see_no_database_lock(made: Callable[..., Hostile], 
 
 
 def test_a_disk_that_is_really_full(made: Callable[..., Hostile], tmp_path: Path) -> None:
-    """Database, spool, logs and values lie on it: nothing can be written anywhere, and nothing is lost."""
+    """Database, spool, logs and XComs are on the disk: nothing can be written, and nothing is lost."""
     home = tmp_path / "home"
     home.mkdir()
     if not mounted("-t", "tmpfs", "-o", "size=24m", "tradewind-test", str(home)):
@@ -141,7 +141,7 @@ def test_a_disk_that_is_really_full(made: Callable[..., Hostile], tmp_path: Path
 
 
 def _fill(folder: Path) -> list[Path]:
-    """Take every byte that is left, the last ones in small pieces."""
+    """Fill the disk completely, at the end in small pieces."""
     made = []
     for size in (1 << 20, 1 << 12, 1):
         path = folder / f"filler-{size}"
@@ -214,7 +214,7 @@ int fdatasync(int file) {
 
 
 def test_a_disk_that_fails(made: Callable[..., Hostile], tmp_path: Path) -> None:
-    """Every write and every fsync of the database answers EIO, for a while."""
+    """Every write and every fsync of the database fails with EIO for a while."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("there is no C compiler here")

@@ -16,7 +16,7 @@ from tradewind.model.errors import StoreBusy, StoreError, StoreFull
 
 
 def begun(hostile: Hostile) -> list[str]:
-    """The runs whose task began, once for each attempt."""
+    """The runs with a started task, once for each attempt."""
     path = hostile.notes / "began"
     return path.read_text(encoding="utf-8").split() if path.exists() else []
 
@@ -30,7 +30,7 @@ def scheduler_health(hostile: Hostile) -> str:
 
 
 def finish(hostile: Hostile, runs: list[str]) -> None:
-    """Everything ends well, after one attempt each, and new work is taken."""
+    """All runs succeed after one attempt each, and new work is accepted."""
     (hostile.notes / "go").touch()
     for run in runs:
         until(f"{run} has succeeded", 30, lambda run=run: hostile.world.run_state("waits", run) == "success")
@@ -57,7 +57,7 @@ def test_database_that_another_process_holds(hostile: Hostile) -> None:
     until("the tasks run", 10, lambda: len(begun(hostile)) == 3)
     other = sqlite3.connect(hostile.world.home / "tradewind.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    (hostile.notes / "go").touch()  # their ends cannot be written now
+    (hostile.notes / "go").touch()  # the ends of the tasks cannot be written now
     until("the scheduler says so", 20, lambda: "is locked by another process" in trouble(hostile))
     until("health says so", 10, lambda: scheduler_health(hostile) == "unhealthy")
     assert any("Nothing can be written now" in sentence for sentence in hostile.why("waits", runs[0]))
@@ -133,7 +133,7 @@ def test_database_at_its_size_limit(hostile: Hostile) -> None:
 
 
 def test_spool_on_a_full_disk(hostile: Hostile) -> None:
-    """No scheduler to hear a verdict, and no room to keep it on disk: it is kept in memory."""
+    """Without a scheduler and without disk space, a report is kept in memory."""
     up(hostile)
     run = hostile.begin("waits")
     until("the task runs", 10, lambda: begun(hostile) == [run])

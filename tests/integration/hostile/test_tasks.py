@@ -1,4 +1,4 @@
-"""Tasks that misbehave: what a person is told, and that the rest goes on (`Hostile.run` runs a harmless task after each)."""
+"""Misbehaving tasks: their errors, and other tasks that still work (`Hostile.run` runs a harmless task after each)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def gone(pid: str) -> None:
 
 
 def resident(pid: int) -> int:
-    """Kilobytes of memory that a process has had at most."""
+    """Maximum memory of a process in kilobytes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
@@ -61,7 +61,7 @@ def test_task_that_ignores_sigterm(hostile: Hostile, dag: str) -> None:
     ],
 )
 def test_a_task_can_catch_its_time_limit(hostile: Hostile, dag: str, state: str, tries: int, reason: str) -> None:
-    """Its code may catch AirflowTaskTimeout, as in Airflow, and what it makes of it stands."""
+    """The task may catch AirflowTaskTimeout, as in Airflow, and its result counts."""
     ended = hostile.run(dag, "The task is stopped: it ran longer than its execution_timeout")
     assert ended.state == state
     assert reason in ended.reason
@@ -140,7 +140,7 @@ def test_task_that_writes_nonsense_to_its_host(hostile: Hostile) -> None:
 
 
 def test_task_that_kills_its_template(hostile: Hostile) -> None:
-    """It goes on as a child of the worker host, which hears its result."""
+    """The task continues as a child of the worker host, which receives its report."""
     ended = hostile.run("kills_template", "adopted")
     assert ended.state == "success"
 
@@ -184,7 +184,7 @@ def test_schedule_that_cannot_be_read(hostile: Hostile) -> None:
 
 @pytest.mark.spec("S500")
 def test_no_process_of_these_tasks_is_left(hostile: Hostile) -> None:
-    """The last test of the module: no runner, no stray, and descriptors of the host as few as at rest."""
+    """The last test of the module: no task process is left, no orphan, and the host has no more open files than at its start."""
     until("all runners have ended", 10, lambda: not hostile.world.find("runner"))
     names = {process.name for process in hostile.world.census()}
     assert names <= {"tw-supervisor", "tw-scheduler", "tw-host", "tw-image", "tw-template", "tw-api", "tw-parser", "tw-zygote"}
@@ -193,7 +193,7 @@ def test_no_process_of_these_tasks_is_left(hostile: Hostile) -> None:
 
 
 def test_callback_that_never_returns(hostile: Hostile) -> None:
-    """It may still ask for variables, and it is stopped when the time that a process has to end is over."""
+    """The callback can still read variables, and it is stopped after the time limit for the end of a process."""
     ended = hostile.run("callback_hangs", "it went on after its result")
     assert ended.state == "success"
     assert "called back: success" in ended.text
@@ -201,7 +201,7 @@ def test_callback_that_never_returns(hostile: Hostile) -> None:
 
 
 def test_callback_that_fails(hostile: Hostile) -> None:
-    """Errors are errors in the log, also when they are longer than a line may be."""
+    """Errors have the level ERROR in the log, also if they are longer than the maximum line."""
     ended = hostile.run("callback_raises", "cannot tell of deep")
     assert ended.state == "failed"
     levels = {str(record["level"]) for record in ended.log if "Traceback" in str(record["event"])}

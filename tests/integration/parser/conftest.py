@@ -11,7 +11,7 @@ from tests.integration.parser.rig import Rig
 
 @pytest.fixture
 def rigs(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
-    """Makes parsers on one folder; closes them at the end."""
+    """Creates parsers on one folder, and closes them at the end."""
     folder = tmp_path / "dags"
     folder.mkdir()
     made: list[Rig] = []

@@ -1,4 +1,4 @@
-"""A parser on a real folder with real children, and a scheduler that only remembers."""
+"""A parser with a real folder and real child processes, and a fake scheduler that only stores registrations."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ DEADLINE_SECONDS = 40.0
 
 
 class Store:
-    """What a scheduler does with the parser's commands, the store's rules included: last good versions stay, first one wins."""
+    """A fake scheduler with the rules of the store: last good versions stay, and the first file with a DAG id keeps it."""
 
     def __init__(self) -> None:
         self.files: dict[str, dict[str, Any]] = {}
-        """Last good word about each file."""
+        """The last good registration of each file."""
         self.problems: dict[str, dict[str, Any]] = {}
         self.owner: dict[str, str] = {}
         self.hashes: dict[str, list[str]] = {}
-        """Every version a DAG ever had."""
+        """All versions that a DAG has had."""
         self.commands: list[str] = []
         self.words: list[dict[str, Any]] = []
-        """Every registration, in order."""
+        """All registrations in their order."""
 
     def command(self, command: Command[Any]) -> Any:
         name, args = name_of(command), asdict(command)
@@ -89,7 +89,7 @@ class Store:
 
 
 class Rig:
-    """One life of a parser. `until` runs its loop."""
+    """One parser, from its start to its end. `until` runs its loop."""
 
     def __init__(self, folder: Path, store: Store | None = None, **config: Any) -> None:
         self.folder = folder
@@ -119,14 +119,14 @@ class Rig:
         return self
 
     def until(self, happened: Callable[[], bool]) -> None:
-        """Run until it happened, or fail."""
+        """Run the loop until a condition is true; fail after the deadline."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not happened():
             assert time.monotonic() < deadline, (self.store.problems, self.store.owner, self.read)
             self.loop.turn(50_000)
 
     def until_said(self, file: str, count: int = 1) -> dict[str, Any]:
-        """Run until the scheduler was told `count` more times about this file; the last word."""
+        """Run until the scheduler has received `count` more registrations of this file. Returns the last one."""
         wanted = len(self.said(file)) + count
         self.until(lambda: len(self.said(file)) >= wanted)
         return self.said(file)[-1]
@@ -141,7 +141,7 @@ class Rig:
         return path
 
     def replace(self, file: str, text: str) -> None:
-        """As good editors do: a new file, then a rename."""
+        """Write a file as good editors do: a new file, then a rename."""
         draft = self.folder / (file + ".new")
         draft.write_text(text)
         os.replace(draft, self.folder / file)

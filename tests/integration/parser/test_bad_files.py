@@ -1,4 +1,4 @@
-"""Whatever a DAG file does to the process that reads it, the answer is a sentence with a line, and the others are read."""
+"""A DAG file may do anything to the process that reads it: the result is an error with a line, and the other files are read."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_an_unusual_file_is_read(good_outcomes: dict[str, FileOutcome], name: st
 @pytest.mark.spec("S112")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_the_configured_number_of_files_is_read_concurrently(tmp_path: Path, processes: int) -> None:
-    """Each of the two waits for the other one: one process alone never gets past the first."""
+    """Each of two files waits for the other one, so one process alone would never read the second file."""
     meeting, folder = tmp_path / "meeting", tmp_path / "dags"
     os.mkfifo(meeting)
     folder.mkdir()

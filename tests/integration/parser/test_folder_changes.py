@@ -1,4 +1,4 @@
-"""From a change in the DAG folder to the scheduler's knowledge, through the real watch and the real zygote."""
+"""Changes in the DAG folder reach the scheduler, through the real file watch and the real zygote."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_a_volume_with_a_replaced_link_is_read_again(rig: Rig) -> None:
 
 
 def _replace_link(link: Path, target: Path | str) -> None:
-    """As git-sync does: a new link beside the old one takes its name in one step."""
+    """Replace a link like git-sync: create a new link, then rename it to the old name."""
     new = link.with_name(f"{link.name}.tmp.{os.getpid()}")
     new.symlink_to(target)
     os.rename(new, link)
@@ -362,7 +362,7 @@ def test_an_unstable_file_does_not_create_a_version_at_each_import(rigs: MakeRig
     rig.until(lambda: len(rig.read) > 6)
     assert len(rig.said("a.py")) == 1
     assert rig.service.files["a.py"].unstable
-    # what it does is still followed: a further task is a further version
+    # changes are still noticed: a further task creates a further version
     rig.write("a.py", dag_text(head=head) + "with DAG('now', start_date=datetime.now()):\n    EmptyOperator(task_id='u')\n")
     rig.until_said("a.py")
     assert len(rig.store.hashes["now"]) == 2
@@ -424,7 +424,7 @@ def test_a_second_start_reads_only_what_changed(rigs: MakeRig) -> None:
     (first.folder / "b.py").unlink()
     second = rigs(first.store).start()
     second.until(lambda: second.store.dags() == {"a", "c", "d", "w"} and len(second.store.hashes["a"]) == 2)
-    assert second.read.count("world.py") == 2  # once to see, once to agree
+    assert second.read.count("world.py") == 2  # one import to see the change, one to confirm it
     assert set(second.read) == {"a.py", "c.py", "world.py"}
     assert all(len(versions) == 1 for dag_id, versions in second.store.hashes.items() if dag_id != "a")
 
@@ -473,6 +473,6 @@ def test_the_zygote_ends_while_there_is_nothing_to_read(rig: Rig, monkeypatch: p
     rig.write("b.py", BROKEN)
     rig.until(lambda: "b.py" in rig.store.problems)
     assert not rig.children.is_zygote_stopped
-    rig.write("b.py", dag_text("b", tasks=3))  # it was to be read again by the clock; now nothing is
+    rig.write("b.py", dag_text("b", tasks=3))  # before, the file was read at intervals; now no file is
     rig.until(lambda: rig.children.is_zygote_stopped)
     assert rig.children.zygote_deaths == 0

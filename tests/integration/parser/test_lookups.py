@@ -1,4 +1,4 @@
-"""DAG files that ask for variables and connections while they are imported, in real children."""
+"""DAG files that read variables and connections during their import, in real child processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ with DAG("d" + Variable.get("suffix"), schedule=None):
 
 
 class Answers:
-    """A scheduler that knows these; one that is `away`, or never answers."""
+    """A fake scheduler with these values, or one that is `away`, or that never answers."""
 
     def __init__(self) -> None:
         self.variables = {"suffix": "1"}
@@ -86,7 +86,7 @@ def test_an_import_without_an_answer_does_not_count(tmp_path: Path, answers: Ans
     setattr(answers, how, True)
     rig = Rig(tmp_path, timeout=3_000_000)
     rig.children.look_up = answers.look_up
-    # even a file that makes the best of it
+    # even a file that catches the error
     rig.write("a.py", ASKING.replace("MORE", "try:\n    Variable.get('x')\nexcept Exception:\n    raise SystemExit(0)"))
     try:
         rig.children.start()

@@ -1,4 +1,6 @@
-"""The plugins folder of a living parser: importable, loaded in a child, reported, and a reason to read DAG files again."""
+"""The plugins folder of a running parser: it is importable, is loaded in a child process and reported; a change reads DAG files
+again.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ with DAG("d", schedule=Fortnightly()):
 
 
 class PluginStore(Store):
-    """Also takes plugins."""
+    """A fake scheduler that also stores plugins."""
 
     def __init__(self) -> None:
         super().__init__()

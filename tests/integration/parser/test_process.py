@@ -1,4 +1,4 @@
-"""The parser's own process: its line to the scheduler across restarts, and that nothing is left behind."""
+"""The process of the parser: its connection to the scheduler across restarts, and no process that is left behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RUN = (
 
 
 class SchedulerStandIn:
-    """Listens, welcomes, answers from a `Store`; may go away at the worst moment."""
+    """A fake scheduler: listens, welcomes, answers from a `Store`, and can disconnect at the worst moment."""
 
     def __init__(self, path: str, store: Store) -> None:
         self.path = path
@@ -43,9 +43,9 @@ class SchedulerStandIn:
         self.connections: list[Connection] = []
         self.hellos = 0
         self.deaf = False
-        """Carry out commands, and hang up instead of answering."""
+        """Execute commands, and close the connection instead of answering."""
         self.failing = 0
-        """So many registrations are answered with a busy database."""
+        """The number of registrations that are answered with a busy database."""
         self.listener: socket.socket | None = None
         self.listen()
 

@@ -1,4 +1,4 @@
-"""Custom timetables in real children: what they answer, and every way not to."""
+"""Custom timetables in real child processes: their answers and their failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
 
 
 class Workdays(Timetable):
-    """Monday to Friday, at an hour."""
+    """Runs from Monday to Friday at a fixed hour."""
 
     def __init__(self, hour, breaks=""):
         self.hour, self.breaks = hour, breaks

@@ -1,4 +1,4 @@
-"""The triggerer below a real worker host, with the test in the place of the scheduler: its ends, and who is blamed for them."""
+"""The triggerer of a real worker host, with the test as the scheduler: how it ends, and which trigger counts as the cause."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ host.run()
 
 
 class Scheduler:
-    """What the host sees as one."""
+    """The test as a scheduler, as seen by the host."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -155,7 +155,7 @@ class Scheduler:
         deadline = time.monotonic() + seconds
         while not until():
             assert time.monotonic() < deadline, f"{what} did not come; fired: {self.fired}; logs: {self.logs()}"
-            self.line.settimeout(0.02)  # not everything that is waited for is said
+            self.line.settimeout(0.02)  # not every awaited event is a message
             try:
                 data = self.line.recv(1 << 16)
             except TimeoutError:
@@ -186,11 +186,11 @@ class Scheduler:
         return {path.name: path.read_text()[-2000:] for path in (self.folder / "logs").glob("*.log")}
 
     def begun(self, key: AttemptKey) -> list[str]:
-        """Pids of the processes in which it began."""
+        """Pids of the processes in which the trigger started."""
         return [text.split()[-1] for text in self.log(key) if text.startswith("begun in")]
 
     def descriptors(self) -> int:
-        """Open files of the host."""
+        """Number of open files of the host."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def triggerers(self) -> list[int]:
@@ -216,7 +216,9 @@ class Scheduler:
             self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(30)
-            left = [end for end in ends if not select.select([end], [], [], 30)[0]]  # they are killed; dying takes its time
+            left = [
+                end for end in ends if not select.select([end], [], [], 30)[0]
+            ]  # they were killed; their end takes a moment
             assert not left, f"left behind: {[_comm(pid) for pid in before]}"
         finally:
             for end in ends:
@@ -241,14 +243,14 @@ def scheduler(tmp_path: Path) -> Iterator[Scheduler]:
 
 
 def _other(scheduler: Scheduler) -> AttemptKey:
-    """One that waits for a file, and has begun."""
+    """Start a trigger that waits for a file."""
     key = scheduler.run(99, "wait", path=str(scheduler.folder / "here"))
     scheduler.hear(lambda: scheduler.begun(key), "its beginning")
     return key
 
 
 def _goes_on(scheduler: Scheduler, other: AttemptKey) -> None:
-    """It does, in another process than the first."""
+    """A new trigger runs, in another process than the first one."""
     scheduler.hear(lambda: len(scheduler.begun(other)) >= 2, "another beginning")
     assert other not in scheduler.fired
     (scheduler.folder / "here").touch()
@@ -294,7 +296,7 @@ def test_a_trigger_that_kills_the_triggerer_three_times_fails_alone(scheduler: S
 
 
 def test_a_trigger_whose_thread_kills_the_triggerer_is_found(scheduler: Scheduler) -> None:
-    """At that moment nobody's code was on record."""
+    """No trigger code was recorded as running at this time."""
     others = [scheduler.run(number, "wait", path=str(scheduler.folder / "here")) for number in range(2, 7)]
     other = _other(scheduler)
     key = scheduler.run(1, "end process in a thread")

@@ -1,4 +1,4 @@
-"""DAGs whose callbacks write down what they were told."""
+"""DAGs whose callbacks write their arguments to files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NOTES = Path(os.environ["CALLBACK_NOTES"])
 
 
 def note(name: str, **said: object) -> None:
-    """Append a line."""
+    """Append a line to a note."""
     with open(NOTES / name, "a", encoding="utf-8") as file:
         file.write(json.dumps({"pid": os.getpid(), **said}, default=str) + "\n")
 
 
 def wait_for(name: str) -> None:
-    """Until the test writes this file."""
+    """Wait until the test writes this file."""
     while not (NOTES / name).exists():
         time.sleep(0.01)
 
@@ -54,7 +54,7 @@ def linger(context):
 
 
 def die_once(context):
-    """The process that calls it the first time dies in the middle of it."""
+    """A callback that kills its process during the first call."""
     before = NOTES / "died_once"
     if not before.exists():
         before.touch()

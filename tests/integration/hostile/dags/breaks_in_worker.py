@@ -1,4 +1,4 @@
-"""A file that imports where it is parsed, and raises where tasks run."""
+"""A file that can be imported in the parser, and raises an error in workers."""
 
 from __future__ import annotations
 

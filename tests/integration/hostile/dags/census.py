@@ -1,4 +1,4 @@
-"""One task that starts every kind of process that is hard to get rid of, and ends as its run's conf says."""
+"""A task that starts every kind of process that is hard to kill, and ends as the conf of its run says."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Notes:
 
 
 def daemonised(body: Callable[[], None]) -> int:
-    """The pid of a process of its own session whose parent is gone."""
+    """Start a process with its own session and without a parent. Returns its pid."""
     read, write = os.pipe()
     if os.fork() == 0:
         os.setsid()
@@ -94,7 +94,7 @@ def stopped() -> int:
 
 
 def grandchildren() -> int:
-    """A shell, its child, and the child's child; the last one is told."""
+    """Start a shell, its child, and a child of this child. Returns the pid of the last one."""
     child = subprocess.Popen(["bash", "-c", "bash -c 'sleep 600 & echo $!; wait' & wait"], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     return int(child.stdout.readline())
@@ -132,7 +132,7 @@ def work(run_id: str, **context: Any) -> str:
     print(f"attempt {os.environ['TRADEWIND_ATTEMPT']} has started everything", flush=True)
     mark = NOTES / f"census.again.{run_id}"
     again = mark.exists()
-    mark.touch()  # before the test hears of this attempt, and ends it
+    mark.touch()  # before the test notices this attempt and ends it
     notes.path.rename(NOTES / f"{notes.path.name}.{context['ti'].try_number}.{os.environ['TRADEWIND_ATTEMPT']}")
     if again:
         return "the second attempt"

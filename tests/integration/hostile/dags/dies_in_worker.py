@@ -1,4 +1,4 @@
-"""A file that imports where it is parsed, and ends the process where tasks run."""
+"""A file that can be imported in the parser, and ends the process in workers."""
 
 from __future__ import annotations
 

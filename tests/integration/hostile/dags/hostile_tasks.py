@@ -1,4 +1,4 @@
-"""Tasks that do everything they should not. Each is a DAG of its own; `fine` is the one that still has to work."""
+"""Tasks that do forbidden things. Each is a separate DAG; the DAG `fine` must still work."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def kills_template() -> int:
 
 
 def kills_image() -> int:
-    """The base image, and with it every template. Forked from the image itself it kills only that one."""
+    """Kill the base image and all templates. A task that was forked from the image itself kills only the image."""
     parent = os.getppid()
     image = parent
     if Path(f"/proc/{parent}/comm").read_text() == "tw-template\n":
@@ -177,7 +177,7 @@ def exit_function_hangs() -> str:
 
 
 def forges() -> None:
-    """Write nonsense into every socket this process has."""
+    """Write invalid data into every socket of this process."""
     for entry in os.listdir("/proc/self/fd"):
         try:
             if os.readlink(f"/proc/self/fd/{entry}").startswith("socket:"):
@@ -192,7 +192,7 @@ def stopped() -> None:
 
 
 def waits(run_id: str) -> None:
-    """Say so once for each attempt, and end when told to."""
+    """Write a note for each attempt, and end when the test requests it."""
     with (NOTES / "began").open("a", encoding="utf-8") as file:
         file.write(f"{run_id}\n")
     while not (NOTES / "go").exists():
@@ -208,7 +208,7 @@ def waits_quietly(run_id: str) -> None:
 
 
 def deaf(run_id: str) -> None:
-    """Put things in order at TERM, which takes a while, and live on; say so when another attempt still lives."""
+    """At TERM, clean up for a while and continue. Write a note if another attempt still runs."""
 
     def put_in_order(number: int, stack: object) -> None:
         time.sleep(1.6)

@@ -1,4 +1,4 @@
-"""A schedule that nobody can read."""
+"""A DAG with an invalid schedule."""
 
 from tradewind import DAG
 from tradewind.operators.empty import EmptyOperator
