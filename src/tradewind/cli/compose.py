@@ -495,6 +495,7 @@ def register_examples(settings: Settings) -> None:
         Unreachable: no scheduler is running.
     """
     from tradewind.client.control import ControlClient
+    from tradewind.parser.registration import register_command
     from tradewind.wire import commands as c
 
     folder = examples_folder()
@@ -506,7 +507,7 @@ def register_examples(settings: Settings) -> None:
         gone = sorted(set(known) - {outcome.file for outcome in outcomes})
         if gone:
             control.call(c.ForgetFiles(EXAMPLES_BUNDLE, gone))
-        control.call(c.RegisterFiles([outcome.as_command() for outcome in outcomes]))
+        control.call(register_command(outcomes))
 
 
 def prepare_for_user_code(settings: Settings) -> None:

@@ -16,6 +16,7 @@ from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.parser.parse_result import FileOutcome
+from tradewind.parser.registration import register_command
 from tradewind.platform.backoff import Backoff
 from tradewind.platform.loop import Loop, TimerHandle
 from tradewind.wire.commands import Command, ForgetFiles, RegisterFiles, result_of
@@ -93,7 +94,7 @@ class Outbox:
         outcomes = [outcome for outcome in batch.values() if outcome is not None]
         fp("parser.before_register")
         if outcomes:
-            register = RegisterFiles([outcome.as_command() for outcome in outcomes])
+            register = register_command(outcomes)
             self._send(register, lambda answer: self._answered(answer, _changed_ids(answer, register)))
         else:
             forget = ForgetFiles(self.bundle, list(batch))

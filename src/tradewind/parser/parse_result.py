@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from tradewind.wire.commands import FileProblem, RegisteredDag, RegisterFile
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
 
@@ -78,19 +77,6 @@ class FileOutcome(msgspec.Struct, frozen=True):
     duration: int
     is_dynamic: bool
     at: int
-
-    def as_command(self) -> RegisterFile:
-        """The command with which the scheduler stores this result."""
-        return RegisterFile(
-            self.bundle,
-            self.file,
-            self.file_hash,
-            [RegisteredDag(dag.dag_id, dag.definition, dag.hash) for dag in self.dags],
-            self.duration,
-            self.at,
-            None if self.problem is None else FileProblem(**msgspec.structs.asdict(self.problem)),
-            self.is_dynamic,
-        )
 
     def size(self) -> int:
         """The approximate size of the command in bytes."""

@@ -65,6 +65,7 @@ def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: 
 @bundle_option
 def reserialize(bundles: tuple[str, ...]) -> int:
     """Parse all DAG files again and store the DAGs. The exit code is 1 if a file has errors."""
+    from tradewind.parser.registration import register_command
     from tradewind.wire import commands as c
 
     settings = load()
@@ -77,7 +78,7 @@ def reserialize(bundles: tuple[str, ...]) -> int:
         with progress("Storing", len(outcomes)) as bar:
             for start in range(0, len(outcomes), _FILES_AT_ONCE):
                 part = outcomes[start : start + _FILES_AT_ONCE]
-                changed += client.call(c.RegisterFiles([outcome.as_command() for outcome in part])).changed
+                changed += client.call(register_command(part)).changed
                 bar.advance(len(part))
         if gone:
             changed += client.call(c.ForgetFiles(bundle, gone)).gone
