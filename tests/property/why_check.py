@@ -43,7 +43,7 @@ TOO_FAR = 60 * DAY
 
 UNDER_WAY = frozenset({"queued", "running", "restarting", "no_worker"})
 OUT_OF_REACH = frozenset(
-    {"store", "no_scheduler", "set_aside", "not_taken_up", "dates", "timetable", "deferred", "deferred_until", "input"}
+    {"store", "no_scheduler", "quarantined", "not_loaded", "dates", "timetable", "deferred", "deferred_until", "input"}
 )
 """Rules of blockers that no remover can remove; task instances with these are not checked."""
 
@@ -397,7 +397,7 @@ def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
         _replan(twin, dag_id, max_active_runs=10**6)
     elif blocker.resource is not None:
         scheduler.admission.set_capacity(blocker.resource, UNLIMITED)
-    # the others ("rows", "growing", "run_order", "position") go by themselves, when the scheduler goes on
+    # the others ("rows", "expanding", "run_order", "position") go by themselves, when the scheduler goes on
 
 
 def _pool(twin: Twin, row: RunRow, slot: int) -> str:

@@ -15,7 +15,7 @@ NAMES: dict[str, str] = {
     "branch": "Not Previously Skipped",
     "past": "Previous Dagrun State",
     "list": "Mapped dependencies have succeeded",
-    "growing": "Task has been mapped",
+    "expanding": "Task has been mapped",
     "pool": "Pool Slots Available",
     "position": "Pool Slots Available",
     "max_active_tasks": "Task Instance Slots Available",

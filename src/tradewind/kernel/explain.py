@@ -262,8 +262,8 @@ def _mapping(run: RunData, task: int) -> Iterator[Blocker]:
     """Yield blockers that keep a mapped task from being expanded."""
     if task in run.expanding:
         have, want = len(run.instances.slots(task)), run.expanding[task]
-        text = f"Its task instances are being written: {have} of {want} exist."
-        yield Blocker("growing", text, "they are all written")
+        text = f"Its task instances are being created: {have} of {want} exist."
+        yield Blocker("expanding", text, "they are all created")
     domain = run.topology.domain_of.get(task)
     if domain is None or task in run.instances.expanded:
         return

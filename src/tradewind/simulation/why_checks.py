@@ -133,8 +133,8 @@ class ActualBlockers:
         dag = shadow.dags[row.dag_id]
         queued, of_backfill = row.state == R_QUEUED, row.kind == "backfill"
         exact = {
-            "not_taken_up": False,
-            "set_aside": False,
+            "not_loaded": False,
+            "quarantined": False,
             "inactive": queued and not dag.is_active,
             "rows": queued and row.rows_created < row.task_count,
             "run_after": queued and row.run_after > now,
@@ -215,7 +215,7 @@ class ActualBlockers:
                 exact["paused"] = shadow.dags[row.dag_id].is_paused and not definition.empty
             exact.update(self._limits(run, row, definition, own=before is not None))
         if task.state == SCHEDULED:
-            possible.update(dict.fromkeys(("trigger_rule", "setup", "teardown", "branch", "list", "growing", "past"), False))
+            possible.update(dict.fromkeys(("trigger_rule", "setup", "teardown", "branch", "list", "expanding", "past"), False))
         else:
             self._dependencies(run, slot, definition, exact, possible)
         return Judgement(exact, possible)
@@ -439,7 +439,7 @@ class WhyChecks:
             if row is not None and row.state == R_RUNNING and row.revision != active_run.row.revision:
                 self._world.timeline.sometimes["why was asked of what the scheduler was not told of"] += 1
                 answer = why_run_of(scheduler.store, scheduler, row.dag_id, row.run_id)
-                if "not_taken_up" not in {one["rule"] for one in answer["blockers"]}:
+                if "not_loaded" not in {one["rule"] for one in answer["blockers"]}:
                     self._violated(f"{row.dag_id}/{row.run_id} has changed, and why does not say that nobody knows of it")
 
     def _ask_of_task(self, scheduler: Scheduler, run: int, slot: int) -> None:

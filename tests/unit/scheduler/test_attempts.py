@@ -401,7 +401,7 @@ def test_a_value_that_cannot_be_written_affects_only_its_run(make_bench: MakeBen
     assert answered == [(Accepted, 502)]
     assert bench.states("good") == {"a": "success", "b": "queued"}
     assert bench.states("bad")["a"] == "running"
-    assert "set_aside" in bench.why("bad.b")
+    assert "quarantined" in bench.why("bad.b")
     bench.pass_time(31 * SECOND)
     assert isinstance(bench.report("bad.a"), Accepted)
     bench.work()

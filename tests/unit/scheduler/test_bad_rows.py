@@ -76,7 +76,7 @@ def test_a_run_whose_changes_cannot_be_computed_is_quarantined(bench: Bench, mon
         assert bench.ask("r1.a") is None
         bench.finish("r2.a")
         assert bench.run_states("d") == {"r1": "running", "r2": "success"}
-        assert "set_aside" in bench.why("r1.a")
+        assert "quarantined" in bench.why("r1.a")
         others_go_on(bench)
     bench.pass_time(AGAIN)
     bench.finish("r1.a")
@@ -114,7 +114,7 @@ def test_an_attempt_that_cannot_be_encoded_affects_only_its_run(bench: Bench, mo
         bench.scheduler.hosts.register("host", frozenset())
         bench.scheduler.hosts.resubmit_old(bench.clock.wall())
         assert {work.run_id for work in bench.executor.submitted} == {"good"}
-        assert "set_aside" in bench.why("bad.a")
+        assert "quarantined" in bench.why("bad.a")
     bench.pass_time(5 * MINUTE)
     bench.scheduler.hosts.resubmit_old(bench.clock.wall())
     bench.work()
@@ -222,7 +222,7 @@ def test_a_bug_in_a_statement_affects_only_its_run(bench: Bench) -> None:
         assert bench.ask("r1.a") is None
         assert bench.scheduler.trouble is None
         assert not bench.scheduler.paused
-        assert "set_aside" in bench.why("r1.a")
+        assert "quarantined" in bench.why("r1.a")
         others_go_on(bench)
     bench.pass_time(AGAIN)
     bench.work()

@@ -45,7 +45,7 @@ _OTHER_SCHEDULER = Blocker(
 )
 
 _NOT_LOADED = Blocker(
-    "not_taken_up",
+    "not_loaded",
     "The scheduler has not loaded its run, or the last change of its run, yet. It compares its memory with the database regularly.",
     "the scheduler compares its memory with the database",
 )
@@ -121,7 +121,7 @@ def _quarantined(what: str, run: int, scheduler: Scheduler) -> Blocker:
     often = "" if times < 2 else f" {times} times in a row"
     until = scheduler.quarantine.until(run)
     text = f"{what} its run failed{often} (see the scheduler's log); it is tried again at {iso(until)}."
-    return Blocker("set_aside", text, f"it is {iso(until)}, and it succeeds", until)
+    return Blocker("quarantined", text, f"it is {iso(until)}, and it succeeds", until)
 
 
 _STEPS = {
@@ -133,7 +133,7 @@ _STEPS = {
 
 def _held_back(step: str, held: HeldBack) -> Blocker:
     text = f"{_STEPS[step]} ({held.why.rstrip('.')}; see the scheduler's log). It is tried again at {iso(held.until)}."
-    return Blocker("set_aside", text, f"it is {iso(held.until)}, and it succeeds", held.until)
+    return Blocker("quarantined", text, f"it is {iso(held.until)}, and it succeeds", held.until)
 
 
 def _run_slots(entry: DagEntry) -> list[Blocker]:
