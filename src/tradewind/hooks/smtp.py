@@ -150,7 +150,7 @@ def _server_from_settings() -> Server:
         conf.getint("smtp", "smtp_port", fallback=25),
         conf.get("smtp", "smtp_user", fallback=None),
         conf.get("smtp", "smtp_password", fallback=None),
-        conf.get("smtp", "smtp_mail_from", fallback=None),
+        conf.value_if_set("smtp", "smtp_mail_from"),
         with_ssl,
         conf.getboolean("smtp", "smtp_starttls", fallback=True),
         conf.getfloat("smtp", "smtp_timeout", fallback=TIMEOUT),

@@ -2,7 +2,7 @@
 
 Lookup order: the environment variables `TRADEWIND__SECTION__KEY` and `AIRFLOW__SECTION__KEY`, then the settings that the
 composition root installed in this process (never a secret, because user code gets no credentials), then the defaults of installed
-provider packages, then the fallback of the caller, then Airflow's own default.
+provider packages and Airflow's own, then the fallback of the caller. A default is stronger than the fallback, as in Airflow.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class SettingsReader:
         found = self._find(section, key)
         if found is not None:
             return found
-        if fallback is not NOTSET:
-            return fallback
         default = default_of(section.lower(), key.lower())
         if default is not None:
             return default
+        if fallback is not NOTSET:
+            return fallback
         name = f"{section}.{key}".lower()
         raise AirflowConfigException(
             f"the setting {name} is not known in this process.{did_you_mean(name, self._installed)} "
@@ -77,6 +77,9 @@ class SettingsReader:
     def remove_option(self, section: str, option: str, remove_default: bool = True) -> None:
         """Unset a setting that was set or installed in this process."""
         self._installed.pop(f"{section}.{option}".lower(), None)
+
+    def load_test_config(self) -> None:
+        """Airflow's unit tests call this; there are no other settings for tests."""
 
     def get_mandatory_value(self, section: str, key: str, **options: Any) -> str:
         """As `get`.
@@ -94,6 +97,10 @@ class SettingsReader:
         section, key = section.lower(), key.lower()
         found = offers.config_defaults().get((section, key)) or default_of(section, key)
         return fallback if found is None else found
+
+    def value_if_set(self, section: str, key: str) -> str | None:
+        """The value that the environment or the deployment gives, or None. Defaults do not count."""
+        return self._find(section, key)
 
     def is_set(self, section: str, key: str) -> bool:
         """True if the setting is set, in the environment or by the deployment. Defaults do not count."""

@@ -120,7 +120,9 @@ def _missing(operator: BaseOperator, names: Iterable[str], given: Iterable[str])
     for name in given:
         if name not in known:
             return operator._unknown_argument(name)
-    return TypeError(f"{operator._name_in_errors()} needs the argument {', '.join(sorted(names))}")
+    missing = sorted(names)
+    airflows = f"missing keyword argument{'s' if len(missing) > 1 else ''} {', '.join(repr(name) for name in missing)}"
+    return TypeError(f"{operator._name_in_errors()} needs the argument {', '.join(missing)} ({airflows})")
 
 
 def _name_positionals(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from tradewind.sdk.templater import Templater
@@ -21,6 +20,8 @@ class BaseNotifier(Templater):
     dag: Any = None
     task_id = "notifier"
     context: Any = None
+    _last: Mapping[str, tuple[Any, Any]] = {}
+    """Name of an attribute → its template and what the last call made of it."""
 
     def __init__(self, context: Any = None, **kwargs: Any) -> None:
         """Keyword arguments that a subclass passes on are ignored.
@@ -57,19 +58,24 @@ class BaseNotifier(Templater):
     def __call__(self, *args: Any) -> None:
         names = ("dag", "task_list", "blocking_task_list", "blocking_tis")  # how Airflow 2 calls an SLA callback
         context = args[0] if len(args) == 1 else dict(zip(names, args, strict=False))
-        # work on a copy: the same object may be called for other tasks
-        message = copy.copy(self)
-        message.notify(message._rendered(context))
+        self.notify(self._rendered(context))
 
     def __await__(self) -> Generator[Any, None, None]:
-        message = copy.copy(self)
-        return message.async_notify(message._rendered(self.context)).__await__()
+        return self.async_notify(self._rendered(self.context)).__await__()
 
     def _rendered(self, context: Any) -> Any:
-        """Render this copy; the context, with the templated attributes as further variables."""
+        """Render the attributes; the context, with them as further variables.
+
+        The same object may be called for other tasks: attributes that still have the value of the last call are templates again.
+        """
+        for name, (template, value) in self._last.items():
+            if getattr(self, name, None) is value:
+                setattr(self, name, template)
         self.dag = context.get("dag")
+        templates = {name: getattr(self, name) for name in self.template_fields}
         self._update_context(context)
         self.render_template_fields(context)
+        self._last = {name: (template, getattr(self, name)) for name, template in templates.items()}
         return context
 
     def _update_context(self, context: Any) -> Any:

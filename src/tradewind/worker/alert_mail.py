@@ -86,7 +86,7 @@ def rendered(context: Mapping[str, Any], exception: str) -> tuple[str, str]:
 
 def _template(key: str, usual: str) -> str:
     """A setting names a file; one that cannot be read is no reason to send nothing."""
-    path = conf.get("email", key, fallback="")
+    path = conf.value_if_set("email", key) or ""
     if not path:
         return usual
     try:
@@ -97,7 +97,7 @@ def _template(key: str, usual: str) -> str:
 
 
 def _backend() -> Callable[..., object]:
-    path = conf.get("email", "email_backend", fallback="")
+    path = conf.value_if_set("email", "email_backend") or ""
     if not path or path in USUAL_BACKENDS:
         return send_email
     module, _, name = path.rpartition(".")
@@ -112,7 +112,7 @@ def _backend() -> Callable[..., object]:
 
 def _sender() -> dict[str, str]:
     given = {
-        "conn_id": conf.get("email", "email_conn_id", fallback=""),
-        "from_email": conf.get("email", "from_email", fallback=""),
+        "conn_id": (conf.value_if_set("email", "email_conn_id") or ""),
+        "from_email": (conf.value_if_set("email", "from_email") or ""),
     }
     return {name: value for name, value in given.items() if value}

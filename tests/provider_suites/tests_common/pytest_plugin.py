@@ -135,6 +135,14 @@ create_dag_without_db = create_dag
 
 
 @pytest.fixture
+def mock_task_instance() -> Callable[..., Any]:
+    def create(task_id: str = "task", **facts: Any) -> mock.Mock:
+        return mock.Mock(task_id=task_id, **facts)
+
+    return create
+
+
+@pytest.fixture
 def cap_structlog(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level("DEBUG")
     return caplog

@@ -140,7 +140,9 @@ def test_a_notifier_s_attributes_may_use_each_other_and_each_call_has_its_own() 
     one(context)
     other(context)
     assert sent == [("one about t", "one"), ("other about t", "other")]
-    assert one.text == "{{ user }} about {{ task }}"
+    assert one.text == "one about t"
+    one({"task": "again"})
+    assert sent[-1] == ("one about again", "one")
     one.context = {"task": "u"}
 
     async def wait() -> None:

@@ -101,7 +101,9 @@ def test_settings_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conf.getsection("mine") == {"json": '{"a": [1]}', "class": "collections.OrderedDict", "bad": "{", "seconds": 90}
     assert conf.getsection("nothing") is None
     assert conf.get("operators", "default_owner") == "airflow"
-    assert conf.get("operators", "default_owner", fallback="me") == "me"
+    assert conf.get("operators", "default_owner", fallback="me") == "airflow", "a default is stronger than a fallback"
+    assert conf.get("mine", "nothing", fallback="me") == "me"
+    assert conf.value_if_set("operators", "default_owner") is None
     assert (conf.has_option("smtp", "smtp_host"), conf.is_set("smtp", "smtp_host")) == (True, False)
     with pytest.raises(AirflowConfigException, match="is not valid JSON"):
         conf.getjson("mine", "bad")

@@ -93,6 +93,16 @@ def make_runtime_ti(
     return ti
 
 
+class Pushed(dict[str, Any]):
+    """What a task pushed, by key."""
+
+    def get(self, key: str = "return_value", default: Any = None, **_where: Any) -> Any:
+        return super().get(key, default)
+
+    def assert_pushed(self, key: str, value: Any, **_where: Any) -> None:
+        assert self[key] == value
+
+
 class RunTask:
     """`run_task(operator)` runs one task; the attributes say how it ended."""
 
@@ -101,7 +111,7 @@ class RunTask:
         self.error: BaseException | None = None
         self.ti: Any = None
         self.context: Any = None
-        self.xcom: dict[str, Any] = {}
+        self.xcom = Pushed()
 
     def __call__(
         self, task: Any, *, logical_date: Any = DEFAULT_DATE, run_id: Any = None, run_type: Any = None, **_: Any
@@ -109,7 +119,7 @@ class RunTask:
         self.ti = make_runtime_ti(task, logical_date=logical_date, run_id=run_id, run_type=run_type)
         self.context = self.ti.context
         self.error = None
-        self.xcom = {}
+        self.xcom = Pushed()
         try:
             with current_context(self.context):
                 task.render_template_fields(self.context)
@@ -125,7 +135,7 @@ class RunTask:
             self.state, self.error = TaskState.DEFERRED, error
         except Exception as error:
             self.state, self.error = TaskState.FAILED, error
-        self.xcom = {key: decode_xcom(encode_xcom(value)) for key, value in self.ti.pushed.items()}
+        self.xcom = Pushed({key: decode_xcom(encode_xcom(value)) for key, value in self.ti.pushed.items()})
         return self.state, None, self.error
 
     @property
