@@ -31,7 +31,7 @@ def definition(dag_id: str, *tasks: str, cron: str | None = None) -> DagDefiniti
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home folder that the process's environment names."""
+    """An empty home folder, set in the environment of the process."""
     for name in list(os.environ):
         if name.startswith(("TRADEWIND_", "AIRFLOW__")):
             monkeypatch.delenv(name)
@@ -41,7 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def known(home: Path) -> Path:
-    """A home folder whose database knows the DAGs alpha (one → two → three) and beta (only)."""
+    """A home folder whose database has the DAGs alpha (one → two → three) and beta (only)."""
     settings = load()
     settings.paths.prepare()
     store, commands = compose.open_commands(settings)
@@ -66,14 +66,14 @@ def known(home: Path) -> Path:
 
 
 def carry_out(commands: Any, name: str, args: dict[str, Any]) -> None:
-    """Carry out a command on the store; its error is raised."""
+    """Execute a command on the store; raise its error."""
     asked = incoming("an op", name, args, "test")
     plain(commands.run(asked._replace(op=os.urandom(8).hex()))[0], asked.command)
 
 
 @pytest.fixture
 def run(home: Path) -> Run:
-    """Run one command in this process; `.exit_code`, `.stdout`, `.stderr`."""
+    """Run one command in this process. The result has `.exit_code`, `.stdout` and `.stderr`."""
 
     def invoke(*words: str, input: str | None = None) -> Result:
         runner = CliRunner()

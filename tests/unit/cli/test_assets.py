@@ -1,4 +1,4 @@
-"""`assets …` without a scheduler: what is listed, what is stored, what is said. The scheduler's part: tests/unit/scheduler."""
+"""`tradewind assets …` without a scheduler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ A, B = AssetKey("orders", "s3://shop/orders"), AssetKey("prices", "s3://shop/pri
 
 @pytest.fixture
 def assets(home: Path) -> Path:
-    """`load` makes orders, `report` waits for orders and prices, `audit` for an alias; prices has two URIs."""
+    """`load` produces orders; `report` is scheduled on orders and prices, `audit` on an alias; prices has two URIs."""
     tasks = (TaskDefinition("t"),)
     odd = AssetUse("t", "inlet", AssetKey("prices", "s3://old/prices"))
     dags = (
@@ -49,7 +49,7 @@ def test_assets_are_listed_with_their_conflicts(run: Run, assets: Path) -> None:
     assert [row["name"] for row in json.loads(run("assets", "list", "--alias", "-o", "json").stdout)] == ["files"]
 
 
-def test_an_asset_is_named_as_an_argument_too(run: Run, assets: Path) -> None:
+def test_an_asset_name_can_be_an_argument(run: Run, assets: Path) -> None:
     assert run("assets", "create-event", "orders").stdout.startswith("Event 1: asset orders was updated.")
     assert "DAG load was triggered" in run("assets", "materialize", "orders").stdout
     assert json.loads(run("assets", "details", "orders", "-o", "json").stdout)["uri"] == "s3://shop/orders"
@@ -60,7 +60,7 @@ def test_an_asset_is_named_as_an_argument_too(run: Run, assets: Path) -> None:
     assert "no asset is given; give its name or --uri" in run("assets", "materialize").stderr
 
 
-def test_an_update_is_told_with_what_is_still_missing(run: Run, assets: Path) -> None:
+def test_create_event_prints_the_missing_updates(run: Run, assets: Path) -> None:
     done = run("assets", "create-event", "--name", "orders", "--extra", '{"rows": 3}')
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ("Event 1: asset orders was updated.\n  DAG report: 1 of 2 assets updated; missing: prices\n")
@@ -78,7 +78,7 @@ def test_an_update_is_told_with_what_is_still_missing(run: Run, assets: Path) ->
     assert "missing: prices" in run("why", "report", "t").stdout
 
 
-def test_what_waits_is_dismissed(run: Run, assets: Path) -> None:
+def test_clear_queued_deletes_queued_events(run: Run, assets: Path) -> None:
     run("assets", "create-event", "--name", "orders")
     assert run("assets", "clear-queued", "report", input="n\n").exit_code == 1
     done = run("assets", "clear-queued", "report", "--name", "orders", "-y")
@@ -95,7 +95,7 @@ def test_materialize_triggers_the_producer(run: Run, assets: Path) -> None:
     assert "no DAG produces the asset 'prices'" in run("assets", "materialize", "--uri", "s3://shop/prices").stderr
 
 
-def test_who_asks_wrongly_is_told(run: Run, assets: Path) -> None:
+def test_wrong_arguments_give_an_error(run: Run, assets: Path) -> None:
     assert run("assets", "materialize").exit_code == 2
     assert "Did you mean 'orders'" in run("assets", "details", "--name", "ordres").stderr
     assert run("assets", "create-event", "--name", "orders", "--extra", "{").exit_code == 2

@@ -1,4 +1,4 @@
-"""`backfill …` without a scheduler: plans, what is stored, what is said. The scheduler's part: tests/unit/scheduler."""
+"""`tradewind backfill …` without a scheduler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradewind.model.rows import BackfillRow
 SPAN = ("--dag-id", "alpha", "--from-date", "2024-01-01", "--to-date", "2024-01-04")
 
 
-def test_the_plan_is_told_before_anything_is_changed(run: Run, known: Path) -> None:
+def test_dry_run_prints_the_plan_and_changes_nothing(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "mine", "-l", "2024-01-02T06:00:00")
     done = run("backfill", "create", *SPAN, "--dry-run", "-o", "json")
     assert done.exit_code == 0, done.stderr
@@ -47,7 +47,7 @@ def test_create_list_show_pause_cancel(run: Run, known: Path) -> None:
     assert "no backfill 7" in run("backfill", "show", "7").stderr
 
 
-def test_what_cannot_be_is_told(run: Run, known: Path) -> None:
+def test_impossible_backfills_give_an_error(run: Run, known: Path) -> None:
     assert "cannot be backfilled" in run("backfill", "create", "--dag-id", "beta", *SPAN[2:]).stderr
     assert "'alpha'" in run("backfill", "create", "--dag-id", "alhpa", *SPAN[2:]).stderr
     assert run("backfill", "create", "--dag-id", "alpha").exit_code == 2
@@ -67,7 +67,7 @@ def test_the_closing_line_of_a_backfill() -> None:
     )
 
 
-def test_airflow_2s_spelling(run: Run, known: Path) -> None:
+def test_the_backfill_command_of_airflow_2(run: Run, known: Path) -> None:
     done = run("dags", "backfill", "alpha", "-s", "2024-01-01", "-e", "2024-01-04", "--dry-run", "-o", "json")
     assert len(json.loads(done.stdout)) == 3
     assert "  backfill  " not in run("dags", "--help").stdout

@@ -1,4 +1,4 @@
-"""`dags …` and `tasks …` without a scheduler: graphs, plans of runs, clearing in pieces, deleting, reading files anew."""
+"""`tradewind dags …` and `tasks …` without a scheduler."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def audit(home: Path) -> list[tuple[str, str | None]]:
 
 
 def finish_runs(dag_id: str) -> None:
-    """Every queued run of the DAG ends, its tasks a success."""
+    """End every queued run of the DAG, with all its tasks as success."""
     store, _ = compose.open_commands(load())
     try:
         for row in store.active_runs(dag_id):
@@ -126,7 +126,7 @@ def test_the_report_names_each_file(run: Run, known: Path) -> None:
     assert {row["file"]: (row["dag_num"], row["task_num"]) for row in rows} == {"alpha.py": (1, 3), "beta.py": (1, 1)}
 
 
-def test_the_report_names_a_file_that_cannot_be_read(run: Run, real: Path) -> None:
+def test_the_report_lists_a_file_with_import_errors(run: Run, real: Path) -> None:
     run("dags", "reserialize")
     real.with_name("broken.py").write_text("1 / 0\n# DAG tradewind")
     run("dags", "reserialize")
@@ -146,7 +146,7 @@ def test_jobs(run: Run, known: Path) -> None:
 
 
 @pytest.mark.spec("S74", "S439", "S463")
-def test_clear_lists_asks_and_clears_whole_runs_in_pieces(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clear_lists_asks_and_clears_in_steps_of_whole_runs(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND__SCHEDULER__BATCH_MAX_ROWS", "10")
     for day in range(1, 6):
         run("dags", "trigger", "alpha", "-r", f"r{day}", "-l", f"2024-01-0{day}")
@@ -170,7 +170,7 @@ def states(run: Run, run_id: str) -> dict[str, str | None]:
 
 
 @pytest.mark.spec("S437")
-def test_clear_takes_what_lies_around_a_run_and_can_leave_runs_alone(run: Run, known: Path) -> None:
+def test_clear_includes_past_and_future_runs_and_can_keep_finished_runs(run: Run, known: Path) -> None:
     for day in range(1, 4):
         run("dags", "trigger", "alpha", "-r", f"r{day}", "-l", f"2024-01-0{day}")
     finish_runs("alpha")
@@ -203,7 +203,7 @@ def test_mark_lists_asks_and_marks(run: Run, known: Path) -> None:
 
 
 @pytest.mark.spec("S69")
-def test_a_task_is_taken_for_done_in_place_of_running_it(run: Run, known: Path) -> None:
+def test_tasks_run_can_mark_success_instead_of_running(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "r")
     assert "would be success (it was none)" in run("tasks", "run", "alpha", "one", "r", "-m", "--dry-run").stdout
     assert "is success (it was none)" in run("tasks", "run", "alpha", "one", "r", "--mark-success").stdout
@@ -243,7 +243,7 @@ def test_triggering_is_in_the_audit_log(run: Run, known: Path) -> None:
     assert ("trigger", "beta") in audit(known)
 
 
-def test_delete_forgets_a_dag_but_not_while_it_runs(run: Run, known: Path) -> None:
+def test_delete_removes_a_dag_but_not_while_it_runs(run: Run, known: Path) -> None:
     run("dags", "trigger", "beta", "-r", "mine")
     refused = run("dags", "delete", "beta", "-y")
     assert (refused.exit_code, "mine" in refused.stderr) == (1, True)
@@ -256,7 +256,7 @@ def test_delete_forgets_a_dag_but_not_while_it_runs(run: Run, known: Path) -> No
     assert run("dags", "list-runs", "alpha").exit_code == 0
 
 
-def test_reserialize_reads_the_files_and_forgets_those_that_are_gone(run: Run, real: Path) -> None:
+def test_reserialize_parses_the_files_and_removes_missing_ones(run: Run, real: Path) -> None:
     done = run("dags", "reserialize")
     assert done.exit_code == 0, done.stderr
     assert "parsed 1 file; 3 DAGs changed" in done.stdout
@@ -266,7 +266,7 @@ def test_reserialize_reads_the_files_and_forgets_those_that_are_gone(run: Run, r
     assert "'dags-folder'" in run("dags", "reserialize", "-B", "dags-foldre").stderr
 
 
-def test_a_filter_that_nothing_matches_says_so(run: Run, known: Path) -> None:
+def test_a_filter_without_matches_prints_a_message(run: Run, known: Path) -> None:
     told = run("dags", "list", "--pattern", "nosuch", "--tag", "daily").stderr
     assert told == "No DAG matches --pattern nosuch, --tag daily. All DAGs: tradewind dags list\n"
     assert run("dags", "list", "--pattern", "alp").stderr == ""
@@ -299,7 +299,7 @@ def test_render_shows_the_fields_and_runs_nothing(run: Run, real: Path) -> None:
 
 
 @pytest.mark.spec("S377")
-def test_one_task_is_tested_alone(run: Run, real: Path) -> None:
+def test_tasks_test_runs_one_task(run: Run, real: Path) -> None:
     words = ("tasks", "test", "real", "second", "2024-03-01", "-f", str(real))
     done = run(*words, "-t", '{"who": "me"}', "--env-vars", '{"GREETING": "hello"}')
     assert done.exit_code == 0, done.stderr
@@ -308,7 +308,7 @@ def test_one_task_is_tested_alone(run: Run, real: Path) -> None:
     assert "'second'" in run("tasks", "test", "real", "secnod", "-f", str(real)).stderr
 
 
-def test_a_tested_run_is_drawn_with_its_states(run: Run, real: Path, tmp_path: Path) -> None:
+def test_dags_test_draws_the_run_with_its_states(run: Run, real: Path, tmp_path: Path) -> None:
     target = tmp_path / "run.dot"
     done = run("dags", "test", "real", "-f", str(real), "--mark-success-pattern", "second", "--save-dagrun", str(target))
     assert done.exit_code == 1
@@ -319,7 +319,7 @@ def test_a_tested_run_is_drawn_with_its_states(run: Run, real: Path, tmp_path: P
 
 
 @pytest.mark.spec("S290")
-def test_failed_deps_says_what_is_in_the_way(run: Run, known: Path) -> None:
+def test_failed_deps_lists_the_unmet_dependencies(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "r")
     rows = json.loads(run("tasks", "failed-deps", "alpha", "two", "r", "-o", "json").stdout)
     assert rows
@@ -336,7 +336,7 @@ def test_all_four_ways_to_ignore_have_a_flag(run: Run, known: Path) -> None:
 
 
 @pytest.mark.spec("S65", "S443", "S444")
-def test_tasks_run_is_refused_or_written_down_for_the_next_scheduler(run: Run, known: Path) -> None:
+def test_tasks_run_is_refused_or_stored_for_the_next_scheduler(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "r", "-l", "2024-01-01")
     refused = run("tasks", "run", "alpha", "two", "r")
     assert refused.exit_code == 1
@@ -367,7 +367,7 @@ def test_tasks_run_is_refused_or_written_down_for_the_next_scheduler(run: Run, k
         (("--map-index", "3"), 1, "it is not mapped"),
     ],
 )
-def test_what_tasks_run_does_not_do(run: Run, known: Path, words: tuple[str, ...], code: int, hint: str) -> None:
+def test_tasks_run_refuses_unsupported_options(run: Run, known: Path, words: tuple[str, ...], code: int, hint: str) -> None:
     run("dags", "trigger", "alpha", "-r", "r")
     done = run("tasks", "run", "alpha", "one", "r", *words)
     assert (done.exit_code, hint in done.stderr) == (code, True), done.stderr
@@ -403,7 +403,7 @@ def test_ids_are_completed_from_the_database(run: Run, known: Path) -> None:
     assert completed("tradewind", "dags", "pause", "al") == set()
 
 
-def test_moments_without_a_run_are_listed(run: Run, known: Path) -> None:
+def test_list_skipped_lists_dates_without_a_run(run: Run, known: Path) -> None:
     assert run("dags", "list-skipped", "alpha").stderr == "No scheduled run was skipped.\n"
     assert "'alpha'" in run("dags", "list-skipped", "alhpa").stderr
     day = 86_400_000_000

@@ -1,4 +1,4 @@
-"""Pools, variables and connections go out to files and come in from them."""
+"""Export and import of pools, variables and connections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.cli.conftest import Run
 
 
 @pytest.mark.parametrize("ending", ["json", "yaml"])
-def test_pools_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, ending: str) -> None:
+def test_pools_are_exported_and_imported(run: Run, known: Path, tmp_path: Path, ending: str) -> None:
     run("pools", "set", "p", "3", "for tests", "--include-deferred")
     target = tmp_path / f"pools.{ending}"
     assert "Exported 2 pools" in run("pools", "export", str(target)).stdout
@@ -26,7 +26,7 @@ def test_pools_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, ending:
 
 
 @pytest.mark.parametrize("content", ['{"a": 1}', '{"a": {"slots": "5"}}', '{"a": {"slots": 5, "solts": 1}}', "[]", "{"])
-def test_a_file_of_pools_with_a_mistake_changes_nothing(run: Run, known: Path, tmp_path: Path, content: str) -> None:
+def test_a_wrong_file_of_pools_changes_nothing(run: Run, known: Path, tmp_path: Path, content: str) -> None:
     target = tmp_path / "pools.json"
     target.write_text(content)
     done = run("pools", "import", str(target))
@@ -52,7 +52,9 @@ def test_variables_in_every_format(run: Run, known: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("ending", "words"), [("json", ()), ("yaml", ()), ("env", ()), ("json", ("--serialization-format", "uri"))]
 )
-def test_connections_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, ending: str, words: tuple[str, ...]) -> None:
+def test_connections_are_exported_and_imported(
+    run: Run, known: Path, tmp_path: Path, ending: str, words: tuple[str, ...]
+) -> None:
     run("connections", "add", "a", "--conn-uri", "postgres://me:canary@db:5432/x?ssl=yes")
     target = tmp_path / f"connections.{ending}"
     assert run("connections", "export", str(target), *words).exit_code == 0
@@ -72,7 +74,7 @@ def test_connections_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, e
     assert run("connections", "import", str(target), "--overwrite").stdout == "Connection a is replaced.\n"
 
 
-def test_a_file_of_connections_with_a_mistake_changes_nothing(run: Run, known: Path, tmp_path: Path) -> None:
+def test_a_wrong_file_of_connections_changes_nothing(run: Run, known: Path, tmp_path: Path) -> None:
     target = tmp_path / "connections.json"
     target.write_text('{"good": "http://h", "bad": {"conn_type": "http", "port": "many"}}')
     done = run("connections", "import", str(target))

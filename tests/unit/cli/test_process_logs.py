@@ -1,4 +1,4 @@
-"""Logs of services stay bounded while their processes, and children of these, write into them."""
+"""Log files of services are rotated while the processes and their children write to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradewind.cli import process_logs
 from tradewind.cli.process_logs import KEPT, RotatingFiles, open_log, rotate
 
 
-def test_a_log_is_put_aside_under_its_writers(tmp_path: Path) -> None:
+def test_a_log_is_rotated_while_processes_write_to_it(tmp_path: Path) -> None:
     path = tmp_path / "scheduler.log"
     writer = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     child = os.dup(writer)
@@ -31,11 +31,11 @@ def test_a_log_is_put_aside_under_its_writers(tmp_path: Path) -> None:
     assert kept[1].stat().st_mode & 0o777 == 0o600
 
 
-def test_a_log_that_is_not_there_is_not_rotated(tmp_path: Path) -> None:
+def test_a_missing_log_is_not_rotated(tmp_path: Path) -> None:
     assert rotate(str(tmp_path / "none.log")) is False
 
 
-def test_what_an_earlier_life_wrote_too_much_is_put_aside_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_log_of_an_earlier_process_is_rotated_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_logs, "ROTATE_AT", 10)
     for _ in range(2):
         file = open_log(str(tmp_path), "host")
@@ -44,7 +44,7 @@ def test_what_an_earlier_life_wrote_too_much_is_put_aside_at_the_start(tmp_path:
     assert (tmp_path / "logs" / "processes" / "host.log.1").stat().st_size == 20
 
 
-def test_a_service_keeps_its_own_files_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_rotates_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_logs, "ROTATE_AT", 10)
     path = tmp_path / "scheduler.err"
     path.write_bytes(b"x" * 20)

@@ -1,4 +1,4 @@
-"""The root: help, mistakes, exit codes, and what is loaded when."""
+"""The root command: help, wrong usage, exit codes, imported modules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_lists_load_no_web_framework_and_no_drawing(known: Path) -> None:
     assert not {"rich", "fastapi", "uvicorn", "jinja2", "pendulum", "cryptography", "yaml", "subprocess"} & modules
 
 
-def test_every_command_has_help_and_the_list_tells_the_truth(run: Run, names: list[str]) -> None:
+def test_every_command_has_help_and_the_list_agrees_with_it(run: Run, names: list[str]) -> None:
     text = run("--help").stdout
     for name, entry in COMMANDS.items():
         assert name in text
@@ -60,7 +60,7 @@ def test_every_command_has_help_and_the_list_tells_the_truth(run: Run, names: li
         (["dags", "list", "-o", "xml"], "table"),
     ],
 )
-def test_mistakes_in_asking_end_with_2_and_one_line(run: Run, words: list[str], hint: str) -> None:
+def test_wrong_usage_ends_with_2_and_one_line(run: Run, words: list[str], hint: str) -> None:
     done = run(*words)
     assert done.exit_code == 2
     assert hint in done.stderr
@@ -68,7 +68,7 @@ def test_mistakes_in_asking_end_with_2_and_one_line(run: Run, words: list[str], 
     assert done.stdout == ""
 
 
-def test_settings_that_cannot_be_are_told_without_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_settings_are_reported_without_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND__CORE__PARALELISM", "3")
     done = run("dags", "list")
     assert done.exit_code == 1
@@ -76,7 +76,7 @@ def test_settings_that_cannot_be_are_told_without_traceback(run: Run, monkeypatc
     assert "Traceback" not in done.stderr
 
 
-def test_the_unexpected_is_one_line_unless_debug(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line_without_debug(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tradewind.cli import compose
 
     def broken(settings: object) -> None:
@@ -95,7 +95,7 @@ def test_the_unexpected_is_one_line_unless_debug(run: Run, known: Path, monkeypa
         run("dags", "list")
 
 
-def test_a_pipe_that_closes_early_is_no_error_message() -> None:
+def test_a_closed_pipe_prints_no_error() -> None:
     code = f"{sys.executable} -m tradewind cheat-sheet | head -c 1"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
@@ -127,7 +127,7 @@ def test_version(run: Run) -> None:
 
 @pytest.mark.parametrize(("words", "budget"), [(("--help",), 0.150), (("dags", "list"), 0.400)])
 def test_start_up_stays_within_its_budget(known: Path, words: tuple[str, ...], budget: float) -> None:
-    """Processor time, the best of several: what the clock shows when nobody else is at work."""
+    """Processor time, the best of several: about the time on an idle machine."""
     import resource
 
     found = []
@@ -139,14 +139,14 @@ def test_start_up_stays_within_its_budget(known: Path, words: tuple[str, ...], b
     assert min(found) < budget, found
 
 
-def test_airflows_folder_options_are_taken_and_said_to_change_nothing(run: Run, known: Path) -> None:
+def test_airflows_folder_options_are_accepted_and_have_no_effect(run: Run, known: Path) -> None:
     done = run("tasks", "list", "alpha", "-S", "/dags")
     assert done.stdout.split() == ["one", "two", "three"]
     assert "has no effect" in done.stderr
     assert "has no effect" in run("dags", "state", "alpha", "-B", "dags-folder").stderr
 
 
-def test_verbose_after_a_command_shows_where_an_error_comes_from(run: Run, home: Path) -> None:
+def test_verbose_after_a_command_shows_the_traceback(run: Run, home: Path) -> None:
     from tradewind.model.errors import NotFound
 
     assert run("dags", "list").exit_code == 1

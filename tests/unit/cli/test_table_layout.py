@@ -1,4 +1,4 @@
-"""Tables on a terminal of 60, 80 and 120 columns: ids whole, times short, the least important columns left out."""
+"""Tables on terminals with 60, 80 and 120 columns: whole ids, short times, without the least important columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_least_important_columns_are_left_out_first(width: int, columns: lis
     assert shown.widths == [None] * len(columns)
 
 
-def test_what_was_just_typed_is_left_out_before_anything_else() -> None:
+def test_known_columns_are_left_out_first() -> None:
     shown = fit(COLUMNS, ROWS, 80, known=("dag_id",))
     assert shown.columns == ["run_id", "state", "logical_date", "start_date"]
     assert shown.left_out == ["dag_id", "run_after"], "nobody misses an empty column"
@@ -51,14 +51,14 @@ def test_times_are_short() -> None:
     assert [row[0] for row in years.cells] == ["2025-12-31 23:00", "2026-01-01 00:00"]
 
 
-def test_times_of_another_zone_say_so_and_of_several_stay_as_they_are() -> None:
+def test_the_zone_of_times_is_named_and_times_of_several_zones_are_not_shortened() -> None:
     other = fit(("at",), [["2026-11-19 06:30:00+05:30"], [""]], 80)
     assert (other.cells, other.zone) == ([["2026-11-19 06:30:00"], [""]], "UTC+05:30")
     mixed = [["2026-11-19T06:30:00Z", "2026-11-19 06:30:00+05:30"]]
     assert fit(("at", "local"), mixed, 200)[1:] == (mixed, [None, None], None, [], 49)
 
 
-def test_sentences_share_what_is_left() -> None:
+def test_sentences_share_the_remaining_width() -> None:
     columns, row = ("filepath", "line", "message"), ["orders.py", "24", "NameError: " + "a word " * 40]
     for width in (60, 80, 120):
         shown = fit(columns, [row], width)
@@ -68,7 +68,7 @@ def test_sentences_share_what_is_left() -> None:
     assert two.widths == [None, 9, 60 - 2 - 9 - 2 * GAP], "what one does not need, the other gets"
 
 
-def test_columns_that_were_chosen_stay() -> None:
+def test_chosen_columns_are_kept() -> None:
     shown = fit(COLUMNS, ROWS, 60, all_of_them=True)
     assert (shown.columns, shown.left_out) == (list(COLUMNS), [])
     assert shown.width > 60

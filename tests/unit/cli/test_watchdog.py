@@ -1,4 +1,4 @@
-"""When a process that stands still is to be ended."""
+"""The watchdog finds stalled processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LIMIT = 60 * SECOND
 LOOK = LIMIT // CHECKS_PER_LIMIT
 
 
-def test_process_that_stands_still_is_ended_within_one_and_a_third_of_the_limit() -> None:
+def test_a_stall_is_found_within_one_and_a_third_of_the_limit() -> None:
     for offset in range(0, LOOK, SECOND):
         dog = Watchdog(LIMIT, 0)
         dog.record_progress(offset)
@@ -17,15 +17,15 @@ def test_process_that_stands_still_is_ended_within_one_and_a_third_of_the_limit(
         assert LIMIT < looks[0] - offset <= LIMIT + 2 * LOOK
 
 
-def test_process_that_turns_is_left_alone() -> None:
+def test_a_process_that_reports_progress_is_not_stalled() -> None:
     dog = Watchdog(LIMIT, 0)
     for second in range(0, 600, 5):
         dog.record_progress(second * SECOND)
         assert not dog.is_stalled((second + 4) * SECOND)
 
 
-def test_machine_that_stood_still_with_everything_on_it_is_no_reason_to_end_anybody() -> None:
-    """Its clock may have gone on (a paused virtual machine): the first look comes before anybody could say a word."""
+def test_a_pause_of_the_whole_machine_is_not_a_stall() -> None:
+    """The clock may have continued (a paused virtual machine): the first check comes before a process can report progress."""
     dog = Watchdog(LIMIT, 0)
     dog.record_progress(SECOND)
     resumed = 3600 * SECOND
@@ -34,7 +34,7 @@ def test_machine_that_stood_still_with_everything_on_it_is_no_reason_to_end_anyb
     assert not dog.is_stalled(resumed + LOOK)
 
 
-def test_process_that_is_still_starting_may_take_longer() -> None:
+def test_a_starting_process_may_take_longer() -> None:
     dog = Watchdog(LIMIT, 0)
     assert not dog.is_stalled(2 * LIMIT)
     assert not dog.is_stalled(3 * LIMIT)

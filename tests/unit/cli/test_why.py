@@ -1,4 +1,4 @@
-"""`why`, `dags why`, `dags upcoming` and `tasks failed-deps`, without a scheduler: what the database alone can tell."""
+"""`why`, `dags why`, `dags upcoming` and `tasks failed-deps` without a scheduler: answers from the database alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_why_of_a_task(run: Run, known: Path) -> None:
     assert [one["rule"] for one in found["blockers"]] == ["no_scheduler", "paused", "trigger_rule"]
 
 
-def test_why_of_what_is_not_there(run: Run, known: Path) -> None:
+def test_why_of_missing_runs_and_tasks(run: Run, known: Path) -> None:
     assert run("why", "alpha", "two").stdout.startswith("alpha.two has no run yet\n")
     assert "alpha: the next run\n" in run("why", "alpha").stdout
     assert "It has no schedule: it runs when it is triggered." in run("dags", "why", "beta").stdout
@@ -41,7 +41,7 @@ def test_why_of_a_run(run: Run, known: Path) -> None:
         assert run(*words).stdout.startswith("alpha r: queued\n")
 
 
-def test_a_run_is_said_as_an_argument_or_as_an_option(run: Run, known: Path) -> None:
+def test_a_run_can_be_an_argument_or_an_option(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "one")
     run("dags", "trigger", "alpha", "-r", "other")
     for command in (["why"], ["tasks", "failed-deps"], ["tasks", "state"], ["tasks", "tries"]):

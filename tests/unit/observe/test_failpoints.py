@@ -1,4 +1,4 @@
-"""RunSlots where a test may break our own code."""
+"""Failpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def child(code: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def passing(name: str, times: int) -> list[bool]:
-    """For each pass, did it raise?"""
+    """For each pass: whether it raised."""
     hits = []
     for _ in range(times):
         try:
@@ -46,14 +46,14 @@ def passing(name: str, times: int) -> list[bool]:
     return hits
 
 
-def test_unarmed_nothing_happens() -> None:
+def test_an_unarmed_failpoint_does_nothing() -> None:
     fp("anything")
     assert not drop("anything", 1)
     assert passes("anything") == 0
 
 
-def test_unarmed_the_check_is_one_comparison() -> None:
-    """The name is not even looked at."""
+def test_an_unarmed_failpoint_costs_one_comparison() -> None:
+    """The name is not used."""
     fp([])  # type: ignore[arg-type]  # unhashable: a dict look-up would raise
     arm({"TRADEWIND_FAILPOINTS": "x=raise"})
     with pytest.raises(TypeError):
@@ -74,13 +74,13 @@ def test_the_pass_that_acts(action: str, hits: list[bool]) -> None:
     assert passes("here") == 4
 
 
-def test_the_message_names_the_place() -> None:
+def test_the_message_names_the_failpoint() -> None:
     arm({"TRADEWIND_FAILPOINTS": "here=raise"})
     with pytest.raises(FailpointHit, match="'here', pass 1"):
         fp("here")
 
 
-def test_sleep_goes_on_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sleep_continues_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     arm({"TRADEWIND_FAILPOINTS": "here=sleep:250"})
@@ -90,7 +90,7 @@ def test_sleep_goes_on_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("action", "status"), [("kill9@2", -9), ("exit@2", 70), ("exit:3@2", 3)])
 def test_a_process_ends_at_once(action: str, status: int) -> None:
-    """The environment is read at import; clean-up does not run."""
+    """The environment is read at import; there is no clean-up."""
     code = "import atexit; atexit.register(print, 'cleaned up')\nfp('here'); print('once', flush=True); fp('here')"
     done = child(code, TRADEWIND_FAILPOINTS=f"here={action}")
     assert (done.returncode, done.stdout) == (status, "once\n")
@@ -115,12 +115,12 @@ def test_once_for_all_processes_that_share_a_folder(tmp_path: Path) -> None:
     assert [child("fp('here')", **armed).returncode for _ in range(3)] == [70, 0, 0]
 
 
-def test_drop_cuts_only_the_named_wake_ups() -> None:
+def test_drop_drops_only_the_named_wake_ups() -> None:
     arm({"TRADEWIND_DROP_WAKEUPS": "submit, report"})
     assert [drop(name, 1) for name in ("submit", "report", "start")] == [True, True, False]
 
 
-def test_drop_cuts_the_first_wake_up_of_each_thing_and_leaves_the_safety_net() -> None:
+def test_drop_drops_only_the_first_wake_up_of_each_object() -> None:
     arm({"TRADEWIND_DROP_WAKEUPS": "submit"})
     assert [drop("submit", what) for what in (1, 1, 2, 1, 2)] == [True, False, True, False, False]
 
@@ -129,7 +129,7 @@ def test_drop_cuts_the_first_wake_up_of_each_thing_and_leaves_the_safety_net() -
     "spec",
     ["here", "=raise", "here=", "here=explode", "here=raise:1", "here=sleep", "here=sleep:x", "here=kill9@0", "here=kill9@"],
 )
-def test_a_spec_that_cannot_be_read_is_an_error(spec: str) -> None:
+def test_an_invalid_spec_is_an_error(spec: str) -> None:
     with pytest.raises(ValueError, match="TRADEWIND_FAILPOINTS: cannot read"):
         arm({"TRADEWIND_FAILPOINTS": f"ok=raise;{spec}"})
 
@@ -140,7 +140,7 @@ def test_passes_are_counted_over_all_processes_that_share_a_folder(tmp_path: Pat
     assert codes == [0, 3, 0]
 
 
-def test_a_listener_hears_of_every_place_instead_of_what_is_armed() -> None:
+def test_a_listener_is_called_at_every_failpoint_instead_of_armed_actions() -> None:
     arm({"TRADEWIND_FAILPOINTS": "here=raise"})
     heard: list[str] = []
     failpoints.listen(heard.append)

@@ -1,4 +1,4 @@
-"""One line a record, whatever it carries."""
+"""Each log record is one line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def out() -> Iterator[io.StringIO]:
         root.removeHandler(handler)
 
 
-def test_a_record_is_date_level_component_sentence_and_values(out: io.StringIO) -> None:
+def test_a_record_has_date_level_component_message_and_values(out: io.StringIO) -> None:
     Log("scheduler").info("run finished", dag_id="weather", took_ms=12, run_id="manual 1")
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z INFO    scheduler run finished "
@@ -43,12 +43,12 @@ def test_the_date_is_utc_to_the_microsecond() -> None:
     assert LineFormatter("api").format(record) == "2026-01-31T06:00:00.250000Z INFO    api hello"
 
 
-def test_a_part_of_the_component_is_named_behind_it(out: io.StringIO) -> None:
+def test_a_part_is_named_after_the_component(out: io.StringIO) -> None:
     Log("leases").warning("lease lost")
     assert " WARNING scheduler/leases lease lost\n" in out.getvalue()
 
 
-def test_line_breaks_quotes_and_escape_codes_stay_inside_the_line(out: io.StringIO) -> None:
+def test_line_breaks_quotes_and_escape_codes_are_escaped(out: io.StringIO) -> None:
     Log("x").info("a\nb\x1b[31m 100 %s", value='say "hi"\r\n\u2028C:\\')
     assert out.getvalue().count("\n") == 1
     assert out.getvalue().endswith('a\\nb\\x1b[31m 100 %s value="say \\"hi\\"\\r\\n\\u2028C:\\\\"\n')
@@ -68,13 +68,13 @@ def test_an_exception_is_a_value_with_its_frames_and_its_cause(out: io.StringIO)
     assert "because=\"ValueError: invalid literal for int() with base 10: 'seven'\" at=" in line
 
 
-def test_libraries_are_heard_from_warning_up_in_the_same_shape(out: io.StringIO) -> None:
+def test_warnings_of_libraries_have_the_same_format(out: io.StringIO) -> None:
     logging.getLogger("urllib").info("chatter")
     logging.getLogger("urllib").warning("retrying %s", "soon")
     assert [line.split(" ", 1)[1] for line in out.getvalue().splitlines()] == ["WARNING scheduler/urllib retrying soon"]
 
 
-def test_below_the_level_nothing_is_said(out: io.StringIO) -> None:
+def test_records_below_the_level_are_not_written(out: io.StringIO) -> None:
     Log("x").debug("detail")
     assert out.getvalue() == ""
     configure("scheduler", "debug", out)

@@ -1,4 +1,4 @@
-"""Waits that grow, end at a cap and are spread by an injected randomness."""
+"""Exponential backoff with a cap and injected jitter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def low() -> float:
     return 0.0
 
 
-def test_without_luck_the_wait_doubles_up_to_the_cap() -> None:
+def test_the_wait_without_jitter_doubles_up_to_the_cap() -> None:
     backoff = Backoff(100, 1_000, low)
     assert [backoff.failed() for _ in range(6)] == [100, 200, 400, 800, 1_000, 1_000]
 
@@ -45,6 +45,6 @@ def test_no_failure_no_wait() -> None:
 
 
 @pytest.mark.parametrize(("first", "cap", "factor", "jitter"), [(0, 10, 2, 0), (10, 9, 2, 0), (1, 10, 0.5, 0), (1, 10, 2, 1.5)])
-def test_nonsense_is_refused_before_the_first_failure(first: int, cap: int, factor: float, jitter: float) -> None:
+def test_invalid_arguments_are_refused_at_creation(first: int, cap: int, factor: float, jitter: float) -> None:
     with pytest.raises(ValueError, match="not a valid backoff"):
         Backoff(first, cap, low, factor=factor, jitter=jitter)

@@ -26,7 +26,7 @@ def test_on_linux_it_is_the_kernels_own() -> None:
     assert boot.boot_id() == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def test_without_proc_the_boot_time_stands_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_proc_the_boot_time_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(boot, "_LINUX_BOOT_ID", str(tmp_path / "missing"))
     monkeypatch.setattr(boot, "_known", None)
     monkeypatch.setattr(boot, "_macos", lambda: None)

@@ -1,4 +1,4 @@
-"""What grows with each event has a bound: a soak of the parts in virtual time."""
+"""The number of cancelled timers in the loop is bounded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_cancelled_timers_leave_the_loop_long_before_they_would_be_due() -> None
     assert most <= 2 * (CANCELLED_MAX + len(kept)) + 2
 
 
-def test_timers_that_are_left_come_in_their_order() -> None:
+def test_remaining_timers_run_in_order() -> None:
     clock = ManualClock()
     loop = Loop(clock)
     came: list[int] = []
@@ -36,7 +36,7 @@ def test_timers_that_are_left_come_in_their_order() -> None:
     assert came == sorted((i * 7919) % 1000 for i in range(0, 1000, 4))
 
 
-def test_timer_that_has_run_cannot_be_cancelled_into_the_count() -> None:
+def test_cancelling_a_finished_timer_is_not_counted() -> None:
     clock = ManualClock()
     loop = Loop(clock)
     for _ in range(3 * CANCELLED_MAX):

@@ -1,4 +1,4 @@
-"""A process that dies with the writer of a pipe, whoever its parent is."""
+"""`die_with_writer`: a process dies with the writer of a pipe, whatever its parent is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_MS = 10_000
 
 
 def forked(work: Callable[[], None]) -> int:
-    """A child that does this and then waits for a signal."""
+    """Fork a child that runs `work` and then waits for a signal."""
     ready, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -36,7 +36,7 @@ def forked(work: Callable[[], None]) -> int:
 
 
 def end_of(pid: int) -> int:
-    """The status with which a child ends."""
+    """The exit status of a child."""
     handle = os.pidfd_open(pid)
     poll = select.poll()
     poll.register(handle, select.POLLIN)
@@ -48,7 +48,7 @@ def end_of(pid: int) -> int:
     return os.waitpid(pid, 0)[1]
 
 
-def test_each_of_them_dies_with_the_writer() -> None:
+def test_each_reader_dies_with_the_writer() -> None:
     read, write = os.pipe2(os.O_CLOEXEC)
 
     def arm() -> None:
@@ -65,7 +65,7 @@ def test_each_of_them_dies_with_the_writer() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_also_after_it_became_another_user() -> None:
+def test_a_reader_that_changed_its_user_dies_too() -> None:
     read, write = os.pipe2(os.O_CLOEXEC)
 
     def arm() -> None:

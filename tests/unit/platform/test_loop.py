@@ -1,4 +1,4 @@
-"""The loop: files, timers, and callbacks that close each other's files."""
+"""The event loop: files, timers, and callbacks that close each other's files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
 
 
-def test_a_callback_is_not_called_for_another_file_that_got_its_number() -> None:
-    """Two pipes are ready; the first callback closes the second, and a third file takes over its number."""
+def test_a_callback_is_not_called_for_a_new_file_with_the_same_number() -> None:
+    """Two pipes are ready; the first callback closes the second, and a third file gets its number."""
     loop = Loop(SystemClock())
     pipes = [os.pipe(), os.pipe()]
     called: list[str] = []

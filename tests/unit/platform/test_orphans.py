@@ -1,4 +1,4 @@
-"""What lands on a subreaper is killed and reaped, and one that does not die holds nobody up."""
+"""A subreaper kills and reaps orphans; one that does not die does not block it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told(code: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_orphans_and_theirs_are_killed_and_the_registered_live() -> None:
+def test_orphans_and_their_children_are_killed_and_registered_ones_live() -> None:
     code = """
 kept = subprocess.Popen(["sleep", "60"])
 shell = subprocess.Popen(["bash", "-c", "sleep 60 & setsid sleep 60 & sleep 60"], stdout=subprocess.DEVNULL)
@@ -35,8 +35,8 @@ kept.kill()
     assert told(code) == ["4", "True"]
 
 
-def test_a_killed_process_that_somebody_traces_is_not_waited_for() -> None:
-    """A debugger that has stopped looking: the process is dead, but is not ours to reap before it is let go."""
+def test_a_killed_process_that_is_traced_is_not_waited_for() -> None:
+    """The process of a stopped debugger is dead, but cannot be reaped before the debugger releases it."""
     code = """
 linux.DYING_SECONDS = 0.3
 read, write = os.pipe()

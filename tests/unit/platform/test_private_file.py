@@ -1,4 +1,4 @@
-"""Files that only their owner may read."""
+"""Files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_file_and_folders_are_private_whatever_the_umask(tmp_path: Path) -> None
     assert [mode(tmp_path / p) for p in ("a", "a/b", "a/b/key")] == [0o700, 0o700, 0o600]
 
 
-def test_what_exists_is_kept(tmp_path: Path) -> None:
+def test_an_existing_file_is_kept(tmp_path: Path) -> None:
     path = str(tmp_path / "key")
     assert create_private_file(path, b"first")
     assert not create_private_file(path, b"second")
@@ -37,7 +37,7 @@ def test_what_exists_is_kept(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["key"], "drafts are cleared away"
 
 
-def test_of_many_that_race_one_wins_and_all_see_its_whole_content(tmp_path: Path) -> None:
+def test_one_of_many_racing_processes_creates_the_file_and_all_see_it_whole(tmp_path: Path) -> None:
     path = str(tmp_path / "key")
     start = threading.Barrier(8)
     won: list[bytes] = []
@@ -59,7 +59,7 @@ def test_of_many_that_race_one_wins_and_all_see_its_whole_content(tmp_path: Path
     assert set(seen) == set(won)
 
 
-def test_a_file_in_the_way_of_a_folder_is_an_error(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     with pytest.raises(OSError, match=r"a/b|a'"):
         private_folder(str(tmp_path / "a" / "b"))
@@ -82,6 +82,6 @@ def test_exposure_names_the_reason(tmp_path: Path) -> None:
     assert exposure(str(tmp_path / "link")) == "it is a symbolic link"
 
 
-def test_exposure_names_a_foreign_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exposure_names_another_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert "belongs to user id" in (exposure(str(tmp_path)) or "")

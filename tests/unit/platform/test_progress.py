@@ -1,4 +1,4 @@
-"""What a process's loop says of itself, and how others read it."""
+"""Progress files: written by the loop of a process, read by others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradewind.platform.loop import Loop
 from tradewind.platform.progress import Stamp, read_progress, stamp_interval, unhealthy_after
 
 
-def test_loop_that_turns_is_young_and_one_that_does_not_grows_old(tmp_path: Path) -> None:
+def test_the_age_is_the_time_since_the_last_stamp(tmp_path: Path) -> None:
     path, clock, heard = str(tmp_path / "p"), ManualClock(), []
     loop = Loop(clock)
     Stamp(path, clock, lambda: heard.append(clock.monotonic())).keep(loop, SECOND)
@@ -28,7 +28,7 @@ def test_loop_that_turns_is_young_and_one_that_does_not_grows_old(tmp_path: Path
     assert len(heard) == 2
 
 
-def test_machine_that_slept_has_not_stood_still(tmp_path: Path) -> None:
+def test_a_sleeping_machine_does_not_age_the_stamp(tmp_path: Path) -> None:
     path, clock = str(tmp_path / "p"), ManualClock()
     Stamp(path, clock).stamp()
     clock.suspend(8 * HOUR)
@@ -37,7 +37,7 @@ def test_machine_that_slept_has_not_stood_still(tmp_path: Path) -> None:
     assert found.age == 0
 
 
-def test_process_that_died_or_ended_in_order(tmp_path: Path) -> None:
+def test_a_process_that_died_or_ended_normally(tmp_path: Path) -> None:
     path, clock = str(tmp_path / "p"), ManualClock()
     stamp = Stamp(path, clock)
     stamp.stamp()
@@ -53,13 +53,13 @@ def test_process_that_died_or_ended_in_order(tmp_path: Path) -> None:
     assert read_progress(path, clock) is None
 
 
-def test_disk_that_takes_nothing_stops_nobody(tmp_path: Path) -> None:
+def test_a_disk_error_is_ignored(tmp_path: Path) -> None:
     heard: list[int] = []
     Stamp(str(tmp_path / "no folder" / "p"), ManualClock(), lambda: heard.append(1)).stamp()
     assert heard == [1]
 
 
-def test_file_of_something_else_says_nothing(tmp_path: Path) -> None:
+def test_a_file_with_other_content_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "p").write_bytes(b"something else that is quite a bit longer than a stamp")
     assert read_progress(str(tmp_path / "p"), ManualClock()) is None
 

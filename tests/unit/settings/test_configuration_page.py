@@ -1,4 +1,4 @@
-"""The manual's page about settings is the one that the table of settings writes."""
+"""The reference page of the settings agrees with the table of settings."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tradewind.settings import OPTIONS
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_the_page_is_what_the_table_says() -> None:
-    """After a change of the table: make docs."""
+def test_the_page_agrees_with_the_table() -> None:
+    """If this fails after a change of the table, run `make docs`."""
     generated = runpy.run_path(str(DOCS / "generate_configuration.py"))["page"]()
     assert (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8") == generated
 
 
 def test_every_setting_has_a_row_under_its_section() -> None:
-    """None is missing, none stands twice."""
+    """No setting is missing, and none is there twice."""
     shown: list[str] = []
     section = ""
     for line in (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""Where settings come from, which one counts, and what is said about those that cannot be."""
+"""Sources of settings, their order, and errors of invalid settings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_environment_before_file_before_airflow_before_default(folder: Path) -> 
     assert load(env, str(folder)).core.parallelism == 16
 
 
-def test_another_file_may_be_named(folder: Path) -> None:
+def test_config_file_can_be_chosen(folder: Path) -> None:
     toml(folder, "[api]\nport = 1\n")
     (folder / "other.toml").write_text("[api]\nport = 2\n")
     settings = load({"TRADEWIND_CONFIG": str(folder / "other.toml")}, str(folder))
@@ -56,7 +56,7 @@ def test_another_file_may_be_named(folder: Path) -> None:
     assert load({}, str(folder)).config_file == str(folder / "tradewind.toml")
 
 
-def test_a_file_that_is_named_must_exist(folder: Path) -> None:
+def test_a_chosen_config_file_must_exist(folder: Path) -> None:
     missing = str(folder / "missing.toml")
     assert problems({"TRADEWIND_CONFIG": missing}, folder) == [f"TRADEWIND_CONFIG names {missing}, but there is no such file"]
 
@@ -111,12 +111,12 @@ def test_the_newest_airflow_name_counts() -> None:
     assert (found.value, found.shadowed) == ("6", ("environment variable AIRFLOW__CORE__DAG_CONCURRENCY",))
 
 
-def test_airflow_variables_without_meaning_here_are_told_not_refused() -> None:
+def test_airflow_variables_without_effect_are_listed_not_refused() -> None:
     env = {"AIRFLOW__CORE__FERNET_KEY": "", "AIRFLOW__SMTP__SMTP_HOST": "x", "AIRFLOW__CORE__PARALLELISM": "1"}
     assert load(env, "/h").unused == ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__SMTP__SMTP_HOST")
 
 
-def test_an_airflow_value_we_cannot_honour_is_an_error(folder: Path) -> None:
+def test_an_invalid_airflow_value_is_an_error(folder: Path) -> None:
     assert problems({"AIRFLOW__CORE__EXECUTOR": "CeleryExecutor"}, folder) == [
         "environment variable AIRFLOW__CORE__EXECUTOR: core.executor = 'CeleryExecutor' must be one of LocalExecutor, "
         "SequentialExecutor. Did you mean 'LocalExecutor'?"
@@ -181,7 +181,7 @@ def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
     assert "tradewind.toml: cannot be read" in problems({}, folder)[0]
 
 
-def test_all_problems_are_told_at_once(folder: Path) -> None:
+def test_all_problems_are_reported_together(folder: Path) -> None:
     toml(folder, "[api]\nport = 99999\nprot = 1\n")
     said = problems({"TRADEWIND__CORE__EXECUTOR": "x", "TRADEWIND__A__B": "1"}, folder)
     assert len(said) == 4
@@ -215,14 +215,14 @@ def test_an_unknown_name_cannot_be_explained() -> None:
         ("api.host", " ::1 ", "::1"),
     ],
 )
-def test_texts_become_typed_values(name: str, text: str, value: object) -> None:
+def test_texts_are_converted_to_typed_values(name: str, text: str, value: object) -> None:
     section, key = name.split(".")
     env = {"HOME": "/home/ada", "WHERE": "/srv", "SUB": "sub", f"TRADEWIND__{section}__{key}".upper(): text}
     found = getattr(getattr(load(env, "/h"), section), key)
     assert (found, type(found)) == (value, type(value))
 
 
-def test_the_file_may_use_tomls_own_types(folder: Path) -> None:
+def test_the_file_can_use_toml_types(folder: Path) -> None:
     toml(folder, "core = {parallelism = 3, load_examples = true}\n[scheduler]\nlease = 5\nretention_days = '7'\n")
     settings = load({}, str(folder))
     assert (settings.core.parallelism, settings.core.load_examples) == (3, True)
@@ -250,7 +250,7 @@ def test_the_file_may_use_tomls_own_types(folder: Path) -> None:
         ("api.port", "65536", "must be a whole number between 0 and 65535"),
     ],
 )
-def test_values_that_cannot_be_are_refused_with_what_can(folder: Path, name: str, text: str, says: str) -> None:
+def test_invalid_values_are_refused_with_the_valid_ones(folder: Path, name: str, text: str, says: str) -> None:
     variable = "TRADEWIND__" + name.upper().replace(".", "__")
     (said,) = problems({variable: text}, folder)
     assert said.startswith(f"environment variable {variable}: {name} ")
@@ -263,7 +263,7 @@ def test_toml_types_that_do_not_fit_are_refused(folder: Path, written: str) -> N
     assert problems({}, folder)[0].startswith(f"{path}:2: core.parallelism = ")
 
 
-def test_a_wrong_value_that_is_shadowed_does_not_lie_in_wait(folder: Path) -> None:
+def test_an_overridden_wrong_value_is_an_error(folder: Path) -> None:
     path = toml(folder, "[core]\nparallelism = 'x'\n")
     assert problems({"TRADEWIND__CORE__PARALLELISM": "3"}, folder)[0].startswith(f"{path}:2")
 
@@ -315,11 +315,11 @@ def test_the_listing_has_every_setting_with_value_and_meaning() -> None:
     assert all(row.description and row.env for row in rows)
 
 
-def test_a_home_with_a_dollar_in_its_name_is_taken_literally() -> None:
+def test_a_dollar_in_the_home_folder_is_literal() -> None:
     assert load({}, "/srv/$HOME").core.dags_folder == "/srv/$HOME/dags"
 
 
-def test_the_system_time_zone_is_where_localtime_points(tmp_path: Path) -> None:
+def test_the_system_time_zone_is_the_target_of_localtime(tmp_path: Path) -> None:
     from tradewind.settings.values import InvalidValue, _system_timezone
 
     zone = tmp_path / "zoneinfo" / "Asia" / "Tokyo"
@@ -333,7 +333,7 @@ def test_the_system_time_zone_is_where_localtime_points(tmp_path: Path) -> None:
         _system_timezone(str(tmp_path / "copy"))
 
 
-def test_importing_and_loading_settings_pulls_in_no_heavy_module() -> None:
+def test_loading_settings_imports_no_heavy_module() -> None:
     code = (
         "import sys; from tradewind.settings import load; load({}, '/h');"
         "print([m for m in ('dataclasses', 'inspect', 'pathlib', 'tomllib', 'logging', 'msgspec', 'zoneinfo',"

@@ -1,4 +1,4 @@
-"""The table, and the sections that are filled from it."""
+"""The table of settings, and the sections that are filled from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def section_class(section: str) -> type[Frozen]:
     return found
 
 
-def test_names_are_given_once() -> None:
+def test_names_are_unique() -> None:
     assert len(BY_NAME) == len(OPTIONS)
     assert len({o.env for o in OPTIONS}) == len(OPTIONS)
     assert len(BY_AIRFLOW_NAME) == sum(len(o.airflow) for o in OPTIONS)
@@ -42,7 +42,7 @@ def test_each_section_has_exactly_the_fields_and_types_of_its_rows(section: str)
 
 
 @pytest.mark.parametrize("option", [o for o in OPTIONS if o.kind == "duration"], ids=lambda o: o.name)
-def test_each_duration_has_its_twin_in_microseconds(option: Option) -> None:
+def test_each_duration_is_available_in_microseconds(option: Option) -> None:
     section = getattr(load({}, "/home/of/nobody"), option.section)
     seconds = getattr(section, option.key)
     expected = None if seconds is None else round(seconds * SECOND)
@@ -94,11 +94,11 @@ def test_defaults(name: str, value: object) -> None:
     assert getattr(getattr(load({}, "/h"), section), key) == value
 
 
-def test_the_environment_names_that_hold_secrets_are_known() -> None:
+def test_environment_variables_with_secrets_are_known() -> None:
     assert frozenset(("TRADEWIND__SECRETS__FERNET_KEY", "AIRFLOW__CORE__FERNET_KEY")) == SECRET_ENVIRONMENT
 
 
-def test_frozen_values_hold_still_and_compare_by_content() -> None:
+def test_frozen_values_are_immutable_and_compare_by_content() -> None:
     one, two = load({}, "/h").api, load({}, "/h").api
     assert one == two
     assert hash(one) == hash(two)
@@ -109,7 +109,7 @@ def test_frozen_values_hold_still_and_compare_by_content() -> None:
         del one.port
 
 
-def test_a_frozen_value_wants_each_field_and_no_other() -> None:
+def test_a_frozen_value_requires_each_field_and_no_other() -> None:
     with pytest.raises(TypeError, match="needs a value for 'path'"):
         sections.Database(busy_timeout=1.0, max_page_count=0, synchronous="FULL")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="no field 'colour'"):

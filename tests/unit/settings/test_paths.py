@@ -1,4 +1,4 @@
-"""Every place on the disk, and sockets for homes that are too deep."""
+"""Paths of an installation, and sockets for home folders with long paths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def paths_at(home: Path, **env: str) -> Paths:
 
 @pytest.fixture
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A short private folder, as systemd gives one to each login."""
+    """A short private folder, such as the one that systemd creates for each login."""
     folder = f"/tmp/tw-test-{os.getpid()}"
     os.mkdir(folder, 0o700)
     yield folder
@@ -37,7 +37,7 @@ def deep(tmp_path: Path) -> Path:
     return tmp_path / ("d" * 100)
 
 
-def test_places_lie_below_home(tmp_path: Path) -> None:
+def test_paths_are_below_home(tmp_path: Path) -> None:
     paths = paths_at(Path("/srv/tw"))
     assert paths.scheduler_socket == "/srv/tw/run/scheduler.sock"
     assert paths.host_socket == "/srv/tw/run/host.sock"
@@ -50,7 +50,7 @@ def test_places_lie_below_home(tmp_path: Path) -> None:
     assert (paths.jwt_key, paths.passwords) == ("/srv/tw/jwt.key", "/srv/tw/passwords")
 
 
-def test_folders_are_made_private_and_again_without_harm(tmp_path: Path) -> None:
+def test_folders_are_created_private_and_prepare_can_be_repeated(tmp_path: Path) -> None:
     paths = paths_at(tmp_path / "home")
     before = os.umask(0)
     try:
@@ -69,7 +69,7 @@ def test_a_run_folder_that_others_can_enter_is_closed(tmp_path: Path) -> None:
     assert mode(paths.run) == 0o700
 
 
-def test_a_dag_folder_elsewhere_is_not_made(tmp_path: Path) -> None:
+def test_a_dag_folder_outside_home_is_not_created(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     paths = paths_at(tmp_path / "home", TRADEWIND__CORE__DAGS_FOLDER=str(elsewhere))
     paths.prepare()
@@ -77,13 +77,13 @@ def test_a_dag_folder_elsewhere_is_not_made(tmp_path: Path) -> None:
     assert not elsewhere.exists()
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
     with pytest.raises(ConfigError, match=r"cannot create the folder .*home"):
         paths_at(tmp_path / "home").prepare()
 
 
-def test_a_deep_home_has_its_sockets_in_a_short_private_folder(deep: Path, runtime: str) -> None:
+def test_a_long_home_path_has_its_sockets_in_a_short_private_folder(deep: Path, runtime: str) -> None:
     paths = paths_at(deep, XDG_RUNTIME_DIR=runtime)
     paths.prepare()
     assert paths.socket_folder.startswith(runtime + "/tradewind-")
@@ -94,7 +94,7 @@ def test_a_deep_home_has_its_sockets_in_a_short_private_folder(deep: Path, runti
 
 
 @pytest.mark.parametrize("length", range(70, 90))
-def test_whatever_the_length_of_home_the_longest_socket_can_be_bound(tmp_path: Path, length: int, runtime: str) -> None:
+def test_the_longest_socket_can_be_bound_for_any_length_of_home(tmp_path: Path, length: int, runtime: str) -> None:
     home = f"{runtime}/{'h' * (length - len(runtime) - 1)}"
     paths = paths_at(Path(home), XDG_RUNTIME_DIR=runtime)
     paths.prepare()
@@ -114,7 +114,7 @@ def test_a_process_without_the_runtime_folder_finds_the_same_sockets(deep: Path,
     assert paths_at(deep).socket_folder == first.socket_folder
 
 
-def test_a_runtime_folder_that_vanished_is_chosen_anew(deep: Path, runtime: str) -> None:
+def test_another_socket_folder_is_chosen_if_the_recorded_one_is_gone(deep: Path, runtime: str) -> None:
     first = paths_at(deep, XDG_RUNTIME_DIR=runtime)
     first.prepare()
     os.rmdir(first.socket_folder)
@@ -127,7 +127,7 @@ def test_a_runtime_folder_open_to_others_is_not_used(deep: Path, runtime: str) -
 
 
 @pytest.mark.parametrize("trick", ["open", "link", "file"])
-def test_a_socket_folder_that_is_not_ours_alone_is_refused(deep: Path, runtime: str, trick: str) -> None:
+def test_a_socket_folder_that_others_can_access_is_refused(deep: Path, runtime: str, trick: str) -> None:
     folder = paths_at(deep, XDG_RUNTIME_DIR=runtime).socket_folder
     if trick == "open":
         os.mkdir(folder)

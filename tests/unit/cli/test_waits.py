@@ -20,7 +20,7 @@ AT = 1_767_225_600_000_000
 
 @pytest.fixture
 def waiting(home: Path) -> Path:
-    """`report.t` waits for a DAG that is not there."""
+    """`report.t` waits for a DAG that does not exist."""
     settings = load()
     settings.paths.prepare()
     store, _ = compose.open_commands(settings)
@@ -43,7 +43,7 @@ def waiting(home: Path) -> Path:
     return home
 
 
-def test_open_waits_are_listed_with_what_can_never_come(run: Run, waiting: Path) -> None:
+def test_waits_are_listed_with_those_that_can_never_end(run: Run, waiting: Path) -> None:
     (found,) = json.loads(run("waits", "list", "-o", "json").stdout)
     assert (found["dag_id"], found["task_id"], found["run_id"], found["kind"]) == ("report", "t", "r1", "tasks")
     assert found["waits_for"] == "'x' of DAG 'lode' to be success (2026-01-01T00:00:00Z)"
@@ -53,7 +53,7 @@ def test_open_waits_are_listed_with_what_can_never_come(run: Run, waiting: Path)
     assert "no DAG 'reportt'" in run("waits", "list", "reportt").stderr
 
 
-def test_nothing_waits(run: Run, home: Path) -> None:
+def test_no_waits(run: Run, home: Path) -> None:
     settings = load()
     settings.paths.prepare()
     compose.open_commands(settings)[0].close()

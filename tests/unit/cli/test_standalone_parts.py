@@ -1,4 +1,4 @@
-"""What `standalone` is made of: screens, process logs, errands, extras, the supervisor's order; and arguments of commands."""
+"""The parts of `standalone`: output, process logs, background jobs, extras, the supervisor; and steps of `clear`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AT = 1_700_000_000 * SECOND
 # --- screens ------------------------------------------------------------------------------------------------------------------
 
 
-def test_lines_tell_each_start_and_end_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_print_each_start_and_end_once(capsys: pytest.CaptureFixture[str]) -> None:
     lines = Lines()
     lines.notice(Notice("dag", "d"))
     lines.notice(Notice("run", "d", "r", "queued", at=AT))
@@ -48,7 +48,7 @@ def test_lines_tell_each_start_and_end_once(capsys: pytest.CaptureFixture[str]) 
     assert ended.endswith("failed   d r in 1.5 s: t is failed")
 
 
-def test_lines_survive_a_reader_that_went_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_survive_a_closed_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as gone:
@@ -59,7 +59,7 @@ def test_lines_survive_a_reader_that_went_away(monkeypatch: pytest.MonkeyPatch) 
         os.dup2(os.open(os.devnull, os.O_WRONLY), gone.fileno())
 
 
-def test_table_shows_running_ones_first_and_forgets_old_ones(tmp_path: Path) -> None:
+def test_table_shows_running_runs_first_and_drops_old_ones(tmp_path: Path) -> None:
     table = Table(Loop(SystemClock()), str(tmp_path / "none.db"))
     for number in range(3000):
         table.notice(Notice("run", "d", f"r{number}", "running", at=AT + number))
@@ -140,23 +140,23 @@ def test_the_live_table_keeps_ids_whole(
 @pytest.mark.parametrize(
     ("micros", "told"), [(850_000, "850 ms"), (12_340_000, "12.3 s"), (245 * SECOND, "4 min 5 s"), (7380 * SECOND, "2 h 3 min")]
 )
-def test_durations_for_people(micros: int, told: str) -> None:
+def test_durations_as_text(micros: int, told: str) -> None:
     assert duration_text(micros) == told
 
 
-def test_a_screen_that_fails_gives_way_to_lines(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_table_is_replaced_by_lines(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = load()
     settings.paths.prepare()
-    house = standalone.Standalone(settings, dict(os.environ), "http://x", [], plain=True)
+    service = standalone.Standalone(settings, dict(os.environ), "http://x", [], plain=True)
 
     class Broken(Lines):
         def notice(self, notice: Notice) -> None:
             raise ZeroDivisionError("no terminal")
 
-    house.screen = Table(house.supervisor.loop, settings.paths.database)
-    house.screen.notice = Broken().notice  # type: ignore[method-assign]
-    house._on_notice(Notice("run", "d", "r", "running", at=AT))
-    assert isinstance(house.screen, Lines)
+    service.screen = Table(service.supervisor.loop, settings.paths.database)
+    service.screen.notice = Broken().notice  # type: ignore[method-assign]
+    service._on_notice(Notice("run", "d", "r", "running", at=AT))
+    assert isinstance(service.screen, Lines)
     assert "no terminal" in capsys.readouterr().out
 
 
@@ -176,7 +176,7 @@ def test_cells() -> None:
 # --- logs of processes ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_log_grown_too_large_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_logs, "ROTATE_AT", 10)
     home = str(tmp_path)
     for number in range(6):
@@ -189,7 +189,7 @@ def test_a_log_grown_too_large_is_put_aside(tmp_path: Path, monkeypatch: pytest.
     assert Path(log_file(home, "api")).stat().st_mode & 0o077 == 0
 
 
-def test_the_pipe_gives_whole_lines_and_never_blocks_its_writer() -> None:
+def test_the_pipe_delivers_whole_lines_and_never_blocks_its_writer() -> None:
     loop, heard = Loop(SystemClock()), []
     pipe = ChildPipe(loop, heard.append)
     os.write(pipe.write, b"one\ntw")
@@ -200,7 +200,7 @@ def test_the_pipe_gives_whole_lines_and_never_blocks_its_writer() -> None:
     assert not os.get_blocking(pipe.write)
 
 
-def test_a_process_tells_warnings_to_the_supervisor_and_hides_the_pipe_from_its_children(
+def test_a_process_sends_warnings_to_the_supervisor_and_its_children_do_not_inherit_the_pipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from tradewind.cli import process
@@ -230,8 +230,8 @@ def test_a_process_tells_warnings_to_the_supervisor_and_hides_the_pipe_from_its_
 # --- the supervisor -------------------------------------------------------------------------------------------------------------
 
 
-class Fake:
-    """A child whose process writes its name when it is told to stop."""
+class FakeChild:
+    """A child whose process writes its name when it is stopped."""
 
     def __init__(self, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
         real = subprocess.Popen
@@ -243,7 +243,7 @@ class Fake:
         monkeypatch.setattr(subprocess, "Popen", popen)
 
 
-OBEDIENT = """
+STOPS_AT_SIGTERM = """
 import signal, sys, os
 def stop(*_):
     os.write(1, sys.argv[1].encode() + b" ")
@@ -254,11 +254,11 @@ while True: signal.pause()
 """
 
 
-def test_children_stop_one_after_the_other_and_errands_end_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_stop_in_order_and_background_jobs_end_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = os.open(tmp_path / "out", os.O_CREAT | os.O_RDWR | os.O_APPEND)
     children = [Child(name, dict(os.environ), output=output) for name in ("first", "second", "third")]
     supervisor = Supervisor(SystemClock(), children, lambda child: None)
-    Fake(supervisor, monkeypatch, OBEDIENT)
+    FakeChild(supervisor, monkeypatch, STOPS_AT_SIGTERM)
     ended: list[int] = []
     seen = ""
 
@@ -289,7 +289,7 @@ def test_children_stop_one_after_the_other_and_errands_end_too(tmp_path: Path, m
 # --- extras and ports -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_extra_becomes_an_installers_command() -> None:
+def test_the_install_command_of_an_extra() -> None:
     name, command = install_command("plots")
     assert name == "plots"
     assert any(word.startswith("matplotlib") for word in command)
@@ -298,7 +298,7 @@ def test_an_extra_becomes_an_installers_command() -> None:
         install_command("plot")
 
 
-def test_a_reserved_port_is_ours_until_the_server_listens_on_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reserved_port_stays_reserved_until_the_server_listens(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
     monkeypatch.setenv("TRADEWIND__API__PORT", "0")
@@ -317,8 +317,8 @@ def test_a_reserved_port_is_ours_until_the_server_listens_on_it(home: Path, monk
 # --- what commands ask for ------------------------------------------------------------------------------------------------------
 
 
-class FakeDoor:
-    """Remembers what was asked."""
+class FakeClient:
+    """Records the commands that it gets."""
 
     def __init__(self) -> None:
         self.calls: list[Command[EditTasksResult]] = []
@@ -330,10 +330,8 @@ class FakeDoor:
         return EditTasksResult([row], dry_run=False, next=(5, 1) if len(self.calls) == 1 else None)
 
 
-def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
-    run: Run, known: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake = FakeDoor()
+def test_clear_passes_every_option_and_continues_step_by_step(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeClient()
     monkeypatch.setattr(task_instance_edits, "command_client", lambda: fake)
     done = run(
         *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f", "-y")

@@ -1,4 +1,4 @@
-"""What commands that run users' code in their own process read from the home folder; and the XComs that are kept there."""
+"""Values of the home folder in commands that run user code in their own process; and the `xcom` commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 
 
-def test_a_tested_task_reads_the_deployment(run: Run, stored: Path) -> None:
+def test_tasks_test_reads_values_of_the_home_folder(run: Run, stored: Path) -> None:
     done = run("tasks", "test", "beta", "only", "mine")
     told = done.stdout + done.stderr
     assert done.exit_code == 0, told
@@ -21,14 +21,14 @@ def test_a_tested_task_reads_the_deployment(run: Run, stored: Path) -> None:
     assert "only" in done.stdout.splitlines()[-1]
 
 
-def test_without_the_store_there_is_nothing(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_store_hides_values_of_the_home_folder(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND_VAR_TOP", "of the environment")
     done = run("tasks", "test", "beta", "only", "mine", "--no-store")
     assert done.exit_code == 1
     assert "Variable bucket does not exist" in done.stdout + done.stderr
 
 
-def test_a_tested_dag_reads_the_deployment(run: Run, stored: Path) -> None:
+def test_dags_test_reads_values_of_the_home_folder(run: Run, stored: Path) -> None:
     words = ("dags", "test", "beta", "--mark-success-pattern", "made|shown")
     done = run(*words)
     assert done.exit_code == 0, done.stdout + done.stderr

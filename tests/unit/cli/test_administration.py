@@ -1,4 +1,4 @@
-"""`db`, `config`, `users`, `providers`, keys, and Airflow's commands that are not here."""
+"""The administration commands: `db`, `config`, `users`, `providers`, `plugins`, keys; and commands that exist only in Airflow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tradewind.store.crypto import generate_key
 # --- db -----------------------------------------------------------------------------------------------------------------
 
 
-def test_clean_deletes_old_runs_but_the_newest(run: Run, known: Path) -> None:
+def test_clean_deletes_old_runs_except_the_newest(run: Run, known: Path) -> None:
     for day in (1, 2, 3):
         run("dags", "trigger", "alpha", "-r", f"r{day}", "-l", f"2024-01-0{day}")
     run("dags", "trigger", "beta", "-r", "last")
@@ -38,7 +38,7 @@ def test_clean_deletes_old_runs_but_the_newest(run: Run, known: Path) -> None:
     assert run(*words, "-t", "xcom", "-y").exit_code == 2
 
 
-def test_reset_asks_refuses_while_something_runs_and_begins_anew(run: Run, known: Path) -> None:
+def test_reset_asks_and_is_refused_while_a_service_runs(run: Run, known: Path) -> None:
     assert run("db", "reset", input="n\n").exit_code == 1
     settings = load()
     for lock in (writer_lock(settings), home_lock(settings)):
@@ -66,7 +66,7 @@ def test_reset_deletes_the_reports_of_all_worker_hosts(run: Run, known: Path) ->
     ("password", "why"),
     [("short", "the minimum is 8"), ("it-is-Ann-again", "contain the user name"), ("", "the minimum is 8")],
 )
-def test_a_password_that_is_easily_guessed_is_refused(run: Run, known: Path, password: str, why: str) -> None:
+def test_a_weak_password_is_refused(run: Run, known: Path, password: str, why: str) -> None:
     done = run("users", "create", "-u", "ann", "-r", "viewer", "-p", password)
     assert (done.exit_code, why in done.stderr) == (2, True)
     assert not (known / "passwords").exists()
@@ -74,7 +74,7 @@ def test_a_password_that_is_easily_guessed_is_refused(run: Run, known: Path, pas
     assert run("users", "reset-password", "-u", "ann", "-p", password).exit_code == 2
 
 
-def test_backup_is_a_database_and_replaces_nothing(run: Run, known: Path, tmp_path: Path) -> None:
+def test_backup_writes_a_database_and_overwrites_nothing(run: Run, known: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy.db"
     assert run("db", "backup", str(target)).exit_code == 0
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
@@ -83,7 +83,7 @@ def test_backup_is_a_database_and_replaces_nothing(run: Run, known: Path, tmp_pa
     assert [row["dag_id"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == ["alpha", "beta"]
 
 
-def test_the_rest_of_db(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_db_commands(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("db", "check-migrations").exit_code == 0
     assert "db restore" in run("db", "downgrade", "-n", "2.0.0", "-y").stderr
     assert "no archive" in run("db", "export-archived", "--output-path", "x").stdout
@@ -97,7 +97,7 @@ def test_the_rest_of_db(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (done.exit_code, "is missing" in done.stderr) == (1, True)
 
 
-def test_secrets_move_to_the_newest_key(run: Run, known: Path) -> None:
+def test_rotate_fernet_key_encrypts_with_the_newest_key(run: Run, known: Path) -> None:
     run("variables", "set", "name", "canary-value", "--description", "what for")
     run("connections", "add", "a", "--conn-uri", "postgres://me:canary@db:5432/x?ssl=yes")
     key_file = known / "fernet.key"
@@ -114,7 +114,7 @@ def test_secrets_move_to_the_newest_key(run: Run, known: Path) -> None:
 # --- users --------------------------------------------------------------------------------------------------------------
 
 
-def test_users_can_log_in_after_they_were_made(run: Run, home: Path) -> None:
+def test_a_created_user_can_log_in(run: Run, home: Path) -> None:
     assert run("users", "list").exit_code == 0
     assert run("users", "create", "-u", "ada", "-r", "Admin", "-p", "first-secret", "-e", "a@b.c").exit_code == 0
     assert "logins" not in run("users", "create", "-u", "bob", "-r", "viewer", input="second-secret\nsecond-secret\n").stdout
@@ -136,7 +136,7 @@ def test_users_can_log_in_after_they_were_made(run: Run, home: Path) -> None:
     assert "'ada'" in run("users", "delete", "-u", "adda", "-y").stderr
 
 
-def test_all_logins_of_a_user_end_and_the_password_stays(run: Run, home: Path) -> None:
+def test_logout_ends_all_logins_but_keeps_the_password(run: Run, home: Path) -> None:
     run("users", "create", "-u", "ada", "-r", "admin", "-p", "first-secret")
     known = Users(load().paths.passwords)
     before = known.login("ada", "first-secret")
@@ -160,7 +160,7 @@ def test_the_roles_are_those_of_the_server(run: Run) -> None:
 # --- config -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_airflow_config_is_linted_and_taken_over(
+def test_an_airflow_config_is_checked_and_converted(
     run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "airflow.cfg"
@@ -188,13 +188,13 @@ def test_an_airflow_config_is_linted_and_taken_over(
     assert "no airflow.cfg" in run("config", "update").stderr
 
 
-def test_the_list_of_settings_shows_what_is_asked_for(run: Run, home: Path) -> None:
+def test_config_list_shows_the_requested_columns(run: Run, home: Path) -> None:
     plain = run("config", "list", "--section", "core").stdout
     assert "TRADEWIND__CORE__PARALLELISM" not in plain
     assert "TRADEWIND__CORE__PARALLELISM" in run("config", "list", "--section", "core", "-V", "-d", "-a").stdout
 
 
-def test_what_is_shown_to_others_names_nobody(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anonymized_info_has_no_names(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(known.parent))
     assert str(known.parent) in run("info").stdout
     assert str(known.parent) not in run("info", "--anonymize").stdout
@@ -250,7 +250,7 @@ def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
         (["list_dags"], 2, "tradewind dags list"),
     ],
 )
-def test_airflows_other_commands_are_answered_with_a_sentence(run: Run, words: list[str], code: int, hint: str) -> None:
+def test_commands_only_in_airflow_print_the_alternative(run: Run, words: list[str], code: int, hint: str) -> None:
     done = run(*words)
     assert (done.exit_code, done.stdout) == (code, "")
     assert hint in done.stderr

@@ -1,4 +1,4 @@
-"""Commands without a scheduler: the same verbs on the store, under the writer's lock."""
+"""Commands without a running scheduler: they hold the writer lock and write to the store themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 import pytest
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli import command_client as door_module
+from tradewind.cli import command_client
 from tradewind.cli.command_client import CommandClient
 from tradewind.cli.locks import home_lock, writer_lock
 from tradewind.cli.main import cli
@@ -19,7 +19,7 @@ from tradewind.settings import load
 from tradewind.wire.commands import SetPaused
 
 
-def test_nothing_there_yet(run: Run) -> None:
+def test_commands_without_a_database_give_an_error(run: Run) -> None:
     for words in (["dags", "list"], ["tasks", "list", "x"], ["why", "a", "b"], ["db", "check"]):
         done = run(*words)
         assert done.exit_code == 1
@@ -28,7 +28,7 @@ def test_nothing_there_yet(run: Run) -> None:
 
 @pytest.mark.spec("S75")
 def test_commands_are_called_in_one_process_one_after_the_other(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a new interpreter, with whatever words, also after one that was refused."""
+    """Several commands run in one interpreter, also after a refused one."""
     seen = []
     for words in (["pools", "set", "p", "3"], ["pools", "set", "p", "many"], ["pools", "get", "p"], ["dags", "list"]):
         try:
@@ -68,7 +68,7 @@ def test_a_column_that_does_not_exist(run: Run, known: Path) -> None:
     assert "'dag_id'" in done.stderr
 
 
-def test_trigger_shows_the_run_and_says_that_nobody_takes_it(run: Run, known: Path) -> None:
+def test_trigger_shows_the_run_and_warns_without_a_scheduler(run: Run, known: Path) -> None:
     done = run("dags", "trigger", "beta", "-c", '{"a": 1}', "-r", "mine", "-l", "2024-01-01", "-o", "json")
     assert done.exit_code == 0
     assert "No scheduler is running" in done.stderr
@@ -94,7 +94,7 @@ def test_trigger_shows_the_run_and_says_that_nobody_takes_it(run: Run, known: Pa
 
 
 @pytest.mark.parametrize("conf", ["{", "[1]", '"text"'])
-def test_a_conf_that_is_no_object(run: Run, known: Path, conf: str) -> None:
+def test_a_conf_that_is_not_an_object_is_refused(run: Run, known: Path, conf: str) -> None:
     done = run("dags", "trigger", "beta", "-c", conf)
     assert done.exit_code == 2
     assert "JSON" in done.stderr
@@ -119,7 +119,7 @@ def test_next_execution(run: Run, known: Path) -> None:
     assert "paused" in done.stderr
 
 
-def test_clear_knows_its_tasks(run: Run, known: Path) -> None:
+def test_clear_refuses_unknown_tasks(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "r")
     done = run("tasks", "clear", "alpha", "-t", "tow", "-y")
     assert done.exit_code == 1
@@ -199,7 +199,7 @@ def test_connections(run: Run, known: Path) -> None:
     assert "'b'" not in run("connections", "get", "a").stdout
 
 
-def test_a_lost_key_is_named_and_no_new_one_takes_its_place(run: Run, known: Path) -> None:
+def test_a_lost_key_is_an_error_and_is_not_replaced(run: Run, known: Path) -> None:
     run("variables", "set", "k", "v")
     (known / "fernet.key").unlink()
     for words in (["variables", "get", "k"], ["variables", "set", "k", "w"]):
@@ -235,7 +235,7 @@ def test_config(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the client ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_door_waits_for_a_writer_that_does_not_answer_and_then_names_it(known: Path) -> None:
+def test_the_client_waits_for_a_silent_writer_and_then_names_it(known: Path) -> None:
     settings = load()
     lock = writer_lock(settings)
     lock.acquire()
@@ -249,7 +249,7 @@ def test_the_door_waits_for_a_writer_that_does_not_answer_and_then_names_it(know
     assert client.offline
 
 
-def test_the_door_does_not_write_while_a_standalone_brings_its_scheduler_back(
+def test_the_client_does_not_write_while_a_standalone_restarts_its_scheduler(
     known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = load()
@@ -264,13 +264,13 @@ def test_the_door_does_not_write_while_a_standalone_brings_its_scheduler_back(
         return False
 
     monkeypatch.setattr(CommandClient, "_answers", staticmethod(answers))
-    monkeypatch.setattr(door_module, "_LOOK_AGAIN_SECONDS", 0.001)
+    monkeypatch.setattr(command_client, "_LOOK_AGAIN_SECONDS", 0.001)
     client = CommandClient(settings)
     client.call(SetPaused("alpha", False))
     assert client.offline
     assert len(looks) >= 3
 
 
-def test_the_door_raises_what_the_command_answered(known: Path) -> None:
+def test_the_client_raises_the_error_of_the_command(known: Path) -> None:
     with pytest.raises(NotFound, match="alpha"):
         CommandClient(load()).call(SetPaused("alpah", True))
