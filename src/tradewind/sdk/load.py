@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tradewind.model.ids import DAG_FILE_MODULE
 from tradewind.sdk.generation import CURRENT, generation_of
 from tradewind.sdk.open_dags import collecting
+from tradewind.sdk.policies import apply_policies
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -117,6 +118,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
     with collecting(_generation(path)) as collected:
         spec.loader.exec_module(module)
     found = collected.found(vars(module))
+    found = found._replace(dags=tuple(apply_policies(list(found.dags))))
     if not analyse:
         return Loaded({dag.dag_id: dag for dag in reversed(found.dags)}, [], [], None)
     sources = [seen, *_bundle_sources(bundle, path, before)]
