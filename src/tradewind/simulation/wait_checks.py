@@ -27,7 +27,7 @@ _TOLD = frozenset({SCHEDULED, QUEUED, RUNNING})
 """States in which the attempt after a wait is expected, or runs."""
 
 TIMEOUT = "timeout"
-_KEEPERS = "the process of all triggers ended"
+_KEEPERS = "the triggerer process ended"
 
 
 class OpenWait:

@@ -1,7 +1,7 @@
-"""A process that calls a callback, or sends a mail, in the place of a task: `Workload.call` says what.
+"""A process that calls a callback, or sends a mail, instead of running a task; `Workload.call` names it.
 
-It is forked like a task, knows the task's context as it was then, and may ask what a task may ask. Its verdict says whether the
-call came to its end; what it prints is kept in the log of the attempt, or beside the tasks' logs for a whole run.
+The process is forked like a task process, has the task's context of that moment, and may send the same requests. Its report says
+whether the call succeeded. Its output is kept in the log of the attempt, or beside the logs of the tasks for a whole run.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ log = logging.getLogger("tradewind.task")
 DEADLINES = ("deadline", "sla_miss_callback")
 
 EMAIL = "email"
-"""As `kernel.callbacks` calls it."""
+"""The name of the argument in `kernel.callbacks`."""
 
 
 class CannotCall(AirflowException):
-    """There is nothing to call, with a sentence."""
+    """There is nothing to call; the message says why."""
 
 
 def carry_out_call(workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, refused: str | None) -> None:
-    """Call it and report. `dags` as for `task_process.run_attempt`; `refused`: why nothing can be called."""
+    """Call the callback and report. `dags` as for `task_process.run_attempt`; `refused`: why nothing can be called."""
     runtime.install(channel)
     reason = refused
     if reason is None:
@@ -60,11 +60,11 @@ def carry_out_call(workload: Workload, dags: Mapping[str, DAG] | None, channel: 
 
 
 def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
-    """Call what the workload says.
+    """Call the callback of the workload.
 
     Raises:
-        CannotCall: the file does not give it any more.
-        Exception: what it raises.
+        CannotCall: the DAG file no longer has the callback.
+        Exception: raised by the callback.
     """
     wanted = workload.call
     assert wanted is not None
@@ -95,10 +95,10 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
 
 
 def _named(owner: Any, workload: Workload, wanted: Call) -> Any:
-    """What stands at its place in the argument now."""
+    """The callback at its position in the argument now."""
     found = getattr(owner, wanted.argument)
     if wanted.index >= len(found):
-        raise CannotCall(f"{_what(workload)} is not there any more: {workload.file} gives {len(found)} of them now")
+        raise CannotCall(f"{_what(workload)} does not exist any more: {workload.file} has {len(found)} of them now")
     return found[wanted.index]
 
 
@@ -115,7 +115,7 @@ def _tell_of_deadline(dag: DAG, workload: Workload, wanted: Call) -> None:
 
 
 def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
-    """A mail is sent also where the file that made the task cannot be imported: perhaps that is why the task failed."""
+    """Send a mail, even if the DAG file cannot be imported: that may be the reason why the task failed."""
     from tradewind.worker.alert_mail import send_alert  # lazy: most callbacks are no mails
 
     wanted = workload.call
@@ -136,7 +136,7 @@ def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
 
 
 def finish(result: Any) -> None:
-    """What a callback returns may have to be awaited."""
+    """Await the return value of a callback if it is awaitable."""
     if inspect.isawaitable(result):
 
         async def to_its_end() -> Any:
@@ -152,13 +152,13 @@ def _what(workload: Workload) -> str:
 
 
 def task_context(task: BaseOperator, workload: Workload, wanted: Call) -> Context:
-    """The context of the attempt, as its own process would have handed it to a callback."""
+    """The context of the attempt, as its own process would have passed it to a callback."""
     ti = _instance(task, workload, wanted)
     context = _entered(task, workload, ti)
     if isinstance(task, MappedOperator):
         try:
             ti.task = context["task"] = task.unmap(context)
-        except Exception as error:  # perhaps that is why the task failed
+        except Exception as error:  # this may be the reason why the task failed
             log.warning("The arguments of map index %s are not known: %s", workload.map_index, pipeline.describe_error(error))
     if wanted.argument not in ("on_success_callback", "on_skipped_callback"):
         context["exception"] = AirflowException(wanted.reason or "")
@@ -166,7 +166,7 @@ def task_context(task: BaseOperator, workload: Workload, wanted: Call) -> Contex
 
 
 def run_context(dag: DAG, workload: Workload, wanted: Call) -> Context | dict[str, Any]:
-    """The context of a run that has ended: that of the task instance which tells most of it; `reason` is Airflow's word."""
+    """The context of a run that has ended: that of its most relevant task instance; `reason` is Airflow's term."""
     task = dag.task_dict.get(workload.task_id)
     if task is None:  # a DAG without tasks
         run = DagRun.of_workload(workload, dag)

@@ -1,8 +1,8 @@
-"""Callbacks that the scheduler has called: each in a process of its own, below the same templates as the tasks.
+"""Callbacks that the scheduler orders: each runs in a process of its own, forked from the same templates as the tasks.
 
-A callback is run like an attempt (`attempt.Attempt`): forked from the template of its DAG file, its output captured, its questions
-passed on, its time limited. It takes no slot, and no row knows it: the outbox of the scheduler does. So an order may come again:
-one that is under way is not begun twice, and one that has ended well is answered from memory.
+A callback runs like an attempt (`attempt.Attempt`): forked from the template of its DAG file, with captured output, forwarded
+requests and a time limit. It takes no slot and has no row; the scheduler's outbox has an item for it. So an order may come again: a
+callback that is running is not started twice, and one that has succeeded is answered from memory.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from tradewind.worker.host import WorkerHost
 
 REMEMBERED = 1000
-"""Callbacks whose end is still known: the scheduler may not have heard of it."""
+"""For so many callbacks the result is kept: the scheduler may not have received it."""
 
 
 class CallbackProcess(Attempt):
-    """One callback under way."""
+    """One running callback."""
 
     def __init__(self, runs: CallbackProcesses, order: CallbackOrder) -> None:
         super().__init__(runs, order.workload)
@@ -34,10 +34,10 @@ class CallbackProcess(Attempt):
 
 
 class CallbackProcesses:
-    """See the module; drives its attempts as the worker host drives those of tasks.
+    """See the module. Owns its attempts as the worker host owns those of tasks.
 
     Args:
-        launch: has a process made for it.
+        launch: has a process created for an attempt.
     """
 
     def __init__(self, host: WorkerHost, launch: Callable[[Attempt], None]) -> None:
@@ -47,19 +47,19 @@ class CallbackProcesses:
         self.loop = host.loop
         self._launch = launch
         self._runs: dict[int, CallbackProcess] = {}
-        """By number of the post."""
+        """Number in the outbox → the running callback."""
         self._by_pid: dict[int, CallbackProcess] = {}
         self._done: dict[int, CallbackDone] = {}
-        """Those that came to their end well, by number of the post."""
+        """Number in the outbox → the result of a callback that succeeded."""
         self.closed = False
 
     def take(self, order: CallbackOrder) -> None:
-        """Call it, unless it is under way or was called just now."""
+        """Call it, unless it is running or has just succeeded."""
         known = self._done.get(order.post)
         if known is not None:
             self.host.send(known)
         elif order.post not in self._runs and not self.closed:
-            # under a key of its own: answers must not go to the task's next attempt, nor be those of an earlier try
+            # a key of its own: answers must not reach the task's next attempt, nor come from an earlier try
             work = msgspec.structs.replace(order.workload, fence=-(order.post * 1024 + order.tries % 1024) - 1)
             run = self._make(msgspec.structs.replace(order, workload=work))
             self._runs[order.post] = run
@@ -69,11 +69,11 @@ class CallbackProcesses:
         return CallbackProcess(self, order)
 
     def find(self, key: tuple[int, int, int]) -> Attempt | None:
-        """The one that asks questions under this key."""
+        """The callback that sends requests under this key."""
         return next((run for run in self._runs.values() if run.key == key), None) if key[2] < 0 else None
 
     def exited(self, pid: int, status: int) -> None:
-        """A process ended that belonged to no attempt: perhaps to a callback."""
+        """A process ended that belonged to no attempt: it may be that of a callback."""
         run = self._by_pid.pop(pid, None)
         if run is None:
             return
@@ -82,7 +82,7 @@ class CallbackProcesses:
         self.end(run, "")
 
     def lost(self, pid: int, why: str) -> None:
-        """A process ended, and nobody saw how: perhaps that of a callback."""
+        """A process ended and its exit code is not known: it may be that of a callback."""
         run = self._by_pid.pop(pid, None)
         if run is not None:
             run.read_remaining_output()
@@ -90,7 +90,7 @@ class CallbackProcesses:
             self.end(run, why)
 
     def close(self) -> None:
-        """The host is stopped: what has not ended is called again by the next one."""
+        """The host stops: callbacks that have not ended are called again by the next host."""
         self.closed = True
         for run in self._runs.values():
             run.kill()
@@ -104,7 +104,7 @@ class CallbackProcesses:
             attempt.kill()
 
     def ask_start(self, attempt: Attempt, start: Start) -> None:
-        """Nobody else decides about it: it may begin."""
+        """A callback needs no permission of the scheduler: it may start."""
         attempt.answer(Accepted(start.op))
 
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
@@ -112,10 +112,10 @@ class CallbackProcesses:
         self.host.send(FromRunner(attempt.key, request))
 
     def called_back(self, attempt: Attempt, said: CalledBack) -> None:
-        """What calls a callback has none of its own."""
+        """A callback process calls no callbacks of its own."""
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
-        """The first word counts."""
+        """The first result counts."""
         assert isinstance(attempt, CallbackProcess)
         if attempt.verdict is not None:
             return
@@ -146,5 +146,5 @@ def _why(run: CallbackProcess, status: int) -> str:
         return run.kill_reason
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
-        return f"its process ended with exit code {code} and without a word"
+        return f"its process ended with exit code {code} without a result"
     return f"its process was killed by {signal_name(-code)}"

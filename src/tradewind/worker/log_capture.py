@@ -1,8 +1,8 @@
 """One attempt's output: from its pipe into its log file, stamped, masked and bounded.
 
-The file holds one JSON object a line: `timestamp`, `level`, `event`, and `logger` for records of Python's logging. It is opened
-at the first byte of output, so a silent task costs nothing. Memory is bounded by the longest line that is kept; the file by
-`log_max`: its first half is kept as it comes, then only the newest lines, with a note of how much is missing between.
+The file has one JSON object per line: `timestamp`, `level`, `event`, and `logger` for records of Python's logging. The file is
+opened at the first byte of output, so a silent task costs nothing. Memory is bounded by the longest line that is kept, the file by
+`log_max`: its first half is kept as it comes, then only the newest lines, with a note of how much is missing between them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ READ_SIZE = 64 * 1024
 
 
 class LogCapture:
-    """Feed it bytes; it writes lines.
+    """Takes bytes and writes lines.
 
     Args:
-        path: the log file; its folder is made when it is needed.
+        path: the log file; its folder is created when needed.
         wall: reads the time, microseconds UTC.
         file_max: bytes kept of the whole file.
         line_max: bytes kept of one line.
@@ -47,7 +47,7 @@ class LogCapture:
         self._part = bytearray()
         self._dropped_of_line = 0
         self._tail: deque[tuple[int | None, bytes]] = deque()
-        """After the head: (when it came, raw output), or (None, a line of ours)."""
+        """After the first half: (moment, raw output), or (None, a line of the host)."""
         self._tail_size = 0
         self._missing = 0
         self._mask = mask if mask is not None else SecretMask()
@@ -63,7 +63,7 @@ class LogCapture:
 
     @property
     def is_silent(self) -> bool:
-        """Has nothing come so far?"""
+        """True if there was no output so far."""
         return not (self.has_written or self._part or self._tail or self._dropped_of_line or self.problem)
 
     @property
@@ -75,11 +75,11 @@ class LogCapture:
         return self._mask.text(text)
 
     def masked_json(self, data: bytes) -> bytes:
-        """The same for the texts in a JSON document."""
+        """A JSON document without these secrets in its texts."""
         return _encode(self._mask.value(msgspec.json.decode(data))) if data else data
 
     def feed(self, data: bytes) -> None:
-        """Take output as it came."""
+        """Take raw output."""
         if self._written >= self._head_max:
             self._keep(self._wall(), data)
             return
@@ -94,7 +94,7 @@ class LogCapture:
             self._write(lines)
 
     def note(self, level: str, event: str, logger: str | None = "tradewind") -> None:
-        """A line of the host's own, or of somebody who speaks through it."""
+        """Write a line of the host, or of a trigger."""
         line = self._line(level, event, logger)
         if self._written < self._head_max:
             self._write([line])
@@ -102,7 +102,7 @@ class LogCapture:
             self._keep(None, line)
 
     def end_line(self) -> None:
-        """Write output that has no line end yet, so that the next note stands behind it."""
+        """Write output that has no line end yet, so that the next note follows it."""
         if self._tail:
             moment, data = self._tail[-1]
             if moment is not None and not data.endswith(b"\n"):
@@ -111,7 +111,7 @@ class LogCapture:
             self._write([self._take_line()])
 
     def close(self) -> None:
-        """Write what is left, and the kept tail of a log that was too long."""
+        """Write the rest, and the kept tail of a log that was too long."""
         lines = self._tail_lines() if self._tail else []
         if self._part or self._dropped_of_line:
             lines.append(self._take_line())
@@ -122,7 +122,7 @@ class LogCapture:
             self._file = -1
 
     def _keep(self, moment: int | None, data: bytes) -> None:
-        """Hold back the newest output as it came: most of it is dropped later, and must cost next to nothing."""
+        """Keep the newest output unprocessed: most of it is dropped later, so it must be cheap."""
         self._tail.append((moment, data))
         self._tail_size += len(data)
         while self._tail_size - len(self._tail[0][1]) >= min(self._tail_max, TAIL_IN_MEMORY):

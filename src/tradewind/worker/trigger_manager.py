@@ -1,7 +1,7 @@
-"""The worker host's side of triggers: which are wanted, what they came to, and the process that runs them.
+"""The worker host's side of triggers: which are wanted, which have fired, and the process that runs them (the triggerer).
 
-What is wanted and what has fired live here, so a triggerer that dies costs nothing but time: the next one gets the same orders. An
-end is said to the scheduler again and again until it drops the trigger.
+Wanted and fired triggers are kept here, so the death of a triggerer costs only time: the next one gets the same orders. The end of
+a trigger is sent to the scheduler repeatedly, until the scheduler drops the trigger.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ if TYPE_CHECKING:
 log = Log("triggers")
 
 IDLE = 60 * SECOND
-"""A triggerer without triggers ends after so long."""
+"""A triggerer without triggers ends after this time."""
 RESTART_AFTER_MS = (50, 200, 1000, 5000, 15000)
 DEATHS_MAX = 3
-"""A trigger in whose code the process ended so often fails."""
+"""A trigger fails if the process ended so often while its code ran."""
 STUCK_MORE = 15.0
-"""Seconds beyond `blocked_max` after which the host itself ends a triggerer whose loop does not turn."""
+"""Seconds beyond `blocked_max` after which the host kills a triggerer whose event loop makes no progress."""
 
 
 class TriggerManager:
-    """See the module. An errand of `Templates.run_beside`."""
+    """See the module. A `ForkRequest` of `Templates.run_beside`."""
 
     def __init__(self, host: WorkerHost) -> None:
         self._host = host
         self.wanted: dict[AttemptKey, TriggerOrder] = {}
         self.fired: dict[AttemptKey, TriggerEnd] = {}
-        """Of wanted ones: what they came to."""
+        """Wanted triggers that have fired, with their end."""
         self.pid = 0
         self._state = "none"
         """none → asked → up → none."""
@@ -83,21 +83,21 @@ class TriggerManager:
         self._asked: set[tuple[AttemptKey, int]] = set()
         self._deaths = 0
         self._deaths_in: dict[AttemptKey, int] = {}
-        """Of wanted ones: how often the process ended while their code ran."""
+        """Wanted trigger → how often the process ended while its code ran."""
         self._suspects = Suspects()
         self._probation: TimerHandle | None = None
-        self._born = 0
-        self._stood_at = 0.0
-        """The last turn of a loop that was found not to turn any more."""
+        self._started_at = 0
+        self._stalled_at = 0.0
+        """The last turn of an event loop that was found to make no progress."""
         self._page = -1
         self._limits = TriggererLimits(event_max=host.config.limits.xcom_max, log_max=host.config.log_max)
         self._idle: TimerHandle | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    # --- what the scheduler says ------------------------------------------------------------------------------------
+    # --- orders of the scheduler ------------------------------------------------------------------------------------
 
     def run(self, orders: Sequence[TriggerOrder]) -> None:
-        """Run these; what is known is not begun again, but what it came to is said again."""
+        """Run these triggers. A known trigger is not started again, but its end is sent again."""
         new = [order for order in orders if order.key not in self.wanted]
         for order in orders:
             if order.key in self.fired:
@@ -114,7 +114,7 @@ class TriggerManager:
             self._start()
 
     def drop(self, keys: Sequence[AttemptKey]) -> None:
-        """Nobody waits for these any more."""
+        """Stop these triggers: nothing waits for them any more."""
         gone = [key for key in keys if self.wanted.pop(key, None) is not None]
         for key in gone:
             self.fired.pop(key, None)
@@ -130,13 +130,13 @@ class TriggerManager:
             self._idle = self._host.loop.call_later(IDLE, self._end_idle)
 
     def resend(self) -> None:
-        """A safety net: what was not acknowledged is said again."""
+        """Safety net: send again what was not acknowledged."""
         for key, end in self.fired.items():
             self._host.send(TriggerFired(key, end))
-        self._look_whether_it_turns()
+        self._check_progress()
 
     def answered(self, key: AttemptKey, answer: RunnerAnswer) -> bool:
-        """Was this the answer to a question of a trigger?"""
+        """Pass on the answer to a request of a trigger; return whether it was one."""
         if (key, answer.op) not in self._asked:
             return False
         self._asked.discard((key, answer.op))
@@ -173,7 +173,7 @@ class TriggerManager:
         self.forked(self._process.pid)
 
     def descriptors(self) -> list[int]:
-        """(orders, questions, the page): the ends of the triggerer."""
+        """The triggerer's ends of (orders, requests, shared page)."""
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(2)]
         self._ours = pairs[0][0], pairs[1][0]
         self._page = make_page()
@@ -197,8 +197,8 @@ class TriggerManager:
         )
 
     def _is_up(self, pid: int, line: Connection, questions: Connection) -> None:
-        """The process exists: give it what is wanted."""
-        self.pid, self._state, self._born = pid, "up", self._host.clock.monotonic()
+        """The process exists: send it the wanted triggers."""
+        self.pid, self._state, self._started_at = pid, "up", self._host.clock.monotonic()
         self._line, self._questions = line, questions
         held = self._suspects.held
         waiting = tuple(order for key, order in self.wanted.items() if key not in self.fired and key not in held)
@@ -214,11 +214,11 @@ class TriggerManager:
         self._gone()
 
     def order_lost(self, why: str) -> None:
-        """It is begun again after a pause of its own."""
+        """The triggerer is started again after its own pause."""
         self.could_not_start(why, file_broken=False)
 
     def exited(self, pid: int, status: int | None = None) -> bool:
-        """A process ended (wait status; None: with the image that it was forked from): was it the triggerer?"""
+        """A process ended (wait status; None: together with the base image). Returns whether it was the triggerer."""
         if pid != self.pid or not pid:
             return False
         if self._line is not None:
@@ -228,7 +228,7 @@ class TriggerManager:
             key, _ = self._on_record()
             if key is not None:
                 self._blame(key)
-            elif status is not None and status != signal.SIGKILL:  # which comes from outside
+            elif status is not None and status != signal.SIGKILL:  # SIGKILL comes from outside
                 self._suspect()
         self._gone()
         return True
@@ -238,21 +238,19 @@ class TriggerManager:
         if key not in self.wanted or key in self.fired:
             return
         deaths = self._deaths_in[key] = self._deaths_in.get(key, 0) + 1
-        self._log_of(key).note("warning", "The process of all triggers ended while this one's code ran.")
+        self._log_of(key).note("warning", "The triggerer process ended while the code of this trigger ran.")
         if deaths >= DEATHS_MAX:
-            self._fired(
-                key, TriggerEnd(error=f"the process of all triggers ended {deaths} times while this trigger's code ran")
-            )
+            self._fired(key, TriggerEnd(error=f"the triggerer process ended {deaths} times while the code of this trigger ran"))
 
     def _suspect(self) -> None:
-        """The process ended while nobody's code was on record."""
-        lived = self._host.clock.monotonic() - self._born
+        """The process ended while no trigger's code was recorded as running."""
+        lived = self._host.clock.monotonic() - self._started_at
         ran = [key for key in self.wanted if key not in self.fired and key not in self._suspects.held]
         key = self._suspects.ended(ran, lived)
         if key is not None:
             self._fired(
                 key,
-                TriggerEnd(error="the process of all triggers ended again and again while this one ran: it, or a thread of it"),
+                TriggerEnd(error="the triggerer process ended repeatedly while this trigger, or a thread of it, ran"),
             )
 
     def _begin_probation(self) -> None:
@@ -264,7 +262,7 @@ class TriggerManager:
             self._probation = self._host.loop.call_later(lasts, self._survived)
 
     def _survived(self) -> None:
-        """Nothing ended with those that were begun: begin some of those that were held back."""
+        """The started triggers did not end the process: start some of those that were held back."""
         self._probation = None
         held = self._suspects.held
         self._suspects.survived()
@@ -273,10 +271,10 @@ class TriggerManager:
             self._line.send(encode(RunTriggers(tuple(orders))))
         self._begin_probation()
 
-    def _look_whether_it_turns(self) -> None:
-        """Code that never gives the interpreter back stops the triggerer's own watch, too.
+    def _check_progress(self) -> None:
+        """Kill a triggerer whose code never returns to the interpreter: that stops its own watchdog too.
 
-        It counts when it is seen twice: host and triggerer may both have been stopped for a while, and the host came first.
+        A stall counts if it is seen twice: host and triggerer may both have been stopped for a while.
         """
         if self._state != "up":
             return
@@ -284,9 +282,9 @@ class TriggerManager:
         still = self._host.clock.monotonic() / SECOND - turned
         if not turned or still <= self._limits.blocked_max + STUCK_MORE:
             return
-        before, self._stood_at = self._stood_at, turned
+        before, self._stalled_at = self._stalled_at, turned
         if turned == before:
-            log.warning("the triggerer stood still; it is ended", seconds=round(still))
+            log.warning("the triggerer makes no progress; it is killed", seconds=round(still))
             if key is not None and key in self.wanted and key not in self.fired:
                 error = (
                     f"the trigger blocked the event loop of all triggers for {still:.0f} s, and was stopped with its process"
@@ -295,16 +293,16 @@ class TriggerManager:
             self._kill()
 
     def _on_record(self) -> tuple[AttemptKey | None, float]:
-        """(whose code runs, when the loop last turned: 0 before its first turn, or where nothing is on record)."""
+        """(the trigger whose code runs, the last turn of the loop: 0 if nothing is recorded)."""
         return read_page(self._page) if self._page >= 0 else (None, 0.0)
 
     def _line_closed(self, line: Connection) -> None:
-        """It cannot be followed any more, or closed its line: it is of no use."""
+        """The connection is closed, so the triggerer is of no use."""
         if line is self._line:
             self._kill()
 
     def poll(self) -> None:
-        """SIGCHLD: did a triggerer end that was not forked from the image?"""
+        """SIGCHLD: check for the end of a triggerer that was not forked from the base image."""
         if self._process is not None and self._process.poll() is not None:
             pid, code, self._process = self._process.pid, self._process.returncode, None
             self.exited(pid, -code if code < 0 else code << 8)
@@ -344,7 +342,7 @@ class TriggerManager:
             self.stop()
 
     def stop(self) -> None:
-        """End the process: it ends when its line is closed; KILL makes sure."""
+        """End the process: it ends when its connection is closed; KILL makes sure."""
         line, self._line = self._line, None
         if line is not None:
             line.close()
@@ -357,7 +355,7 @@ class TriggerManager:
             except ProcessLookupError:
                 pass
 
-    # --- what triggers say ----------------------------------------------------------------------------------------------
+    # --- messages of triggers ----------------------------------------------------------------------------------------------
 
     def _heard(self, line: Connection, document: bytes) -> None:
         try:
@@ -384,7 +382,7 @@ class TriggerManager:
         try:
             message = decode_from_triggerer(document)
         except msgspec.MsgspecError as error:
-            log.error("a question of a trigger cannot be read", error=str(error))
+            log.error("a request of a trigger cannot be read", error=str(error))
             return
         if isinstance(message, TriggerAsks):
             self._asked.add((message.key, message.question.op))

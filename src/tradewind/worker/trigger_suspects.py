@@ -1,7 +1,7 @@
-"""Which trigger ends the process of all, when nobody's code was on record: one of its threads did it, or a library's.
+"""Find the trigger that ends the triggerer, when no trigger's code was recorded as running: one of its threads, or a library.
 
-Found by halving: after some such ends only half of the triggers that ran are begun again. If the process ends once more it was one
-of them; if it lives long enough it is one of those that are held back. Pure; the keeper has the clock.
+The search is by halving: after some such ends only half of the triggers that ran are started again. If the process ends once more,
+the culprit is among them; if it lives long enough, the culprit is among those that are held back. Pure; the caller has the clock.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from tradewind.model.moments import SECOND
 from tradewind.wire.messages import AttemptKey
 
 ENDS_MAX = 3
-"""After so many ends in a row the halving begins."""
+"""After so many ends in a row the search begins."""
 LIVED_WELL = 600 * SECOND
-"""A process that lived so long begins a new row."""
+"""A process that lived so long starts a new row of ends."""
 PROBATION = 10 * SECOND
-"""At least so long has a half to live to be cleared; and twice as long as the longest life of the row that was no good one."""
+"""A half is cleared after at least this time, and after twice the longest lifetime in the row of ends."""
 
 
 class Suspects:
-    """See the module. `held`: those that are not to be begun for now."""
+    """See the module. `held`: triggers that are not started for now."""
 
     def __init__(self) -> None:
         self.held: frozenset[AttemptKey] = frozenset()
@@ -30,15 +30,15 @@ class Suspects:
 
     @property
     def probation(self) -> int | None:
-        """Microseconds after which `survived` is to be called; None: nobody is held."""
+        """Microseconds after which `survived` is to be called; None: no trigger is held back."""
         return max(PROBATION, 2 * self._longest) if self.held or self._suspects else None
 
     def ended(self, ran: Collection[AttemptKey], lived: int) -> AttemptKey | None:
-        """The process ended and nobody's code was on record; whose fault that was, if it is known by now.
+        """The process ended while no trigger's code was recorded as running. Returns the culprit, if it is known by now.
 
         Args:
-            ran: triggers that had been begun and had not fired.
-            lived: microseconds of the process.
+            ran: triggers that had been started and had not fired.
+            lived: lifetime of the process, microseconds.
         """
         if lived >= LIVED_WELL:
             self.clear()
@@ -47,7 +47,7 @@ class Suspects:
         self._ends += 1
         if self._suspects:
             self._suspects = [key for key in self._suspects if key in ran and key not in self.held]
-            if not self._suspects:  # it is one that came since
+            if not self._suspects:  # the culprit is a trigger that came later
                 self.clear()
                 return None
         elif self._ends < ENDS_MAX:
@@ -62,7 +62,7 @@ class Suspects:
         return None
 
     def survived(self) -> None:
-        """Those that were begun are cleared: it is one of the others, which are looked at next, or nobody."""
+        """The started triggers are cleared. The culprit is one of the held ones, which are examined next, or none."""
         self._suspects = [key for key in self._suspects if key in self.held]
         if not self._suspects:
             self.clear()
@@ -70,7 +70,7 @@ class Suspects:
             self._halve()
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Reset the search."""
         self.held, self._suspects, self._ends, self._longest = frozenset(), [], 0, 0
 
     def _halve(self) -> None:
