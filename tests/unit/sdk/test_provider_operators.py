@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from tradewind import DAG
+from tradewind.model.errors import DefinitionError
 from tradewind.sdk.conf import SettingsReader
 from tradewind.sdk.decorators import DecoratedOperator, task_decorator_factory
 from tradewind.sdk.exceptions import AirflowConfigException
@@ -109,3 +111,23 @@ def test_settings_readers(monkeypatch: pytest.MonkeyPatch) -> None:
         conf.getjson("mine", "bad")
     with pytest.raises(AirflowConfigException, match="cannot be loaded"):
         conf.getimport("mine", "json")
+
+
+def test_a_unit_test_may_replace_the_init_of_a_base() -> None:
+    class Check(BaseOperator):
+        def __init__(self, sql: str, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+
+    class AcmeCheck(Check):
+        def __init__(self, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+
+    with mock.patch.object(Check, "__init__", return_value=None) as init:
+        AcmeCheck(task_id="t", sql="select 1")
+    init.assert_called_once_with(task_id="t", sql="select 1")
+
+    class Forgets(BaseOperator):
+        def __init__(self, **kwargs: Any) -> None: ...
+
+    with pytest.raises(DefinitionError, match="does not call super"):
+        Forgets(task_id="t")
