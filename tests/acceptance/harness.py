@@ -1,4 +1,4 @@
-"""A real Tradewind in a folder of its own, for tests, the kill test and benchmarks.
+"""A real Tradewind in its own home folder, for tests, the kill test and benchmarks.
 
     house = Standalone(tmp_path / "home")
     house.write_dag("hello.py", SOURCE)

@@ -1,4 +1,4 @@
-"""Assets through the real command line, processes and all: producers, consumers, aliases, events from outside, materialising."""
+"""Assets with the real command line and processes: producers, consumers, aliases, external events, materialize."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def returned(house: Standalone, dag_id: str, run_id: str, task_id: str) -> objec
     return json.loads(value)
 
 
-def test_a_success_and_an_event_from_outside_begin_the_report(house: Standalone) -> None:
+def test_a_success_and_an_external_event_start_the_report(house: Standalone) -> None:
     run_id = house.trigger("load_orders")
     assert house.wait_run("load_orders", run_id) == "success"
     (audit,) = ended(house, "audit", 1)
@@ -99,7 +99,7 @@ def test_a_success_and_an_event_from_outside_begin_the_report(house: Standalone)
     assert began["orders"] == began["prices"] == [f"report {report}"]
 
 
-def test_what_waits_outlives_the_scheduler(house: Standalone) -> None:
+def test_queued_asset_events_survive_a_restart_of_the_scheduler(house: Standalone) -> None:
     house.cli("assets", "create-event", "--name", "prices")
     house.stop()
     assert "1 of 2 assets updated; missing: orders" in house.cli("assets", "queued", "report")

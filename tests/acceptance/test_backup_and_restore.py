@@ -1,4 +1,4 @@
-"""A backup is made while everything runs, and put back through the real command line."""
+"""`db backup` while services run, and `db restore`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def backed_up(fresh: Standalone, tmp_path: Path) -> Path:
     return tmp_path / "copy.db"
 
 
-def test_a_restored_deployment_runs_on_from_the_backup(fresh: Standalone, backed_up: Path) -> None:
+def test_a_restored_deployment_continues_from_the_backup(fresh: Standalone, backed_up: Path) -> None:
     living = fresh.run("db", "restore", str(backed_up), "-y")
     assert living.returncode == 1, "refused while a scheduler lives"
     fresh.stop()
@@ -46,7 +46,7 @@ def test_a_restored_deployment_runs_on_from_the_backup(fresh: Standalone, backed
         ("newer", "use the release that wrote it"),
     ],
 )
-def test_a_file_that_is_no_backup_changes_nothing(fresh: Standalone, tmp_path: Path, what: str, hint: str) -> None:
+def test_restoring_a_wrong_file_changes_nothing(fresh: Standalone, tmp_path: Path, what: str, hint: str) -> None:
     fresh.cli("variables", "set", "there", "still")
     copy = tmp_path / "copy.db"
     if what == "no database":

@@ -48,7 +48,7 @@ def test_trigger_and_wait_gives_state_logs_and_rows(house: Standalone) -> None:
     assert {one["task_id"]: one["state"] for one in states} == dict.fromkeys(("say", "add", "last"), "success")
 
 
-def test_a_failed_run_ends_the_waiting_with_1(house: Standalone) -> None:
+def test_trigger_wait_exits_with_1_if_the_run_failed(house: Standalone) -> None:
     done = house.run("dags", "trigger", "failing", "-r", "bad-one", "--wait")
     assert done.returncode == 1
     assert "First failed task: bad. Its log: tradewind tasks logs failing bad bad-one" in done.stderr
@@ -74,7 +74,7 @@ def test_clear_runs_again(house: Standalone) -> None:
 
 
 @pytest.mark.spec("S65", "S441", "S445")
-def test_one_task_is_run_before_what_it_waits_for_and_again(house: Standalone, gate: Path) -> None:
+def test_tasks_run_ignores_dependencies_and_forces_a_new_try(house: Standalone, gate: Path) -> None:
     """Through the scheduler, whatever the executor is."""
     house.trigger("held", run_id="by-hand", conf={"gate": str(gate)})
     house.wait_task("held", "by-hand", "wait", ("running",))
@@ -95,7 +95,7 @@ def test_one_task_is_run_before_what_it_waits_for_and_again(house: Standalone, g
 
 
 @pytest.mark.spec("S71")
-def test_one_task_is_run_in_another_pool(house: Standalone) -> None:
+def test_tasks_run_uses_another_pool(house: Standalone) -> None:
     """It takes slots there until it is cleared; a pool that does not exist is refused."""
     house.wait_run("chain", house.trigger("chain", run_id="pooled"))
     house.cli("pools", "set", "narrow", "0", "for one task")
@@ -135,7 +135,7 @@ def test_logs_follow_a_running_task(house: Standalone, gate: Path) -> None:
 
 
 @pytest.mark.spec("S290")
-def test_why_names_what_is_in_the_way(house: Standalone, gate: Path) -> None:
+def test_why_names_the_blockers(house: Standalone, gate: Path) -> None:
     house.trigger("held", run_id="asked", conf={"gate": str(gate)})
     house.wait_task("held", "asked", "wait", ("running",))
     text = house.cli("why", "held", "after", "asked")
@@ -147,7 +147,7 @@ def test_why_names_what_is_in_the_way(house: Standalone, gate: Path) -> None:
 
 
 @pytest.mark.spec("S262", "S278")
-def test_pause_holds_new_runs_and_unpause_lets_them_go(house: Standalone) -> None:
+def test_pause_holds_new_runs_and_unpause_starts_them(house: Standalone) -> None:
     assert house.json("dags", "pause", "chain") == [{"dag_id": "chain", "is_paused": True}]
     done = house.run("dags", "trigger", "chain", "-r", "held-back")
     assert "paused" in done.stderr
@@ -157,7 +157,7 @@ def test_pause_holds_new_runs_and_unpause_lets_them_go(house: Standalone) -> Non
 
 
 @pytest.mark.spec("S465")
-def test_a_broken_file_is_told_with_its_line_and_the_rest_goes_on(house: Standalone) -> None:
+def test_a_broken_file_is_an_import_error_and_other_dags_run(house: Standalone) -> None:
     house.write_dag("broken.py", dags.BROKEN)
     house.wait(lambda: house.run("dags", "list-import-errors").returncode == 1, "the import error")
     (row,) = house.json_of_failure("dags", "list-import-errors")
@@ -187,7 +187,7 @@ def test_pools_variables_connections(house: Standalone, tmp_path: Path) -> None:
     assert b"canary-secret" not in (house.home / "tradewind.db-wal").read_bytes()
 
 
-def test_info_tells_what_runs_and_the_writers_pragmas(house: Standalone) -> None:
+def test_info_shows_processes_and_pragmas(house: Standalone) -> None:
     found = house.json("info")
     assert f"process {house.child('scheduler')}," in found["running"]["scheduler"]
     assert found["running"]["worker host"].startswith("host ")
@@ -196,7 +196,7 @@ def test_info_tells_what_runs_and_the_writers_pragmas(house: Standalone) -> None
     assert found["isolation"]["mode"] == "same user"
 
 
-def test_mistakes_are_one_line_with_the_nearest_name(house: Standalone) -> None:
+def test_errors_are_one_line_with_the_nearest_name(house: Standalone) -> None:
     for words, code, hint in (
         (("dags", "trigger", "chian"), 1, "'chain'"),
         (("tasks", "state", "chain", "sya"), 1, "'say'"),

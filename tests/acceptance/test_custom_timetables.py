@@ -1,4 +1,4 @@
-"""A timetable of a plugin in a real deployment: it makes runs, breaks alone, is mended, and goes on after a restart."""
+"""A timetable of a plugin in a real deployment: it creates runs, fails alone, is repaired, and survives a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes in the background, with pid files, for a while."""
+"""Services in the background, with pid files, log files and a run duration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tasks_may_finish(fresh: Standalone) -> None:
 
 
 @pytest.mark.spec("S22")
-def test_services_of_their_own_commands_work_together_by_one_settings_file(fresh: Standalone, tmp_path: Path) -> None:
+def test_services_started_one_by_one_work_together(fresh: Standalone, tmp_path: Path) -> None:
     """The parser reads the folder that it names, the web server listens where it says, and the worker host runs the tasks."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -142,13 +142,13 @@ def test_the_command_runs_the_job_of_the_scheduler(lives: Lives) -> None:
 
 
 @pytest.mark.spec("S54")
-def test_the_pid_file_is_where_it_was_named(lives: Lives) -> None:
+def test_the_pid_file_has_the_given_name(lives: Lives) -> None:
     assert f"process {lives.named.pid} " in lives.named.said
     assert "tradewind-scheduler.pid" not in lives.named.there
 
 
 @pytest.mark.spec("S23", "S58")
-def test_a_daemon_outlives_its_command_in_a_session_of_its_own(lives: Lives) -> None:
+def test_a_daemon_survives_its_command_in_its_own_session(lives: Lives) -> None:
     """The way without a supervisor; the one below a common parent is in test_standalone.py."""
     assert lives.named.parent != os.getpid()
     assert lives.named.session not in (lives.named.pid, os.getsid(0))
@@ -156,7 +156,7 @@ def test_a_daemon_outlives_its_command_in_a_session_of_its_own(lives: Lives) -> 
 
 
 @pytest.mark.spec("S60", "S499")
-def test_a_live_pid_file_refuses_and_a_stale_one_is_taken_over(lives: Lives) -> None:
+def test_a_live_pid_file_refuses_the_start_and_a_stale_one_is_replaced(lives: Lives) -> None:
     assert lives.named.second.returncode == 1
     assert str(lives.named.pid) in lives.named.second.stderr
     assert lives.at_home.pid != lives.named.pid
@@ -164,14 +164,14 @@ def test_a_live_pid_file_refuses_and_a_stale_one_is_taken_over(lives: Lives) -> 
 
 
 @pytest.mark.spec("S61", "S80")
-def test_sigterm_to_the_pid_of_the_file_ends_a_daemon_in_order(lives: Lives) -> None:
+def test_sigterm_to_the_pid_in_the_file_stops_a_daemon(lives: Lives) -> None:
     assert not (lives.folder / "scheduler.pid").exists()
     assert not Path(f"/proc/{lives.named.pid}").exists()
     assert "Traceback" not in lives.named.log
 
 
 @pytest.mark.spec("S196", "S198")
-def test_a_scheduler_that_was_told_to_end_is_a_success_with_an_end(lives: Lives) -> None:
+def test_the_job_of_a_stopped_scheduler_is_success_with_an_end_date(lives: Lives) -> None:
     jobs = [job for job in lives.jobs if job["job_type"] == "SchedulerJob"]
     assert [job["pid"] for job in jobs] == [life.scheduler for life in (lives.at_home, lives.one_file, lives.named)]
     assert {job["state"] for job in jobs} == {"success"}
@@ -179,7 +179,7 @@ def test_a_scheduler_that_was_told_to_end_is_a_success_with_an_end(lives: Lives)
 
 
 @pytest.mark.spec("S57")
-def test_the_log_goes_into_the_file_that_was_named(lives: Lives) -> None:
+def test_the_log_is_written_to_the_given_file(lives: Lives) -> None:
     """With no --stderr, which has a file of its own; the file of its output stays empty."""
     assert lives.named.streams[1:] == [str(lives.folder / "scheduler.out"), str(lives.home / "tradewind-scheduler.err")]
     assert "run_scheduler" in lives.named.log
@@ -187,21 +187,21 @@ def test_the_log_goes_into_the_file_that_was_named(lives: Lives) -> None:
 
 
 @pytest.mark.spec("S81")
-def test_a_scheduler_says_what_it_is_doing_and_goes_on(lives: Lives) -> None:
+def test_sigquit_writes_stacks_and_the_scheduler_continues(lives: Lives) -> None:
     """At SIGQUIT: the frames of all threads."""
     assert "thread 0x" in lives.named.log
     assert lives.named.lives_on
 
 
 @pytest.mark.spec("S103")
-def test_without_a_duration_a_scheduler_has_no_end(lives: Lives) -> None:
+def test_a_scheduler_without_run_duration_runs_until_stopped(lives: Lives) -> None:
     """Nothing but SIGTERM ended the ones in the background, and no timer was set."""
     assert all(life.lives_on for life in (lives.named, lives.one_file, lives.at_home))
     assert scheduler.make_context("scheduler", []).params["run_duration"] is None
 
 
 @pytest.mark.spec("S103")
-def test_a_duration_and_a_number_of_passes_of_minus_one_are_no_end(fresh: Standalone) -> None:
+def test_run_duration_and_num_runs_of_minus_one_are_unlimited(fresh: Standalone) -> None:
     command = [*fresh.command, "scheduler", "--run-duration", "-1", "-r", "-1", "-n", "-1", "-l", str(fresh.home / "log")]
     process = subprocess.Popen(command, env=fresh.environment)
     fresh.wait(lambda: fresh.run("jobs", "check").returncode == 0, "the scheduler answers")
@@ -213,20 +213,20 @@ def test_a_duration_and_a_number_of_passes_of_minus_one_are_no_end(fresh: Standa
 
 
 @pytest.mark.spec("S55", "S56")
-def test_output_and_errors_may_go_into_one_file(lives: Lives) -> None:
+def test_stdout_and_stderr_can_be_one_file(lives: Lives) -> None:
     both = str(lives.folder / "both")
     assert lives.one_file.streams[1:] == [both, both]
     assert lives.one_file.there == ["tradewind-scheduler.pid"]
 
 
 @pytest.mark.spec("S59")
-def test_the_files_of_the_background_lie_at_home_unless_named(lives: Lives) -> None:
+def test_files_of_a_daemon_are_in_the_home_folder_by_default(lives: Lives) -> None:
     assert lives.at_home.there == [f"tradewind-scheduler.{ending}" for ending in ("err", "out", "pid")]
     assert lives.at_home.streams[1:] == [str(lives.home / f"tradewind-scheduler.{ending}") for ending in ("out", "err")]
 
 
 @pytest.mark.spec("S50", "S213")
-def test_a_scheduler_works_for_its_duration_and_ends_by_itself(fresh: Standalone) -> None:
+def test_a_scheduler_stops_after_its_run_duration(fresh: Standalone) -> None:
     """It hands over no sooner than that, and nobody has to stop it."""
     began = time.monotonic()
     process = subprocess.Popen([*fresh.command, "scheduler", "--run-duration", str(WHILE)], env=fresh.environment)
@@ -237,7 +237,7 @@ def test_a_scheduler_works_for_its_duration_and_ends_by_itself(fresh: Standalone
     fresh.wait_gone()
 
 
-def test_a_stop_before_the_service_has_started_ends_in_order(fresh: Standalone, tmp_path: Path) -> None:
+def test_a_stop_during_the_start_stops_the_service(fresh: Standalone, tmp_path: Path) -> None:
     """The time is over while the scheduler still imports its modules."""
     pid_file = tmp_path / "scheduler.pid"
     done = fresh.run("scheduler", "--run-duration", "0.001", "--pid", str(pid_file), timeout=30)
@@ -278,7 +278,7 @@ with DAG({name!r}, schedule=None, start_date=datetime(2026, 1, 1)):
 
 
 @pytest.mark.spec("S51")
-def test_num_runs_reads_every_dag_file_so_many_times(fresh: Standalone, tmp_path: Path) -> None:
+def test_num_runs_reads_every_dag_file_that_many_times(fresh: Standalone, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     for name in ("one", "two"):
         fresh.write_dag(f"{name}.py", NOTES_READINGS.format(name=name, notes=str(notes)))
@@ -293,7 +293,7 @@ def test_num_runs_reads_every_dag_file_so_many_times(fresh: Standalone, tmp_path
 
 @pytest.mark.spec("S213", "S226")
 @pytest.mark.usefixtures("tasks_may_finish")
-def test_the_scheduler_ends_when_all_files_were_read_though_work_is_left(fresh: Standalone) -> None:
+def test_num_runs_stops_although_tasks_are_waiting(fresh: Standalone) -> None:
     """What is running ends in order; the task after it waits for the next scheduler."""
     (fresh.home / "log").touch()
     fresh.write_dag("gate.py", WAITS_FOR_A_FILE.format(gate=str(fresh.home / "gate"), begun=str(fresh.home / "begun")))
@@ -312,14 +312,14 @@ def test_the_scheduler_ends_when_all_files_were_read_though_work_is_left(fresh: 
 
 @pytest.mark.spec("S226")
 @pytest.mark.parametrize("words", [(), ("--no-worker-host",)], ids=" ".join)
-def test_a_scheduler_without_anything_to_do_ends_when_its_passes_are_done(fresh: Standalone, words: tuple[str, ...]) -> None:
+def test_num_runs_stops_a_scheduler_with_nothing_to_do(fresh: Standalone, words: tuple[str, ...]) -> None:
     done = fresh.run("scheduler", "-n", "2", *words, timeout=30)
     assert done.returncode == 0, done.stderr
     assert fresh.run("jobs", "check").returncode == 1
     fresh.wait_gone()
 
 
-def test_passes_are_not_counted_where_another_parser_reads_the_files(fresh: Standalone) -> None:
+def test_num_runs_fails_if_another_parser_reads_the_files(fresh: Standalone) -> None:
     fresh.cli("dag-processor", "-D")
     pid_file, stamp = fresh.home / "tradewind-parser.pid", fresh.home / "run" / "parser.progress"
     fresh.wait(stamp.exists, "the parser is up")
@@ -330,7 +330,7 @@ def test_passes_are_not_counted_where_another_parser_reads_the_files(fresh: Stan
     fresh.wait_gone()
 
 
-def test_the_log_of_the_service_and_of_what_it_starts_goes_into_its_own_file(fresh: Standalone, tmp_path: Path) -> None:
+def test_the_log_file_has_the_records_of_the_service_and_its_children(fresh: Standalone, tmp_path: Path) -> None:
     log, out, err = (tmp_path / name for name in ("the.log", "the.out", "the.err"))
     fresh.cli("scheduler", "-n", "1", "-l", str(log), "--stdout", str(out), "--stderr", str(err))
     assert "watching DAG files" in log.read_text()
@@ -381,7 +381,7 @@ with DAG({name!r}, schedule="@once", start_date=datetime(2026, 1, 1), is_paused_
 
 
 @pytest.mark.usefixtures("tasks_may_finish")
-def test_num_runs_runs_what_is_due_in_the_files_that_it_has_read(fresh: Standalone) -> None:
+def test_num_runs_runs_due_tasks_of_the_files_that_were_read(fresh: Standalone) -> None:
     fresh.write_dag("one.py", RUNS_AT_ONCE.format(name="one"))
     fresh.cli("scheduler", "-n", "1")
     (run,) = fresh.json("dags", "list-runs", "one")
@@ -391,7 +391,7 @@ def test_num_runs_runs_what_is_due_in_the_files_that_it_has_read(fresh: Standalo
 
 @pytest.mark.spec("S52")
 @pytest.mark.usefixtures("tasks_may_finish")
-def test_do_pickle_is_accepted_and_said_to_change_nothing(fresh: Standalone) -> None:
+def test_do_pickle_is_accepted_and_has_no_effect(fresh: Standalone) -> None:
     fresh.write_dag("one.py", RUNS_AT_ONCE.format(name="one"))
     done = fresh.run("scheduler", "-p", "-n", "1")
     assert (done.returncode, "code is not pickled" in done.stderr) == (0, True)
@@ -401,7 +401,7 @@ def test_do_pickle_is_accepted_and_said_to_change_nothing(fresh: Standalone) -> 
 
 @pytest.mark.spec("S49")
 @pytest.mark.usefixtures("tasks_may_finish")
-def test_subdir_takes_a_folder_and_leaves_the_dags_of_the_other_one_alone(fresh: Standalone, tmp_path: Path) -> None:
+def test_subdir_limits_the_scheduler_to_a_folder(fresh: Standalone, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     fresh.write_dag("same_name.py", RUNS_AT_ONCE.format(name="home"))
@@ -423,7 +423,7 @@ def test_dag_id_limits_the_scheduler_to_one_dag(fresh: Standalone) -> None:
     assert [len(fresh.json("dags", "list-runs", name)) for name in ("one", "two")] == [0, 1]
 
 
-def test_a_scheduler_alone_reads_schedules_and_runs(fresh: Standalone) -> None:
+def test_a_scheduler_alone_parses_schedules_and_runs(fresh: Standalone) -> None:
     """No worker beside them: LocalExecutor."""
     fresh.write_dag("chain.py", CHAIN)
     fresh.cli("scheduler", "-D")
@@ -436,7 +436,7 @@ def test_a_scheduler_alone_reads_schedules_and_runs(fresh: Standalone) -> None:
     fresh.wait_gone()
 
 
-def test_a_worker_host_that_runs_already_is_used(fresh: Standalone) -> None:
+def test_a_running_worker_host_is_used(fresh: Standalone) -> None:
     fresh.write_dag("one.py", RUNS_AT_ONCE.format(name="one"))
     fresh.cli("worker-host", "-D")
     pid_file, stamp = fresh.home / "tradewind-host.pid", fresh.home / "run" / "host.progress"
@@ -457,7 +457,7 @@ def test_a_worker_host_that_runs_already_is_used(fresh: Standalone) -> None:
 
 @pytest.mark.spec("S89")
 @pytest.mark.usefixtures("tasks_may_finish")
-def test_tasks_of_a_service_started_with_an_ampersand_begin_with_default_signals(fresh: Standalone) -> None:
+def test_tasks_of_a_service_in_the_background_have_default_signals(fresh: Standalone) -> None:
     """A shell without job control ignores INT and QUIT in what it starts with `&`."""
     fresh.write_dag("one.py", RUNS_AT_ONCE.format(name="one"))
     command = " ".join([*fresh.command, "scheduler", "-n", "1"])
@@ -476,12 +476,12 @@ def test_tasks_of_a_service_started_with_an_ampersand_begin_with_default_signals
         (("worker-host", "-S", "/tmp"), "-S"),
     ],
 )
-def test_what_has_no_meaning_is_refused(fresh: Standalone, words: tuple[str, ...], hint: str) -> None:
+def test_options_without_meaning_are_refused(fresh: Standalone, words: tuple[str, ...], hint: str) -> None:
     done = fresh.run(*words)
     assert (done.returncode, hint in done.stderr) == (2, True)
 
 
-def test_one_that_dies_at_once_says_why(fresh: Standalone, tmp_path: Path) -> None:
+def test_a_daemon_that_ends_at_once_prints_its_error(fresh: Standalone, tmp_path: Path) -> None:
     (fresh.home / "tradewind.db").write_bytes(b"this is no database" * 100)
     done = fresh.run("scheduler", "-D")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Tasks that wait without a process, through the real command line and processes: the triggerer lives, dies and ends."""
+"""Deferred tasks with the real command line and processes: the triggerer starts, dies and ends."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _triggerer(house: Standalone) -> int | None:
     return next((pid for pid, name in named.items() if name.exists() and name.read_text().strip() == "tw-triggerer"), None)
 
 
-def test_twenty_tasks_wait_in_one_process_that_may_die(fresh: Standalone) -> None:
+def test_twenty_tasks_wait_in_one_triggerer_that_may_die(fresh: Standalone) -> None:
     fresh.write_dag("arrivals.py", TRIGGERS)
     fresh.write_dag("waiting.py", DAG_FILE.replace("FOLDER", str(fresh.home)))
     fresh.start()
@@ -110,7 +110,7 @@ def test_twenty_tasks_wait_in_one_process_that_may_die(fresh: Standalone) -> Non
     fresh.wait_gone()
 
 
-def test_a_trigger_that_fails_says_why(fresh: Standalone) -> None:
+def test_a_failed_trigger_gives_its_reason(fresh: Standalone) -> None:
     fresh.write_dag("arrivals.py", TRIGGERS)
     fresh.write_dag("waiting.py", DAG_FILE)
     fresh.start()

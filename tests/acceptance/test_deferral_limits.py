@@ -1,4 +1,4 @@
-"""Deferral at its edges, through the real command line: restarts while waiting, clears, logs in order, dying between."""
+"""Edge cases of deferral: restarts while waiting, clears, order of logs, deaths between two steps."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _lines(house: Standalone, name: str) -> list[str]:
     return sorted(path.read_text().splitlines()) if path.exists() else []
 
 
-def test_waits_outlive_scheduler_and_host_and_each_task_goes_on_once(fresh: Standalone) -> None:
+def test_waits_survive_restarts_and_each_task_resumes_once(fresh: Standalone) -> None:
     _write(fresh)
     fresh.start()
     fresh.wait_dag("waits")
@@ -137,7 +137,7 @@ def test_waits_outlive_scheduler_and_host_and_each_task_goes_on_once(fresh: Stan
     fresh.wait_gone()
 
 
-def test_who_ends_the_task_ends_its_trigger(fresh: Standalone) -> None:
+def test_ending_a_task_ends_its_trigger(fresh: Standalone) -> None:
     _write(fresh)
     fresh.start()
     fresh.wait_dag("short")
@@ -154,7 +154,7 @@ def test_who_ends_the_task_ends_its_trigger(fresh: Standalone) -> None:
 
 
 @pytest.mark.parametrize("where", ["triggerer.before_fired", "host.trigger_fired"])
-def test_dying_between_firing_and_its_acknowledgement_fires_once(tmp_path: Path, where: str) -> None:
+def test_a_death_between_firing_and_acknowledgement_fires_once(tmp_path: Path, where: str) -> None:
     once = tmp_path / "once"
     once.mkdir()
     environment: dict[str, Any] = {"TRADEWIND_FAILPOINTS": f"{where}=kill9", "TRADEWIND_FAILPOINTS_ONCE": str(once)}

@@ -1,4 +1,4 @@
-"""What descriptions of Airflow say of processes, databases and clocks, seen at real processes and by real commands."""
+"""Effects that descriptions of Airflow promise, observed with real processes and commands."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def xcom(house: Standalone, dag_id: str, task_id: str, key: str = "return_value"
 
 
 @pytest.mark.spec("S4")
-def test_the_run_of_a_period_starts_at_its_end(effects: Standalone, folder: Path) -> None:
+def test_a_run_starts_at_the_end_of_its_data_interval(effects: Standalone, folder: Path) -> None:
     """Each complete hour has its run, which works on that hour's date; the hour that is under way has none."""
     hour = timedelta(hours=1)
     effects.wait(lambda: sum(bool(path.read_text()) for path in folder.glob("period.*")) >= 2, "the runs of two periods")
@@ -157,14 +157,14 @@ def test_the_run_of_a_period_starts_at_its_end(effects: Standalone, folder: Path
 
 
 @pytest.mark.spec("S15")
-def test_a_value_goes_from_one_process_to_another(effects: Standalone) -> None:
+def test_a_value_passes_from_one_task_process_to_another(effects: Standalone) -> None:
     assert ended(effects, "values") == "success"
     pushed_by, pulled_by = xcom(effects, "values", "pull", "pids")
     assert (pushed_by, pushed_by != pulled_by) == (xcom(effects, "values", "push"), True)
 
 
 @pytest.mark.spec("S174")
-def test_a_task_is_a_success_when_its_last_hook_ended_well(effects: Standalone) -> None:
+def test_a_task_is_success_after_its_last_hook(effects: Standalone) -> None:
     state = ended(effects, "steps")
     rows = {row["task_id"]: row["state"] for row in effects.json("tasks", "states-for-dag-run", "steps", "one")}
     assert (state, rows) == ("failed", {"good": "success", "bad": "failed"})
@@ -196,7 +196,7 @@ def test_sigterm_in_a_task_process_calls_on_kill_and_fails_the_try(effects: Stan
 
 
 @pytest.mark.spec("S77")
-def test_actions_on_the_command_line_and_over_the_web_are_in_the_audit_log(effects: Standalone) -> None:
+def test_actions_of_command_line_and_api_are_in_the_audit_log(effects: Standalone) -> None:
     """Each with who did it."""
     effects.cli("dags", "trigger", "values", "-r", "by-command")
     effects.request("PATCH", "/api/v2/dags/values?update_mask=is_paused", {"is_paused": True})
@@ -208,7 +208,7 @@ def test_actions_on_the_command_line_and_over_the_web_are_in_the_audit_log(effec
 
 
 @pytest.mark.spec("S241")
-def test_the_report_tells_each_files_last_reading_its_duration_dags_and_errors(effects: Standalone) -> None:
+def test_dags_report_shows_duration_dags_and_errors_of_each_file(effects: Standalone) -> None:
     rows = {row["file"]: row for row in effects.json("dags", "report")}
     assert set(rows) == {"effects.py", "broken.py"}
     good, broken = rows["effects.py"], rows["broken.py"]
@@ -220,7 +220,7 @@ def test_the_report_tells_each_files_last_reading_its_duration_dags_and_errors(e
 
 
 @pytest.mark.spec("S116")
-def test_a_dag_is_active_while_its_file_is_there_and_paused_when_somebody_says_so(effects: Standalone) -> None:
+def test_a_dag_is_active_while_its_file_exists_and_paused_on_request(effects: Standalone) -> None:
     def shown() -> tuple[bool, bool, bool]:
         """(is it listed, is it active, is it paused)."""
         row = json.loads(effects.get("/api/v2/dags/chain"))
@@ -238,7 +238,7 @@ def test_a_dag_is_active_while_its_file_is_there_and_paused_when_somebody_says_s
 
 
 @pytest.mark.spec("S23")
-def test_the_services_have_one_parent_and_one_that_comes_back_has_it_too(effects: Standalone) -> None:
+def test_services_and_restarted_services_have_the_same_parent(effects: Standalone) -> None:
     def parents() -> dict[str, int]:
         found = {}
         for kind in ("scheduler", "host", "parser", "api"):
@@ -259,7 +259,7 @@ def test_the_services_have_one_parent_and_one_that_comes_back_has_it_too(effects
 
 
 @pytest.mark.spec("S115", "S197")
-def test_a_service_that_was_killed_is_a_failed_job_beside_the_one_that_took_its_place(effects: Standalone) -> None:
+def test_a_killed_service_is_a_failed_job_and_its_successor_runs(effects: Standalone) -> None:
     old = effects.child("parser")
     assert old is not None
     os.kill(old, signal.SIGKILL)
@@ -275,7 +275,7 @@ def test_a_service_that_was_killed_is_a_failed_job_beside_the_one_that_took_its_
 
 
 @pytest.mark.spec("S403")
-def test_what_has_waited_keeps_how_long_it_waited(effects: Standalone) -> None:
+def test_the_duration_of_a_wait_is_kept(effects: Standalone) -> None:
     assert ended(effects, "waits") == "success"
     steps = effects.json("tasks", "history", "waits", "moment", "one")
     (waited,) = [step for step in steps if step["state"] == "deferred"]
@@ -285,7 +285,7 @@ def test_what_has_waited_keeps_how_long_it_waited(effects: Standalone) -> None:
 
 
 @pytest.mark.spec("S109")
-def test_a_task_runs_in_a_fork_of_its_template_unless_a_new_interpreter_is_wanted(effects: Standalone, tmp_path: Path) -> None:
+def test_a_task_runs_in_a_fork_of_its_template_or_in_a_new_interpreter(effects: Standalone, tmp_path: Path) -> None:
     ended(effects, "words")
     forked = xcom(effects, "words", "words")
     assert "tradewind.worker.fresh_interpreter" not in forked

@@ -1,4 +1,4 @@
-"""A DAG file is edited, renamed and put back while its run is under way, through the real watch, parser and processes."""
+"""A DAG file is edited, renamed and restored while its run is active, with the real file watch, parser and processes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _login(house: Standalone, password: str) -> tuple[int, str]:
     return status, str(answer["access_token"]) if isinstance(answer, dict) else ""
 
 
-def test_a_logout_counts_in_every_process_and_is_told(fresh: Standalone) -> None:
+def test_a_logout_is_effective_in_every_process_and_is_logged(fresh: Standalone) -> None:
     with fresh.started():
         password = fresh.password
         assert _login(fresh, "wrong")[0] == 401

@@ -1,4 +1,4 @@
-"""Variables and connections at the top level of DAG files: read by parser and tasks, broken and healed alone."""
+"""Variables and connections at the top level of DAG files: parser and tasks look them up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def broken(house: Standalone) -> str:
     return house.cli("dags", "list-import-errors", "-o", "json", check=False)
 
 
-def test_a_file_that_asks_is_parsed_and_its_tasks_see_the_values(fresh: Standalone) -> None:
+def test_a_file_with_lookups_is_parsed_and_its_tasks_see_the_values(fresh: Standalone) -> None:
     fresh.write_dag("asking.py", DAG_FILE)
     fresh.start()
     fresh.wait(lambda: "Variable region does not exist." in broken(fresh), "the missing variable")

@@ -1,4 +1,4 @@
-"""What becomes of tasks whose worker host is killed, and of those that run while we are told to stop."""
+"""Tasks whose worker host is killed, and tasks that run while the services are stopped."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_tasks_that_ran_on_a_killed_worker_host(tmp_path: Path) -> None:
         assert sorted(line.split()[0] for line in (tmp_path / "told").read_text().splitlines()) == ["failed", "up_for_retry"]
 
 
-def test_a_stop_in_order_waits_for_running_tasks_and_loses_nothing(tmp_path: Path) -> None:
+def test_sigterm_waits_for_running_tasks_and_loses_none(tmp_path: Path) -> None:
     """A task that ends in time has run once and counts; what follows runs in the next life."""
     lost = Lost(tmp_path, TRADEWIND__RUNNER__DRAIN_TIMEOUT="30")
     house = lost.house
@@ -134,7 +134,7 @@ def test_a_stop_in_order_waits_for_running_tasks_and_loses_nothing(tmp_path: Pat
         ]
 
 
-def test_ctrl_c_stops_a_task_that_is_waited_for_and_says_who_stopped_it(tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_running_task_with_a_reason(tmp_path: Path) -> None:
     lost = Lost(tmp_path, TRADEWIND__RUNNER__DRAIN_TIMEOUT="600")
     house = lost.house
     with house.started():

@@ -17,7 +17,7 @@ def refused(house: Standalone, *words: str) -> str:
     return done.stderr
 
 
-def test_a_database_deleted_under_a_scheduler_stops_it_with_a_sentence(fresh: Standalone) -> None:
+def test_a_scheduler_stops_when_its_database_is_deleted(fresh: Standalone) -> None:
     fresh.start()
     fresh.cli("variables", "set", "kept", "value")
     for path in fresh.home.glob("tradewind.db*"):
@@ -34,7 +34,7 @@ def test_a_database_deleted_under_a_scheduler_stops_it_with_a_sentence(fresh: St
 
 
 @pytest.mark.parametrize("size", [None, 0])
-def test_nothing_makes_an_empty_database_in_place_of_a_lost_one(fresh: Standalone, size: int | None) -> None:
+def test_no_empty_database_replaces_a_lost_one(fresh: Standalone, size: int | None) -> None:
     run(fresh, 0o077, "db", "migrate")
     database = fresh.home / "tradewind.db"
     database.unlink()
@@ -58,14 +58,14 @@ def test_keys_and_task_logs_are_signs_of_a_database_too(fresh: Standalone, tmp_p
     assert "fernet.key" in refused(fresh, "db", "migrate")
 
 
-def test_after_a_reset_without_a_new_database_the_next_start_makes_one(fresh: Standalone) -> None:
+def test_the_start_after_a_reset_creates_a_database(fresh: Standalone) -> None:
     run(fresh, 0o077, "db", "migrate")
     (fresh.home / "logs" / "dag_id=hello").mkdir()
     run(fresh, 0o077, "db", "reset", "-y", "--skip-init")
     run(fresh, 0o077, "db", "migrate")
 
 
-def test_a_cut_database_is_called_damaged(fresh: Standalone) -> None:
+def test_a_truncated_database_is_reported_as_damaged(fresh: Standalone) -> None:
     run(fresh, 0o077, "db", "migrate")
     for size, words in ((9000, ("dags", "list")), (4096, ("db", "migrate")), (100, ("db", "check"))):
         os.truncate(fresh.home / "tradewind.db", size)

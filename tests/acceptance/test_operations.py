@@ -1,4 +1,4 @@
-"""What people do to task instances and runs, with the real command line against a real standalone."""
+"""Changes of task instances and runs by hand, with the real command line against a real standalone."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_run_that_is_failed_by_hand_is_stopped(house: Standalone, tmp_path: Pa
 
 
 @pytest.mark.spec("S182", "S447")
-def test_a_failed_task_is_taken_for_done_and_its_run_goes_on(house: Standalone) -> None:
+def test_a_failed_task_is_marked_success_and_its_run_continues(house: Standalone) -> None:
     house.wait_run("failing", house.trigger("failing", run_id="repaired"))
     told = house.run("tasks", "run", "failing", "bad", "repaired", "-m")
     assert told.stdout.splitlines() == [

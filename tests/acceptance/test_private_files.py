@@ -1,4 +1,4 @@
-"""What holds data or keys is its owner's alone, whatever the umask and whichever command made it first."""
+"""Files with data or keys are private, whatever the umask and whichever command created them."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def open_to_others(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("umask", "words"), [(0o022, FIRST_COMMANDS[0]), *((0, words) for words in FIRST_COMMANDS[1:])])
-def test_a_command_on_a_new_home_leaves_nothing_open(fresh: Standalone, umask: int, words: tuple[str, ...]) -> None:
+def test_a_command_creates_a_private_home_folder(fresh: Standalone, umask: int, words: tuple[str, ...]) -> None:
     os.chmod(fresh.home, 0o755)
     run(fresh, umask, *words)
     assert open_to_others(fresh.home) == []
 
 
-def test_a_command_closes_a_home_that_is_open(fresh: Standalone) -> None:
+def test_a_command_repairs_the_permissions_of_a_home_folder(fresh: Standalone) -> None:
     run(fresh, 0o077, "variables", "set", "a", "b")
     guarded = [fresh.home, *(fresh.home / name for name in ("run", "logs", "xcom", "spool", "tradewind.db", "fernet.key"))]
     for words in (("variables", "list"), ("db", "migrate"), ("variables", "set", "a", "b")):
@@ -69,7 +69,7 @@ def test_a_command_closes_a_home_that_is_open(fresh: Standalone) -> None:
         assert [str(path) for path in guarded if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
 
 
-def test_services_leave_nothing_open(fresh: Standalone) -> None:
+def test_services_create_only_private_files(fresh: Standalone) -> None:
     """Sockets, logs of tasks and of processes, keys, spool, database."""
     fresh.write_dag("hello.py", DAG)
     before = os.umask(0)

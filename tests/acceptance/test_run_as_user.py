@@ -1,4 +1,4 @@
-"""Tasks that run as another user: really, where the suite runs as root; elsewhere they fail and say why."""
+"""Tasks with run_as_user: they run as that user if the tests run as root; otherwise they fail with a reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ with DAG("as_others", schedule=None, is_paused_upon_creation=False):
 
 
 @pytest.mark.spec("S381", "S506")
-def test_a_task_runs_as_the_user_that_it_names(fresh: Standalone) -> None:
+def test_a_task_runs_as_its_run_as_user(fresh: Standalone) -> None:
     fresh.write_dag("as_others.py", DAG_FILE)
     fresh.start()
     fresh.wait_dag("as_others")

@@ -1,4 +1,4 @@
-"""The life of `standalone`: start, stop, seconds on one home, restarts, and commands without it."""
+"""`standalone`: start, stop, a second one on the same home folder, restarts, and commands without it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_stop_ends_running_tasks_and_leaves_no_process(fresh: Standalone, tmp_pa
     assert fresh.processes() == {}
 
 
-def test_restart_keeps_state_and_goes_on(fresh: Standalone, tmp_path: Path) -> None:
+def test_a_restart_keeps_state_and_continues(fresh: Standalone, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     fresh.write_dag("held.py", dags.HELD)
     fresh.write_dag("chain.py", dags.CHAIN)
@@ -112,7 +112,7 @@ def test_restart_keeps_state_and_goes_on(fresh: Standalone, tmp_path: Path) -> N
     assert fresh.wait_run("held", "across", ("success",)) == "success"
 
 
-def test_a_second_standalone_on_the_same_home_says_who_holds_it(fresh: Standalone) -> None:
+def test_a_second_standalone_on_the_same_home_names_the_first(fresh: Standalone) -> None:
     fresh.start()
     assert fresh.process is not None
     done = fresh.run("standalone", "--port", "0")
@@ -123,7 +123,7 @@ def test_a_second_standalone_on_the_same_home_says_who_holds_it(fresh: Standalon
     assert "a scheduler is using it" in alone.stdout
 
 
-def test_a_port_that_is_taken_is_told_with_its_holder(tmp_path: Path) -> None:
+def test_a_used_port_is_an_error_that_names_its_process(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -137,7 +137,7 @@ def test_a_port_that_is_taken_is_told_with_its_holder(tmp_path: Path) -> None:
     assert house.processes() == {}
 
 
-def test_a_killed_part_comes_back_and_work_goes_on(fresh: Standalone) -> None:
+def test_a_killed_service_is_restarted_and_work_continues(fresh: Standalone) -> None:
     fresh.write_dag("chain.py", dags.CHAIN)
     fresh.start()
     fresh.wait_dag("chain")
@@ -158,7 +158,7 @@ def test_a_killed_supervisor_takes_everything_with_it_and_the_next_one_starts(fr
     fresh.wait_gone()
 
 
-def test_examples_appear_beside_the_users_dags_and_run(tmp_path: Path) -> None:
+def test_examples_are_listed_with_the_users_dags_and_run(tmp_path: Path) -> None:
     house = Standalone(tmp_path / "home", arguments=("--port", "0", "--plain"))
     house.write_dag("chain.py", dags.CHAIN)
     with house.started():

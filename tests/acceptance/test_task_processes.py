@@ -1,4 +1,4 @@
-"""The process of a task: what ps shows of it, and what is left of one that was killed."""
+"""Task processes: what ps shows, and what is kept of a killed one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with DAG("killed", schedule=None, start_date=datetime(2026, 1, 1), is_paused_upo
 
 @pytest.mark.skipif(not HAVE_LINUX, reason="titles are written on Linux only")
 @pytest.mark.spec("S500")
-def test_a_task_process_says_whose_it_is(fresh: Standalone) -> None:
+def test_ps_shows_the_task_of_a_process(fresh: Standalone) -> None:
     fresh.write_dag("titles.py", DAG_FILE)
     fresh.start()
     fresh.wait_dag("titles")
@@ -39,7 +39,7 @@ def test_a_task_process_says_whose_it_is(fresh: Standalone) -> None:
     assert f"tradewind task titles.look[0] {run} try 1" in logs
 
 
-def test_what_templates_came_to_is_kept_of_a_killed_task(fresh: Standalone) -> None:
+def test_rendered_fields_of_a_killed_task_are_kept(fresh: Standalone) -> None:
     fresh.write_dag("titles.py", DAG_FILE)
     fresh.start()
     fresh.wait_dag("killed")

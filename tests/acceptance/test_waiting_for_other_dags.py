@@ -1,4 +1,4 @@
-"""Waiting for other DAGs through the real command line and processes: no process waits, everything wakes at once."""
+"""Waiting for other DAGs with the real command line and processes: no process waits, and all waits end at once."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_no_process_waits_and_everything_wakes_at_once(fresh: Standalone) -> Non
         assert store.task_instance("report", report, "plain").try_number == 2, "the marker cleared it"
 
 
-def test_a_run_that_was_triggered_is_waited_for_through_a_restart(fresh: Standalone) -> None:
+def test_waiting_for_a_triggered_run_survives_a_restart(fresh: Standalone) -> None:
     fresh.write_dag("dags.py", DAG_FILE)
     fresh.start()
     fresh.wait_dag("night")
@@ -87,7 +87,7 @@ def test_a_run_that_was_triggered_is_waited_for_through_a_restart(fresh: Standal
     assert fresh.wait_run("night", night) == "success"
 
 
-def test_what_can_never_come_is_said(fresh: Standalone) -> None:
+def test_waits_that_can_never_end_are_shown(fresh: Standalone) -> None:
     fresh.write_dag("dags.py", DAG_FILE)
     fresh.start()
     fresh.wait_dag("lost")

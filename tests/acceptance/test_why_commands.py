@@ -1,4 +1,4 @@
-"""The command that `tradewind why` prints, carried out as it is printed: the blocker is gone."""
+"""The commands that `tradewind why` prints work as printed and remove the blocker."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def obey(house: Standalone, blocker: dict[str, Any]) -> None:
     house.cli(*words, *(["-y"] if "clear" in words else []))
 
 
-def test_a_failed_root_is_cleared_with_what_follows(house: Standalone, mended: Path) -> None:
+def test_a_failed_root_is_cleared_with_downstream_tasks(house: Standalone, mended: Path) -> None:
     run_id = house.trigger("tree", run_id="~one")
     assert house.wait_run("tree", run_id) == "failed"
     mended.touch()
@@ -95,7 +95,7 @@ def test_a_failed_root_is_cleared_with_what_follows(house: Standalone, mended: P
     assert house.cli("tasks", "state", "tree", "leaf", run_id).strip() == "success"
 
 
-def test_a_chain_of_the_past_goes_on(house: Standalone, mended: Path) -> None:
+def test_a_chain_of_depends_on_past_continues(house: Standalone, mended: Path) -> None:
     runs = [house.trigger("past", run_id=f"p{day}", logical_date=day * 86_400_000_000) for day in (1, 2, 3)]
     for run_id in runs:
         house.wait_task("past", run_id, "first", ("failed",))
@@ -122,7 +122,7 @@ def test_a_branch_chooses_again(house: Standalone, mended: Path) -> None:
     house.wait_task("choice", run_id, "left", ("success",))
 
 
-def test_pools_are_made_and_widened(house: Standalone, mended: Path) -> None:
+def test_pools_are_created_and_enlarged(house: Standalone, mended: Path) -> None:
     house.cli("pools", "set", "narrow", "1", "too narrow")
     run_id = house.trigger("pools", run_id="w")
     for task_id in ("nowhere", "wide"):
@@ -131,7 +131,7 @@ def test_pools_are_made_and_widened(house: Standalone, mended: Path) -> None:
     assert house.wait_run("pools", run_id) == "success"
 
 
-def test_runs_of_dates_are_made(house: Standalone, mended: Path) -> None:
+def test_runs_for_dates_are_created(house: Standalone, mended: Path) -> None:
     obey(house, told(house, "paused", "dates"))
     for date, rule in (("2025-12-01", "before_start"), ("2026-01-02", "catchup"), ("2026-01-02T03:00:00", "no_such_date")):
         obey(house, told(house, rule, "dates", "--run-id", date))

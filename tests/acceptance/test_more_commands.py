@@ -1,4 +1,4 @@
-"""More of the real command line against a real standalone: backfills, clearing many runs, dry runs, jobs, the audit log."""
+"""The real command line against a real standalone: backfills, clearing many runs, dry runs, jobs, the audit log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def states(house: Standalone) -> dict[str, str]:
 
 
 @pytest.mark.spec("S204")
-def test_a_backfill_runs_a_span_and_then_only_what_failed(house: Standalone) -> None:
+def test_a_backfill_runs_past_dates_and_then_only_failed_runs(house: Standalone) -> None:
     span = ("--dag-id", "daily", "--from-date", "2024-01-01", "--to-date", "2024-01-05")
     plan = house.json("backfill", "create", *span, "--dry-run")
     assert [turn["outcome"] for turn in plan] == ["new"] * 5
@@ -64,7 +64,7 @@ def test_a_backfill_runs_a_span_and_then_only_what_failed(house: Standalone) -> 
     assert [row["outcome"].partition(":")[0] for row in outcomes] == ["skipped", "skipped", "rerun", "skipped", "skipped"]
 
 
-def test_clearing_many_runs_goes_over_the_wire_in_pieces(house: Standalone) -> None:
+def test_many_runs_are_cleared_in_several_commands(house: Standalone) -> None:
     rows = house.json("tasks", "clear", "daily", "-e", "2024-01-31", "-t", "^b$", "--dry-run")
     assert len(rows) == 5
     assert set(states(house).values()) == {"success"}
@@ -76,7 +76,7 @@ def test_clearing_many_runs_goes_over_the_wire_in_pieces(house: Standalone) -> N
 
 
 @pytest.mark.spec("S77", "S126")
-def test_who_did_what_is_in_the_audit_log(house: Standalone) -> None:
+def test_changes_are_in_the_audit_log_with_their_user(house: Standalone) -> None:
     house.wait_run("chain", house.cli("dags", "trigger", "chain", "-r", "audited").split()[0])
     with house.store() as store:
         entry = store.event_logs(event="trigger", run_id="audited").rows[0]

@@ -51,7 +51,7 @@ def ready(house: Standalone) -> tuple[int, list[str]]:
         return 0, []
 
 
-def test_what_stands_still_is_shown_and_started_again(tmp_path: Path) -> None:
+def test_a_stalled_process_is_shown_and_restarted(tmp_path: Path) -> None:
     house = Standalone(tmp_path / "home", environment={"TRADEWIND__CORE__STALL_LIMIT": "1.5"})
     house.write_dag("waits.py", DAG_FILE.replace("FOLDER", repr(str(tmp_path))))
     with house.started():

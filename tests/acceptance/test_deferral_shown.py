@@ -1,4 +1,4 @@
-"""What people see of tasks that wait, through the real command line and API: logs of several attempts, the triggerer, scopes."""
+"""What command line and API show of deferred tasks: logs of several attempts, the triggerer, setups and teardowns."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _said(text: str) -> list[str]:
     return [line[line.index(mark) :] for line in lines for mark in ("part ", "the trigger looks for") if mark in line]
 
 
-def test_all_attempts_of_a_try_are_one_log_which_is_followed_to_its_end(waiting: Standalone) -> None:
+def test_all_attempts_of_a_try_are_one_log_that_can_be_followed(waiting: Standalone) -> None:
     run = waiting.trigger("parts")
     _deferred(waiting, "parts", run, "one")
     followed: list[str] = []
@@ -189,7 +189,7 @@ def test_the_triggerer_is_shown_and_no_secret_of_a_trigger(waiting: Standalone) 
     assert (shown["trigger"], shown["triggerer_job"]) == (None, None)
 
 
-def test_a_resumed_attempt_that_is_stopped_is_told(waiting: Standalone) -> None:
+def test_stopping_a_resumed_attempt_calls_on_kill(waiting: Standalone) -> None:
     run = waiting.trigger("hangs")
     _arrives(waiting, run, "one")
     waiting.wait(lambda: "one hangs" in _notes(waiting), "the resumed attempt")

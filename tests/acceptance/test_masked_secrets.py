@@ -1,4 +1,4 @@
-"""Secrets from the environment and from stored values stand neither in logs nor in rendered fields, in any of their forms."""
+"""Secrets from the environment and from stored values are masked in logs and rendered fields, in all their forms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ with DAG("hiding", schedule=None, start_date=datetime(2026, 1, 1)):
 """
 
 
-def test_no_canary_is_shown(fresh: Standalone) -> None:
+def test_no_secret_is_shown(fresh: Standalone) -> None:
     fresh.environment.update(ENVIRONMENT)
     fresh.write_dag("hiding.py", DAG)
     with fresh.started():

@@ -1,4 +1,4 @@
-"""A person's way: a task is killed and fails, a mail comes, a callback that cannot be called is found, mended and called."""
+"""A task is killed and fails, a mail is sent, and a parked callback is found, repaired and retried."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with DAG("told", schedule=None, is_paused_upon_creation=False):
 
 
 @pytest.mark.spec("S386", "S387", "S393")
-def test_being_told_of_a_failure(tmp_path: Path) -> None:
+def test_a_failure_sends_a_mail_and_calls_callbacks(tmp_path: Path) -> None:
     port = free_port()
     settings = {
         "TOLD_HERE": str(tmp_path),
