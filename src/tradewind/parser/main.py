@@ -57,7 +57,7 @@ class ParserProcess:
         self.children = ParseChildren(config, loop, clock, _kill_orphans if owns_process else None)
         self.link = SchedulerLink(loop, config.scheduler_socket, "parser", on_ask=self.children.ask)
         self.service = ParserService(config, clock, loop, self.link.call, self.children)
-        self.link.on_up = self.service.scheduler_is_there
+        self.link.on_up = self.service.on_scheduler_connected
         self.link.on_changed = self.service.lookup_changed
         self.children.look_up = self.link.look_up
 

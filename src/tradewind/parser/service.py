@@ -146,7 +146,7 @@ class ParserService:
 
     # --- start and end --------------------------------------------------------------------------------------------------
 
-    def scheduler_is_there(self) -> None:
+    def on_scheduler_connected(self) -> None:
         """Called at each connection to the scheduler: request the files that it knows, then scan."""
         self.send(KnownFiles(self.config.bundle), self._on_known_files)
 
@@ -209,7 +209,7 @@ class ParserService:
         """Handle the list of files that the scheduler knows: initial data after a start, later a check for lost results."""
         if result.error is not None:
             log.error("the scheduler did not return the known files; trying again", why=result.message)
-            self.loop.call_later(SECOND, self.scheduler_is_there)
+            self.loop.call_later(SECOND, self.on_scheduler_connected)
             return
         held = result_of(result, KnownFiles(self.config.bundle))
         for name, file in self.files.items():
@@ -475,7 +475,7 @@ class ParserService:
     def _wait_for_scheduler(self, file: File) -> None:
         """ReadResult the file again when the scheduler is reachable."""
         if not self._unanswered:
-            self.scheduler_is_there()  # the connection sends the request as soon as it is established
+            self.on_scheduler_connected()  # the connection sends the request as soon as it is established
         self._unanswered.add(file.name)
 
     def _is_new_result(self, file: File, structure: str, shape: str, good: bool, why: str | None) -> bool:

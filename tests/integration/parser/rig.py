@@ -33,7 +33,7 @@ class Store:
         self.hashes: dict[str, list[str]] = {}
         """All versions that a DAG has had."""
         self.commands: list[str] = []
-        self.words: list[dict[str, Any]] = []
+        self.registrations: list[dict[str, Any]] = []
         """All registrations in their order."""
 
     def command(self, command: Command[Any]) -> Any:
@@ -41,19 +41,19 @@ class Store:
         self.commands.append(name)
         if name == "known_files":
             assert args == {"bundle": "dags-folder"}
-            return {file: [said["file_hash"], said["is_dynamic"]] for file, said in self.files.items() if said["dags"]}
+            return {file: [last["file_hash"], last["is_dynamic"]] for file, last in self.files.items() if last["dags"]}
         if name == "register_files":
             return {"changed": [dag_id for one in args["files"] for dag_id in self._register(asdict(one))]}
         assert name == "forget_files", name
         return {"gone": [dag_id for file in args["files"] for dag_id in self._forget(file)]}
 
-    def _register(self, said: dict[str, Any]) -> list[str]:
-        file, changed = said["file"], []
-        said["problem"] = None if said["problem"] is None else asdict(said["problem"])
-        self.words.append(said)
-        problem = said["problem"]
+    def _register(self, registration: dict[str, Any]) -> list[str]:
+        file, changed = registration["file"], []
+        registration["problem"] = None if registration["problem"] is None else asdict(registration["problem"])
+        self.registrations.append(registration)
+        problem = registration["problem"]
         taken = []
-        for dag_id, _, version in said["dags"]:
+        for dag_id, _, version in registration["dags"]:
             if self.owner.setdefault(dag_id, file) != file:
                 taken.append(dag_id)
                 continue
@@ -63,14 +63,14 @@ class Store:
                 changed.append(dag_id)
         if taken:
             problem = {"message": f"{taken} taken", "stack_trace": "", "line": None}
-        if problem is None or said["dags"]:
-            if said["problem"] is None:
-                mine = {dag_id for dag_id, _, _ in said["dags"]}
+        if problem is None or registration["dags"]:
+            if registration["problem"] is None:
+                mine = {dag_id for dag_id, _, _ in registration["dags"]}
                 gone = [dag_id for dag_id, owner in self.owner.items() if owner == file and dag_id not in mine]
                 for dag_id in gone:
                     del self.owner[dag_id]
                 changed += gone
-            self.files[file] = said
+            self.files[file] = registration
         self.problems.pop(file, None)
         if problem is not None:
             self.problems[file] = problem
@@ -114,7 +114,7 @@ class Rig:
 
     def start(self) -> Rig:
         self.children.start()
-        self.service.scheduler_is_there()
+        self.service.on_scheduler_connected()
         self.until(self.service.idle)
         return self
 
@@ -125,14 +125,14 @@ class Rig:
             assert time.monotonic() < deadline, (self.store.problems, self.store.owner, self.read)
             self.loop.turn(50_000)
 
-    def until_said(self, file: str, count: int = 1) -> dict[str, Any]:
+    def until_registered(self, file: str, count: int = 1) -> dict[str, Any]:
         """Run until the scheduler has received `count` more registrations of this file. Returns the last one."""
-        wanted = len(self.said(file)) + count
-        self.until(lambda: len(self.said(file)) >= wanted)
-        return self.said(file)[-1]
+        wanted = len(self.registrations_of(file)) + count
+        self.until(lambda: len(self.registrations_of(file)) >= wanted)
+        return self.registrations_of(file)[-1]
 
-    def said(self, file: str) -> list[dict[str, Any]]:
-        return [word for word in self.store.words if word["file"] == file]
+    def registrations_of(self, file: str) -> list[dict[str, Any]]:
+        return [one for one in self.store.registrations if one["file"] == file]
 
     def write(self, file: str, text: str) -> Path:
         path = self.folder / file

@@ -207,7 +207,7 @@ def test_no_byte_code_is_written_into_the_dag_folder(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["f.py", "helper.py"]
 
 
-def test_equal_files_give_equal_bytes_in_every_zygote(tmp_path: Path) -> None:
+def test_equal_files_have_equal_definitions_in_every_zygote(tmp_path: Path) -> None:
     text = dag_text("d", tasks=0) + "    for name in {'a', 'b', 'c', 'd', 'e', 'f'}:\n        EmptyOperator(task_id=name)\n"
     (tmp_path / "f.py").write_text(text)
     first, second = (parse_once(str(tmp_path / "f.py")) for _ in range(2))

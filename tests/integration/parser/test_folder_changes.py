@@ -36,8 +36,8 @@ def test_an_edit_is_read_within_a_second_without_a_rescan(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.start()
     rig.write("a.py", dag_text("a", tasks=5))
-    said = rig.until_said("a.py")
-    assert [dag[0] for dag in said["dags"]] == ["a"]
+    registration = rig.until_registered("a.py")
+    assert [dag[0] for dag in registration["dags"]] == ["a"]
     assert len(rig.store.hashes["a"]) == 2
     assert rig.read == ["a.py", "a.py"]
 
@@ -46,7 +46,7 @@ def test_a_changed_comment_creates_no_new_version(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.start()
     rig.replace("a.py", dag_text("a") + "# a comment\n")
-    rig.until_said("a.py")
+    rig.until_registered("a.py")
     assert len(rig.store.hashes["a"]) == 1
 
 
@@ -172,16 +172,16 @@ def test_a_broken_edit_keeps_the_last_good_version(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.start()
     rig.write("a.py", BROKEN)
-    said = rig.until_said("a.py")
-    assert said["dags"] == []
-    assert said["problem"]["line"] == 2
+    registration = rig.until_registered("a.py")
+    assert registration["dags"] == []
+    assert registration["problem"]["line"] == 2
     assert rig.store.dags() == {"a"}
     rig.write("a.py", dag_text("a"))
     rig.until(lambda: rig.store.problems == {})
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.45, 0.55, 0.8, 0.97])
-def test_a_half_written_file_loses_no_dag(rig: Rig, share: float) -> None:
+def test_a_partly_written_file_removes_no_dag(rig: Rig, share: float) -> None:
     text = "# a dag of tradewind\n" + dag_text("a", "b", "c")
     path = rig.write("f.py", text)
     rig.start()
@@ -195,7 +195,7 @@ def test_a_half_written_file_loses_no_dag(rig: Rig, share: float) -> None:
         assert rig.store.dags() >= {"a", "b", "c"}
         file.write(longer[int(len(longer) * share) :])
     rig.until(lambda: rig.store.dags() == {"a", "b", "c", "d"} and rig.store.problems == {})
-    assert all({dag[0] for dag in said["dags"]} >= {"a", "b", "c"} or said["problem"] for said in rig.said("f.py"))
+    assert all({dag[0] for dag in last["dags"]} >= {"a", "b", "c"} or last["problem"] for last in rig.registrations_of("f.py"))
 
 
 def test_a_dag_removed_from_a_file_is_removed_when_the_file_is_quiet(rig: Rig) -> None:
@@ -210,7 +210,7 @@ def test_the_dags_of_an_emptied_file_are_removed(rig: Rig) -> None:
     rig.start()
     rig.write("f.py", "")
     rig.until(lambda: rig.store.dags() == set())
-    assert rig.said("f.py")[-1]["dags"] == []
+    assert rig.registrations_of("f.py")[-1]["dags"] == []
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(rig: Rig) -> None:
@@ -222,7 +222,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(rig: Rig) -> None:
     rig.write("a.py", dag_text(head=head) + "with DAG(f'n{helper.N}'): pass\n")
     rig.start()
     rig.until(lambda: rig.store.dags() == {"n23"})
-    assert [dag[0] for said in rig.store.words for dag in said["dags"]] == ["n23"]
+    assert [dag[0] for registration in rig.store.registrations for dag in registration["dags"]] == ["n23"]
 
 
 def test_a_file_that_changes_its_folder_at_each_import_is_accepted(rig: Rig) -> None:
@@ -292,7 +292,7 @@ def test_a_replaced_link_to_the_dag_folder_is_noticed_without_a_rescan(rigs: Mak
         rig.until(lambda dag_id=dag_id: rig.store.dags() == {dag_id})  # type: ignore[misc]
 
 
-def test_a_linked_file_whose_target_moves_is_read_without_a_rescan(rigs: MakeRig, tmp_path: Path) -> None:
+def test_a_linked_file_whose_target_changes_is_read_without_a_rescan(rigs: MakeRig, tmp_path: Path) -> None:
     for revision, dag_id in (("rev-1", "one"), ("rev-2", "two")):
         (tmp_path / revision).mkdir()
         (tmp_path / revision / "a.py").write_text(dag_text(dag_id))
@@ -314,11 +314,11 @@ def test_an_unreadable_python_file_is_an_import_error_with_the_reason(rig: Rig, 
     rig.write("folder.py/inside.py", dag_text("inside"))
     rig.start()
     rig.until(lambda: len(rig.store.problems) == 4)
-    said = {name: problem["message"] for name, problem in rig.store.problems.items()}
-    assert said["nothing.py"] == f"nothing.py is a symbolic link to '{tmp_path / 'nowhere.py'}', which does not exist"
-    assert "leads to itself" in said["circle.py"]
-    assert "a FIFO (named pipe), not a Python file" in said["pipe.py"]
-    assert "folder.py is a folder, not a Python file" in said["folder.py"]
+    messages = {name: problem["message"] for name, problem in rig.store.problems.items()}
+    assert messages["nothing.py"] == f"nothing.py is a symbolic link to '{tmp_path / 'nowhere.py'}', which does not exist"
+    assert "leads to itself" in messages["circle.py"]
+    assert "a FIFO (named pipe), not a Python file" in messages["pipe.py"]
+    assert "folder.py is a folder, not a Python file" in messages["folder.py"]
     assert rig.store.dags() == {"good", "inside"}
     (tmp_path / "nowhere.py").write_text(dag_text("there"))
     (rig.folder / "circle.py").unlink()
@@ -350,8 +350,8 @@ def test_a_file_that_depends_on_data_is_read_again_at_intervals(rigs: MakeRig) -
     assert rig.store.dags() == {"one"}
     rig.write("names.txt", "one two")
     rig.until(lambda: rig.store.dags() == {"one", "two"})
-    said = rig.said("a.py")[-1]
-    assert said["is_dynamic"]
+    registration = rig.registrations_of("a.py")[-1]
+    assert registration["is_dynamic"]
 
 
 def test_an_unstable_file_does_not_create_a_version_at_each_import(rigs: MakeRig) -> None:
@@ -360,11 +360,11 @@ def test_an_unstable_file_does_not_create_a_version_at_each_import(rigs: MakeRig
     rig.write("a.py", dag_text(head=head) + "with DAG('now', start_date=datetime.now()):\n    EmptyOperator(task_id='t')\n")
     rig.start()
     rig.until(lambda: len(rig.read) > 6)
-    assert len(rig.said("a.py")) == 1
+    assert len(rig.registrations_of("a.py")) == 1
     assert rig.service.files["a.py"].unstable
     # changes are still noticed: a further task creates a further version
     rig.write("a.py", dag_text(head=head) + "with DAG('now', start_date=datetime.now()):\n    EmptyOperator(task_id='u')\n")
-    rig.until_said("a.py")
+    rig.until_registered("a.py")
     assert len(rig.store.hashes["now"]) == 2
 
 
@@ -379,7 +379,7 @@ def test_new_tasks_of_an_unstable_file_create_a_version(rigs: MakeRig) -> None:
     rig.start()
     rig.until(lambda: rig.service.files["a.py"].unstable)
     rig.write("names.txt", "one two")
-    assert b"two" in rig.until_said("a.py")["dags"][0][1]
+    assert b"two" in rig.until_registered("a.py")["dags"][0][1]
 
 
 def test_random_task_ids_are_registered_once(rigs: MakeRig) -> None:
@@ -387,7 +387,7 @@ def test_random_task_ids_are_registered_once(rigs: MakeRig) -> None:
     rig.write("a.py", dag_text(head="import uuid") + "with DAG('r'):\n    EmptyOperator(task_id=f't{uuid.uuid4().hex}')\n")
     rig.start()
     rig.until(lambda: len(rig.read) > 6)
-    assert len(rig.said("a.py")) == 1
+    assert len(rig.registrations_of("a.py")) == 1
 
 
 def test_a_static_file_is_not_read_at_intervals(rigs: MakeRig) -> None:
@@ -429,7 +429,7 @@ def test_a_second_start_reads_only_what_changed(rigs: MakeRig) -> None:
     assert all(len(versions) == 1 for dag_id, versions in second.store.hashes.items() if dag_id != "a")
 
 
-def test_another_default_makes_another_version(rigs: MakeRig) -> None:
+def test_a_changed_default_makes_a_new_version(rigs: MakeRig) -> None:
     from tradewind.model.definition import DefinitionDefaults
 
     first = rigs()
@@ -445,7 +445,7 @@ def test_a_scheduler_that_lost_its_dags_receives_them_again(rig: Rig) -> None:
     rig.start()
     rig.store.files.clear()
     rig.store.owner.clear()
-    rig.service.scheduler_is_there()
+    rig.service.on_scheduler_connected()
     rig.until(lambda: rig.store.dags() == {"a"})
 
 
@@ -458,7 +458,7 @@ def test_many_files_are_registered_in_few_commits(rigs: MakeRig) -> None:
     assert rig.store.commands.count("register_files") <= 30
 
 
-def test_an_empty_store(rigs: MakeRig) -> None:
+def test_an_empty_folder_has_no_dags(rigs: MakeRig) -> None:
     assert rigs(Store()).start().store.dags() == set()
 
 
@@ -468,7 +468,7 @@ def test_the_zygote_ends_while_there_is_nothing_to_read(rig: Rig, monkeypatch: p
     rig.start()
     rig.until(lambda: rig.children.is_zygote_stopped)
     rig.write("b.py", dag_text("b"))
-    assert rig.until_said("b.py")["problem"] is None
+    assert rig.until_registered("b.py")["problem"] is None
     rig.until(lambda: rig.children.is_zygote_stopped)
     rig.write("b.py", BROKEN)
     rig.until(lambda: "b.py" in rig.store.problems)

@@ -62,7 +62,7 @@ def test_a_file_that_reads_a_variable_is_read_again_when_the_variable_changes(ri
     rig.start()
     assert rig.store.problems == {}
     assert rig.store.dags() == {"d0", "d1"}
-    assert rig.said("a.py")[-1]["is_dynamic"]
+    assert rig.registrations_of("a.py")[-1]["is_dynamic"]
 
     answers.variables["suffix"] = "2"
     count = len(rig.read)
@@ -90,9 +90,9 @@ def test_an_import_without_an_answer_does_not_count(tmp_path: Path, answers: Ans
     rig.write("a.py", ASKING.replace("MORE", "try:\n    Variable.get('x')\nexcept Exception:\n    raise SystemExit(0)"))
     try:
         rig.children.start()
-        rig.service.scheduler_is_there()
+        rig.service.on_scheduler_connected()
         rig.until(lambda: rig.store.commands.count("known_files") >= 2)
-        assert rig.store.words == []
+        assert rig.store.registrations == []
         setattr(answers, how, False)
         answers.variables["x"] = ""
         rig.until(lambda: rig.store.dags() == {"d1"})
@@ -114,5 +114,5 @@ def test_a_dag_file_may_only_read_and_secrets_are_masked(rig: Rig, answers: Answ
     assert "may read only variables and connections" in rig.store.problems["a.py"]["message"]
     assert rig.store.problems["b.py"]["message"] == "ValueError: not ***"
     assert "hunter22" not in rig.store.problems["b.py"]["stack_trace"]
-    assert "sesame-open" not in str(rig.store.words)
+    assert "sesame-open" not in str(rig.store.registrations)
     assert "end of the output ---\n***" in rig.store.problems["b.py"]["stack_trace"]

@@ -65,8 +65,8 @@ def started(tmp_path: Path, plugins: Path) -> tuple[Rig, PluginStore]:
 
 
 def tasks_of(rig: Rig) -> int:
-    said = rig.said("d.py")[-1]
-    return len(decode_definition(said["dags"][0][1]).tasks)
+    registration = rig.registrations_of("d.py")[-1]
+    return len(decode_definition(registration["dags"][0][1]).tasks)
 
 
 def test_a_plugin_is_imported_and_listed_and_its_changes_are_noticed(tmp_path: Path, plugins: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_plugin_is_imported_and_listed_and_its_changes_are_noticed(tmp_path: P
         rig.start()
         rig.until(lambda: bool(store.plugins))
         assert store.problems == {}
-        definition = decode_definition(rig.said("d.py")[-1]["dags"][0][1])
+        definition = decode_definition(rig.registrations_of("d.py")[-1]["dags"][0][1])
         assert definition.schedule == CustomSchedule("our_plugin", "Fortnightly")
         told = store.plugins[-1]
         assert [(plugin["name"], plugin["timetables"]) for plugin in told["plugins"]] == [("ours", ["our_plugin.Fortnightly"])]

@@ -130,7 +130,7 @@ def test_many_hanging_timetables_do_not_block_dag_files(tmp_path: Path) -> None:
     rig.write("other.py", dag_text("other"))
     try:
         rig.children.start()
-        rig.service.scheduler_is_there()
+        rig.service.on_scheduler_connected()
         rig.until(lambda: "other" in rig.store.dags())
         assert told == [], "both still hang"
         rig.until(lambda: len(told) == 2)
