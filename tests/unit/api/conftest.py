@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from tests.commands import arguments, ping_result
 from tests.unit.scheduler.bench import DEFAULTS
@@ -66,6 +67,20 @@ class FakeControl:
         return result_of(commands.run(incoming)[0], asked)
 
 
+_shared_app: list[FastAPI] = []
+
+
+def _shared(new: FastAPI) -> FastAPI:
+    """The application of all tests in this process, with the services of a new one.
+
+    At its first request an application analyses the parameters of its routes, which takes longer than most tests.
+    """
+    if not _shared_app:
+        _shared_app.append(new)
+    _shared_app[0].state.services = new.state.services
+    return _shared_app[0]
+
+
 class World:
     """One installation."""
 
@@ -87,7 +102,8 @@ class World:
         self.store = open_store(self.config.database, synchronous="NORMAL")
         self.clock = ManualClock()
         self.control = FakeControl(self)
-        self.app = create_app(self.config, controls=lambda: self.control, clock=self.clock)
+        self.app = _shared(create_app(self.config, controls=lambda: self.control, clock=self.clock))
+        self.routes = len(self.app.routes)
         self.runner = asyncio.Runner()
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://tradewind.test")
@@ -144,6 +160,8 @@ class World:
         self.runner.close()
         self.app.state.services.close()
         self.store.close()
+        if len(self.app.routes) != self.routes:  # a test has added a route
+            _shared_app.clear()
 
 
 @pytest.fixture
