@@ -312,6 +312,6 @@ def _last_error(path: str | None) -> str:
     """The last error in a log file, otherwise its last line."""
     if path is None or not os.path.exists(path):
         return ""
-    with open(path, encoding="utf-8", errors="replace") as said:
-        lines = [line for line in said.read().splitlines() if line.strip()]
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = [line for line in file.read().splitlines() if line.strip()]
     return next((line for line in reversed(lines) if " the process cannot continue" in line), lines[-1] if lines else "")

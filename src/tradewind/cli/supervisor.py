@@ -249,9 +249,9 @@ class Supervisor:
         if HAVE_LINUX:
             from tradewind.platform import linux  # lazy import: Linux only
 
-            ours = {child.process.pid for child in self.children if child.process is not None}
-            ours.update(pending.pid for pending in self._background)
-            orphans = linux.reap_and_kill_orphans(ours)
+            own = {child.process.pid for child in self.children if child.process is not None}
+            own.update(pending.pid for pending in self._background)
+            orphans = linux.reap_and_kill_orphans(own)
             if orphans:
                 log.info("orphaned processes of a dead worker host were killed", count=len(orphans))
 
