@@ -339,7 +339,7 @@ MUTANTS = [
         "writes without a guard",
         "UPDATE by key only: whoever comes last wins [#57618, #59378]",
         _writes_without_a_guard,
-        0,
+        42,
     ),
     Mutant(
         "XComs of attempts that do not count",
@@ -841,7 +841,7 @@ MUTANTS = [
         rewrite(
             (AssetOperations, "_deliver", ("0 if paused else 1", "1")),
         ),
-        37,
+        42,
     ),
     Mutant(
         "a DAG is not looked at when its assets are updated",
@@ -889,7 +889,7 @@ MUTANTS = [
         rewrite(
             (AssetOperations, "_supersede_unnamed", ("waiting.asset.uri, waiting.aliases)", "waiting.asset.uri, frozenset())")),
         ),
-        446,
+        157,
     ),
 ]
 
