@@ -37,14 +37,14 @@ T = TypeVar("T")
 
 COMMAND = (sys.executable, "-m", "tradewind")
 _GLANCE_SECONDS = 0.2
-"""Not everything rings: while waiting, look again at least this often."""
+"""Not every event is notified: while waiting, check at least this often."""
 FINISHED = ("success", "failed")
 DEFAULTS = {"TRADEWIND__RUNNER__DRAIN_TIMEOUT": "0"}
-"""Settings of every instance under test: what still runs when a test ends is not waited for."""
+"""Settings of every instance under test: the end of a test does not wait for running tasks."""
 
 
 class Timeout(AssertionError):
-    """Something did not happen in time."""
+    """An awaited event did not happen before the deadline."""
 
 
 class Standalone:
@@ -84,7 +84,7 @@ class Standalone:
     # --- life -------------------------------------------------------------------------------------------------------------
 
     def start(self, deadline: float = 30.0) -> float:
-        """Start and wait until the health page says that all is well; how many seconds that took.
+        """Start and wait until the health page reports a healthy instance. Returns the seconds that this took.
 
         Raises:
             Timeout, AssertionError: it did not come up; its output is in the message.
@@ -115,7 +115,7 @@ class Standalone:
 
     @contextmanager
     def started(self) -> Iterator[Standalone]:
-        """Started inside, stopped (or killed) afterwards."""
+        """Start for the block, and stop (or kill) afterwards."""
         self.start()
         try:
             yield self
@@ -123,7 +123,7 @@ class Standalone:
             self.close()
 
     def stop(self, number: int = signal.SIGTERM, deadline: float = 60.0) -> int:
-        """Send a signal and wait for the end; the exit code."""
+        """Send a signal and wait for the end. Returns the exit code."""
         assert self.process is not None
         self.process.send_signal(number)
         try:
@@ -135,7 +135,7 @@ class Standalone:
         return code
 
     def close(self) -> None:
-        """Make sure that nothing of it is left, whatever happened."""
+        """Make sure that no process of it is left."""
         if self.process is not None and self.process.poll() is None:
             try:
                 self.stop()
@@ -151,7 +151,7 @@ class Standalone:
     # --- commands -----------------------------------------------------------------------------------------------------------
 
     def cli(self, *words: str, check: bool = True, input: str | None = None, timeout: float = 60.0) -> str:
-        """Run a command; its stdout.
+        """Run a command. Returns its stdout.
 
         Raises:
             AssertionError: with `check`, it ended with another code than 0.
@@ -162,7 +162,7 @@ class Standalone:
         return done.stdout
 
     def run(self, *words: str, input: str | None = None, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run a command, whatever it comes to."""
+        """Run a command, with any exit code."""
         return subprocess.run(
             [*self.command, *words],
             env=self.environment,
@@ -175,30 +175,30 @@ class Standalone:
         )
 
     def json(self, *words: str) -> Any:
-        """The rows that a command writes with `-o json`."""
+        """The rows that a command prints with `-o json`."""
         return json.loads(self.cli(*words, "-o", "json"))
 
     def json_of_failure(self, *words: str) -> Any:
-        """The same for a command that says something bad and so ends with 1."""
+        """The same for a command that ends with exit code 1."""
         return json.loads(self.cli(*words, "-o", "json", check=False))
 
     def control(self, timeout: float = 30.0) -> PlainClient:
-        """A line of one's own to the scheduler."""
+        """A new connection to the scheduler."""
         return PlainClient(scheduler_socket(self.home), "test", timeout)
 
     def call(self, command: str, **args: Any) -> Any:
-        """One command without the cost of a process."""
+        """Send one command to the scheduler, without a process for it."""
         with self.control() as control:
             return control.call(command, **args)
 
     def trigger(self, dag_id: str, **args: Any) -> str:
-        """Start a run; its id."""
+        """Trigger a run. Returns its id."""
         run_id: str = self.call("trigger", dag_id=dag_id, **args)["run_id"]
         return run_id
 
     @contextmanager
     def store(self) -> Iterator[SqlStore]:
-        """The database, for looking."""
+        """A read-only connection to the database."""
         reader = open_reader(self.home / "tradewind.db")
         try:
             yield reader
@@ -206,7 +206,7 @@ class Standalone:
             reader.close()
 
     def write_dag(self, name: str, source: str) -> Path:
-        """Put a file into the DAG folder, whole or not at all."""
+        """Put a file into the DAG folder atomically."""
         path = self.dags_folder / name
         draft = self.home / f"{name}.draft"
         draft.write_text(source)
@@ -214,7 +214,7 @@ class Standalone:
         return path
 
     def health(self) -> dict[str, str]:
-        """State of the parts that have one here: {"metadatabase": "healthy", "scheduler": "healthy"}."""
+        """State of these components: {"metadatabase": "healthy", "scheduler": "healthy"}."""
         with urllib.request.urlopen(f"{self.address}/api/v2/monitor/health", timeout=10) as answer:
             found = json.load(answer)
         return {name: found[name]["status"] for name in ("metadatabase", "scheduler")}
@@ -222,7 +222,7 @@ class Standalone:
     # --- waiting ------------------------------------------------------------------------------------------------------------
 
     def get(self, path: str, accept: str = "application/json") -> str:
-        """What the API answers to the admin."""
+        """The answer of the API to a GET request of the administrator."""
         return self.request("GET", path, accept=accept)
 
     def request(self, method: str, path: str, payload: Any = None, accept: str = "application/json") -> str:
@@ -240,7 +240,7 @@ class Standalone:
         return text
 
     def wait(self, look: Callable[[], T | None], what: str, deadline: float = 30.0) -> T:
-        """Look whenever something happened, until `look` gives something true; that.
+        """Call `look` after each event until its result is true. Returns the result.
 
         Raises:
             Timeout: it did not in time.
@@ -255,7 +255,7 @@ class Standalone:
             self._wait_for_bell()
 
     def wait_line(self, text: str, deadline: float = 30.0) -> str:
-        """A line of the output that holds `text`."""
+        """Wait for a line of the output that contains `text`."""
 
         def look() -> str | None:
             found = next((line for line in list(self.lines) if text in line), None)
@@ -266,12 +266,12 @@ class Standalone:
         return self.wait(look, f"the line {text!r}", deadline)
 
     def wait_dag(self, dag_id: str, deadline: float = 30.0) -> None:
-        """Until the DAG is known."""
+        """Wait until the DAG is registered."""
         with self.store() as store:
             self.wait(lambda: store.dag(dag_id), f"DAG {dag_id}", deadline)
 
     def wait_run(self, dag_id: str, run_id: str, states: tuple[str, ...] = FINISHED, deadline: float = 60.0) -> str:
-        """Until the run is in one of the states (ended, unless told); which."""
+        """Wait until the run has one of the states (default: ended). Returns the state."""
         with self.store() as store:
 
             def look() -> str | None:
@@ -283,7 +283,7 @@ class Standalone:
     def wait_task(
         self, dag_id: str, run_id: str, task_id: str, states: tuple[str, ...] = ("success",), deadline: float = 60.0
     ) -> str:
-        """Until the task is in one of the states; which."""
+        """Wait until the task has one of the states. Returns the state."""
         with self.store() as store:
 
             def look() -> str | None:
@@ -293,7 +293,7 @@ class Standalone:
             return self.wait(look, f"{task_id} of {run_id} in {' or '.join(states)}", deadline)
 
     def wait_gone(self, deadline: float = 30.0) -> None:
-        """Until no process of it is left."""
+        """Wait until no process of it is left."""
         self.wait(lambda: not self.processes(), "no process left", deadline)
 
     # --- looking ------------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class Standalone:
         return "\n".join(self.lines)
 
     def processes(self) -> dict[int, str]:
-        """Pid → command line of every living process that was started below this home folder, tasks included."""
+        """Pid → command line of every running process of this home folder, tasks included."""
         mark = f"TRADEWIND_HOME={self.home}".encode()
         found = {}
         for entry in Path("/proc").iterdir():
@@ -321,7 +321,7 @@ class Standalone:
         return found
 
     def processor_seconds(self) -> float:
-        """Processor time of all living processes together."""
+        """CPU time of all running processes together."""
         ticks = 0
         for pid in self.processes():
             try:
@@ -332,7 +332,7 @@ class Standalone:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def child(self, kind: str) -> int | None:
-        """Pid of scheduler, host, parser or api; None while there is none."""
+        """Pid of scheduler, host, parser or api; None if it does not run."""
         for pid, words in self.processes().items():
             if f"tradewind.cli.process {kind} " in f"{words} ":
                 return pid
