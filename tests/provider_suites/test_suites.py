@@ -1,6 +1,6 @@
 """The unit tests that provider packages bring in their source distributions, run unmodified.
 
-Set TRADEWIND_PROVIDER_SDISTS to a folder with unpacked source distributions (`pip download --no-deps --no-binary :all: …`), in an
+Set PROVIDER_SDISTS to a folder with unpacked source distributions (`pip download --no-deps --no-binary :all: …`), in an
 environment where the packages and the libraries of their tests (requests-mock, pytest-asyncio, …) are installed.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-SDISTS = os.environ.get("TRADEWIND_PROVIDER_SDISTS", "")
+SDISTS = os.environ.get("PROVIDER_SDISTS", "")
 REQUIRED = {"ssh": 0.98, "slack": 0.98, "http": 0.98, "standard": 0.98}
 """Package → share of its tests without a database that must pass."""
 
@@ -24,7 +24,7 @@ REQUIRED = {"ssh": 0.98, "slack": 0.98, "http": 0.98, "standard": 0.98}
 @pytest.mark.parametrize("package", sorted(REQUIRED))
 def test_the_tests_of_a_package_pass(package: str) -> None:
     if not SDISTS:
-        pytest.skip("TRADEWIND_PROVIDER_SDISTS names no folder with source distributions of provider packages")
+        pytest.skip("PROVIDER_SDISTS names no folder with source distributions of provider packages")
     folder = next(Path(SDISTS).glob(f"apache_airflow_providers_{package}-*/"), None)
     if folder is None:
         pytest.skip(f"{SDISTS} has no source distribution of {package}")
