@@ -216,7 +216,7 @@ class ActualBlockers:
             exact.update(self._limits(run, row, definition, own=before is not None))
         if task.state == SCHEDULED:
             possible.update(dict.fromkeys(("trigger_rule", "setup", "teardown", "branch", "list", "expanding", "past"), False))
-        else:
+        elif self._checks.shape(row.version).has(task):  # else it is removed when its run starts: no dependency counts
             self._dependencies(run, slot, definition, exact, possible)
         return Judgement(exact, possible)
 
