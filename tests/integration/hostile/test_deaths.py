@@ -116,7 +116,7 @@ def test_task_that_kills_the_base_image_does_not_affect_other_tasks(hostile: Hos
     (hostile.notes / "go").touch()
     assert hostile.end("waits_quietly", waiting).state == "success"
     log = (hostile.world.home / "logs" / "processes" / "host.log").read_text(encoding="utf-8")
-    assert "it is run apart" in log
+    assert "it runs isolated" in log
 
 
 @pytest.mark.spec("S379")
