@@ -262,6 +262,15 @@ def test_services_and_restarted_services_have_the_same_parent(effects: Standalon
 def test_a_killed_service_is_a_failed_job_and_its_successor_runs(effects: Standalone) -> None:
     old = effects.child("parser")
     assert old is not None
+
+    def is_known() -> bool:
+        """The parser has connected to the scheduler that runs now: an earlier test may have killed the one before."""
+        rows = effects.json("jobs", "list", "--state", "running")
+        scheduler = next((row for row in rows if row["job_type"] == "SchedulerJob"), None)
+        parser = next((row for row in rows if row["pid"] == old), None)
+        return scheduler is not None and parser is not None and parser["latest_heartbeat"] >= scheduler["start_date"]
+
+    effects.wait(is_known, "the parser's connection")
     os.kill(old, signal.SIGKILL)
 
     def jobs() -> dict[int, dict[str, Any]]:
