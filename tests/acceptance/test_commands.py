@@ -57,6 +57,15 @@ def test_trigger_wait_exits_with_1_if_the_run_failed(house: Standalone) -> None:
     assert "about to fail" in house.cli("tasks", "logs", "failing", "bad", "bad-one")
 
 
+def test_trigger_wait_says_that_a_paused_dag_does_not_run(house: Standalone) -> None:
+    """Before the wait: nobody would see the sentence after it."""
+    house.cli("dags", "pause", "failing")
+    done = house.run("dags", "trigger", "failing", "-r", "held", "--wait", "--timeout", "0.5")
+    assert "DAG failing is paused: the run waits until the DAG is unpaused (tradewind dags unpause failing)." in done.stderr
+    house.cli("dags", "unpause", "failing")
+    house.wait_run("failing", "held")
+
+
 @pytest.mark.spec("S74", "S440", "S462")
 def test_clear_runs_again(house: Standalone) -> None:
     house.wait_run("chain", house.trigger("chain", run_id="cleared"))

@@ -211,16 +211,26 @@ def trigger(
     if wait:
         from tradewind.cli.wait_for_run import wait_for_run
 
+        _warn_if_paused(dag_id)
+
         click.echo(wait_for_run(dag_id, made.run_id, timeout), err=True)
     with reading() as store:
-        view, paused = store.run_details(dag_id, made.run_id), store.dag_view(dag_id).is_paused
+        view = store.run_details(dag_id, made.run_id)
     if output == "table":
         click.echo(f"{view.dag_run_id}  {view.state.value}")
     else:
         show([run_fields(view)], output, _RUN_COLUMNS)
     warn_if_no_scheduler(client)
-    if paused and not wait:
+    if not wait:
+        _warn_if_paused(dag_id)
+    return 1 if wait and view.state.value == "failed" else 0
+
+
+def _warn_if_paused(dag_id: str) -> None:
+    """Say that a run of this DAG does not start, and what to do about it."""
+    with reading() as store:
+        paused = store.dag_view(dag_id).is_paused
+    if paused:
         click.echo(
             f"DAG {dag_id} is paused: the run waits until the DAG is unpaused (tradewind dags unpause {dag_id}).", err=True
         )
-    return 1 if wait and view.state.value == "failed" else 0
