@@ -85,7 +85,7 @@ def _end_one(run: RunSteps, sweep: Sweep, slot: int, at: int) -> None:
             run.step(slot, REMOVED, at, sweep.cause)
     elif sweep.kind == "timeout":
         if code not in _FINISHED:
-            run.force_state(slot, SKIPPED, at, sweep.cause)
+            run.force_state(slot, REMOVED if slot in run.gone else SKIPPED, at, sweep.cause)
     elif sweep.kind == "branch":
         if code not in (RUNNING, SUCCESS, FAILED, SKIPPED, REMOVED, RESTARTING):
             run.force_state(slot, SKIPPED, at, sweep.cause)

@@ -278,10 +278,15 @@ class Checks:
             if not shape.has(task) and task.state not in (REMOVED, *HOLDING):
                 self.violated("56 version", f"{self.where(run, slot)} is {NAMES[task.state]}, but its version has no such task")
 
-    def _is_replaced(self, run: int, slot: int, task: Task) -> bool:
-        """True for an instance without map index whose task is mapped (again), and has such instances in other slots (seed 17)."""
-        return task.map_index < 0 and any(
-            other != slot and one.task_id == task.task_id and one.map_index >= 0 and one.state != REMOVED
+    def is_replaced(self, run: int, slot: int, task: Task) -> bool:
+        """True for an instance without map index of a task that is mapped (again) and has instances in other slots (seed 17).
+
+        Those instances may still be removed: they come back with the steps that follow (seed 7268).
+        """
+        dag = self.shadow.dags.get(self.shadow.runs[run].dag_id)
+        now = self.shape(dag.version).tasks.get(task.task_id) if dag is not None else None
+        return (now is not None and now.mapped and task.map_index < 0) and any(
+            other != slot and one.task_id == task.task_id and one.map_index >= 0
             for other, one in self.shadow.tasks.get(run, {}).items()
         )
 
@@ -290,16 +295,13 @@ class Checks:
         dag = self.shadow.dags.get(row.dag_id)
         if task is None or dag is None:
             return
-        siblings = self.shadow.tasks.get(run, {}).values()
-        expanded = any(one.task_id == task.task_id and one.map_index >= 0 for one in siblings)
-        # beside expanded instances the task's unmapped instance, which another version had, has no place
-        there = self.shape(dag.version).has(task) and not (expanded and task.map_index < 0)
+        there = self.shape(dag.version).has(task)
         if (
             step.after == REMOVED
             and there
             and step.before not in (NONE, SCHEDULED, RETRY, RESCHEDULE)
             and not self.missed_message
-            and not self._is_replaced(run, step.slot, task)
+            and not self.is_replaced(run, step.slot, task)
         ):
             self.violated("56 version", f"{self.where(run, step.slot)} is removed, but its DAG has the task: {step.cause}")
         if step.after == REMOVED and not there:

@@ -210,10 +210,12 @@ class ActualBlockers:
             if task.state == QUEUED:
                 exact["no_worker"] = not self._has_host()
             return Judgement(exact, possible)
+        # a task that a newer version of the DAG has made empty, and that is scheduled already, is dispatched all the same
+        at_once = definition.empty and task.state != SCHEDULED
         if definition.wait is None or task.state == SCHEDULED:  # else the scheduler waits in its place, and asks for no slot
             if row.state == R_RUNNING:
-                exact["paused"] = shadow.dags[row.dag_id].is_paused and not definition.empty
-            exact.update(self._limits(run, row, definition, own=before is not None))
+                exact["paused"] = shadow.dags[row.dag_id].is_paused and not at_once
+            exact.update(self._limits(run, row, definition, own=before is not None, at_once=at_once))
         if task.state == SCHEDULED:
             possible.update(dict.fromkeys(("trigger_rule", "setup", "teardown", "branch", "list", "expanding", "past"), False))
         elif self._checks.shape(row.version).has(task):  # else it is removed when its run starts: no dependency counts
@@ -242,9 +244,14 @@ class ActualBlockers:
         life = self._world.scheduler
         return life is not None and life.server is not None and bool(life.server.workers)
 
-    def _limits(self, run: int, row: Run, task: TaskDefinition, *, own: bool) -> Iterator[tuple[str, bool]]:
-        """For each limit of the task instance: True if it has too few free slots. `own`: do not count the instance itself."""
-        if task.empty:
+    def _limits(self, run: int, row: Run, task: TaskDefinition, *, own: bool, at_once: bool) -> Iterator[tuple[str, bool]]:
+        """For each limit of the task instance: True if it has too few free slots.
+
+        Args:
+            own: do not count the instance itself.
+            at_once: the task instance succeeds without a dispatch.
+        """
+        if at_once:
             yield from ((rule, False) for rule in ("pool", "parallelism", "max_active_tasks"))
             return
         limits: list[tuple[str, Limit, int]] = [
@@ -423,7 +430,9 @@ class WhyChecks:
         runs = [run for run, row in shadow.runs.items() if row.state in (R_QUEUED, R_RUNNING)]
         self._asked = {key: asked for key, asked in self._asked.items() if key[0] in shadow.tasks}
         for run in rng.sample(runs, min(len(runs), RUNS)):
-            slots = [slot for slot, task in shadow.tasks[run].items() if task.state not in OVER]
+            checks, tasks = self._world.checks, shadow.tasks[run]
+            # of an instance that mapped ones have replaced, why speaks as of the mapped task
+            slots = [slot for slot, task in tasks.items() if task.state not in OVER and not checks.is_replaced(run, slot, task)]
             if slots:
                 self._ask_of_task(scheduler, run, rng.choice(slots))
         queued = [run for run in runs if shadow.runs[run].state == R_QUEUED]

@@ -65,6 +65,17 @@ def test_a_removed_task_is_removed_from_every_state_and_fails_nothing(bench: Ben
     assert bench.run("r").state is RunState.SUCCESS
 
 
+def test_a_run_that_times_out_skips_its_tasks_and_removes_what_the_dag_does_not_have(bench: Bench) -> None:
+    """The simulation found a running instance of a removed task that was `skipped`."""
+    bench.dag("d", task("gone"), task("kept"), dagrun_timeout=60 * SECOND)
+    bench.trigger("d", "r")
+    bench.start("r.gone", "r.kept")
+    bench.dag("d", task("kept"), dagrun_timeout=60 * SECOND)
+    assert bench.states("r") == {"gone": "running", "kept": "running"}, "an attempt may end by itself"
+    bench.pass_time(61 * SECOND)
+    assert bench.states("r") == {"gone": "removed", "kept": "skipped"}
+
+
 @pytest.mark.spec("S160")
 @pytest.mark.parametrize("end", ["success", "failed", "vanished"])
 def test_a_running_instance_of_a_removed_task_runs_to_its_end(bench: Bench, end: str) -> None:
