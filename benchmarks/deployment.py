@@ -180,7 +180,7 @@ class Deployment:
                 if process.poll() is not None:
                     raise RuntimeError(f"{process.args!r} ended with {process.returncode}: {self.log_tail()}")
             try:
-                if self.call("ping").get("host"):
+                if self.call("ping").get("workers"):
                     return
             except Exception:
                 self._drop_client()

@@ -39,9 +39,22 @@ def answer_with(op: str, value: Any = None, error: str | None = None, message: s
     return CommandResult(op, msgspec.Raw(msgspec.msgpack.encode(value)), error, message)
 
 
+WORKER = {
+    "worker": "w1",
+    "host": "w1.a",
+    "hostname": "box",
+    "pid": 7,
+    "queues": [],
+    "slots": 4,
+    "attempts": 0,
+    "draining": False,
+}
+"""A connected worker host that has nothing to do."""
+
+
 def ping_result(**given: Any) -> PingResult:
     """The state of a scheduler that has nothing to do, except for what is given."""
-    usual = {"epoch": 1, "pid": 1, "now": 7, "executor": "local", "trouble": None, "log_trouble": "", "host": None}
+    usual = {"epoch": 1, "pid": 1, "now": 7, "executor": "local", "trouble": None, "log_trouble": ""}
     rest = {name: [] if name == "workers" else 0 for name in PingResult.__struct_fields__ if name not in usual}
     return msgspec.convert({**rest, **usual, **given}, PingResult)
 

@@ -199,7 +199,7 @@ def test_pools_variables_connections(house: Standalone, tmp_path: Path) -> None:
 def test_info_shows_processes_and_pragmas(house: Standalone) -> None:
     found = house.json("info")
     assert f"process {house.child('scheduler')}," in found["running"]["scheduler"]
-    assert found["running"]["worker host"].startswith("host ")
+    assert found["running"]["worker host w1"].startswith(f"process {house.child('host')} on ")
     assert found["database"]["synchronous"] == 2
     assert found["database"]["journal_mode"] == "wal"
     assert found["isolation"]["mode"] == "same user"

@@ -116,7 +116,7 @@ class Instance:
             for run in names:
                 until("the run is triggered", 60, lambda run=run: ask(lambda: self._trigger(run)))
                 until("the run has ended", 90, lambda run=run: ask(lambda: world.run_state(DAG, run) in ("success", "failed")))
-            until("the processes are complete", 60, lambda: ask(lambda: (world.ping() or {}).get("host") and world.address))
+            until("the processes are complete", 60, lambda: ask(lambda: (world.ping() or {}).get("workers") and world.address))
             ended = time.time()
             if all(at == 1 for at in deaths.values()):  # some processes pass their point only after they have connected again
                 until(

@@ -149,7 +149,7 @@ class World:
         return answer
 
     def await_ready(self, seconds: float = 30.0) -> None:
-        until("scheduler, worker host and API are up", seconds, lambda: self.address and (self.ping() or {}).get("host"))
+        until("scheduler, worker host and API are up", seconds, lambda: self.address and (self.ping() or {}).get("workers"))
 
     def stop(self, seconds: float = 60.0) -> None:
         """Send TERM and wait for the end."""

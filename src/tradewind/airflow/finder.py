@@ -73,7 +73,7 @@ class NamespaceModule(ModuleType):
             sentence = plugin_names.missing(self.__name__, name)
         else:
             near = did_you_mean(name, names.names_of(self.__name__))
-            sentence = f"cannot import name {name!r} from {self.__name__!r}: no Airflow has it there.{near}"
+            sentence = f"cannot import name {name!r} from {self.__name__!r}: no release of Airflow has it there.{near}"
         if sys._getframe(2).f_code.co_name == "_handle_fromlist":
             raise ImportError(sentence, name=self.__name__)
         raise AttributeError(sentence)
@@ -149,7 +149,7 @@ class StrictFinder:
         """The spec of a module of the table; None for other packages and for `airflow.providers`.
 
         Raises:
-            ModuleNotFoundError: no Airflow has this module, or Tradewind does not have it.
+            ModuleNotFoundError: no release of Airflow has this module, or Tradewind does not have it.
         """
         if name == ROOT:
             return _spec(name, folders())

@@ -26,6 +26,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -513,6 +514,7 @@ class ParserService:
     def _committed(self, batch: Batch, touched: list[str]) -> None:
         """The scheduler has committed a batch. Other files may have been refused because of DAG ids that are free now."""
         said: set[str] = set()
+        warnings: dict[str, list[tuple[str, str]]] = {}
         for name, outcome in batch.items():
             if outcome is None:
                 log.info("a DAG file was removed", file=name)
@@ -520,9 +522,10 @@ class ParserService:
                 said.update(dag.dag_id for dag in outcome.dags)
                 for dag in outcome.dags:
                     for warning in dag.warnings:
-                        log.warning("a DAG has an argument without effect", file=name, dag=dag.dag_id, warning=warning)
+                        warnings.setdefault(warning, []).append((name, dag.dag_id))
                 if outcome.problem is not None:
                     log.warning("a DAG file has a problem", file=name, problem=outcome.problem.message)
+        _log_warnings(warnings)
         freed = set(touched) - said
         if freed:
             for other in list(self.files.values()):
@@ -611,3 +614,15 @@ def _hash(parts: Any) -> str:
 
 def _hash_of(held: KnownFile | None) -> str:
     return held.file_hash if held is not None else ""
+
+
+def _log_warnings(warnings: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Log each warning once: a folder of old files has the same one in every file. `dags show` has them all.
+
+    Args:
+        warnings: warning → (file, DAG id) of each DAG that has it.
+    """
+    for warning, places in warnings.items():
+        file, dag_id = places[0]
+        more = {"more_dags": len(places) - 1} if len(places) > 1 else {}
+        log.warning("a DAG has a warning", file=file, dag=dag_id, warning=warning, **more)

@@ -670,7 +670,6 @@ class SchedulerServer:
             live_runs=len(scheduler.active_runs_by_id),
             live_attempts=scheduler.hosts.live_attempts,
             waiting=scheduler.admission.waiting(),
-            host=next((peer.name for peer in self.workers.values()), None),
             workers=tuple(self._worker_state(worker, peer) for worker, peer in self.workers.items()),
             waits=len(scheduler.waits.open),
             triggers=len(scheduler.waits.triggers()),
@@ -685,6 +684,7 @@ class SchedulerServer:
         load = next((one for one in self.executor.loads if one.worker == worker), None)
         return c.WorkerState(
             worker=worker,
+            host=hello.host if hello is not None else "",
             hostname=hello.hostname if hello is not None else "",
             pid=hello.pid if hello is not None else 0,
             queues=tuple(sorted(load.queues)) if load is not None else (),

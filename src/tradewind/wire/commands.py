@@ -616,6 +616,8 @@ class WorkerState(_Result, frozen=True):
     """One connected worker host."""
 
     worker: str
+    host: str
+    """The name of its process."""
     hostname: str
     pid: int
     queues: tuple[str, ...]
@@ -637,8 +639,6 @@ class PingResult(_Result, frozen=True):
     live_attempts: int
     waiting: int
     """Scheduled task instances that wait for a pool slot or another limit."""
-    host: str | None
-    """A connected worker host; None: no worker host is connected."""
     workers: tuple[WorkerState, ...]
     """All connected worker hosts."""
     waits: int

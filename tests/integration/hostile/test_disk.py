@@ -172,7 +172,7 @@ def test_a_scheduler_that_restarts_on_a_read_only_disk(made: Callable[..., Hosti
         until("the next one says why", 30, lambda: "cannot be written" in log.read_text(encoding="utf-8"))
         (hostile.notes / "go").touch()
         until("the verdicts are on disk", 20, (world.home / "spool" / "verdicts").exists)
-    until("there is a scheduler that can write", 60, lambda: (world.ping() or {}).get("host"))
+    until("there is a scheduler that can write", 60, lambda: (world.ping() or {}).get("workers"))
     for run in runs:
         until(f"{run} has succeeded", 30, lambda run=run: world.run_state("waits_quietly", run) == "success")
     assert sorted(begun(hostile)) == sorted(runs)

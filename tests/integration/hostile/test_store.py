@@ -82,7 +82,7 @@ def test_start_while_another_process_holds_the_database(hostile: Hostile) -> Non
         "the new one says why it cannot start", 20, lambda: "the process cannot continue now" in log.read_text(encoding="utf-8")
     )
     other.execute("ROLLBACK")
-    until("there is a scheduler", 20, lambda: (hostile.world.ping() or {}).get("host"))
+    until("there is a scheduler", 20, lambda: (hostile.world.ping() or {}).get("workers"))
     finish(hostile, [run])
 
 

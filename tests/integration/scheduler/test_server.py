@@ -192,7 +192,7 @@ def test_a_run_through_a_host(house: Deployment) -> None:
             assert isinstance(host.hear_of(ToRunner).body, Accepted)
             assert work.task_id == "ab"[number]
         state = client.call("ping")
-    assert (state["live_runs"], state["host"], state["trouble"]) == (0, "host h1", None)
+    assert (state["live_runs"], state["workers"][0]["host"], state["trouble"]) == (0, "h1", None)
     assert house.run_state("d", "r") == "success"
     while follower.hear_of(Notice).state != "success":
         pass
@@ -228,7 +228,7 @@ def test_another_protocol_is_refused_with_a_sentence(house: Deployment) -> None:
     host = Line(house.socket)
     assert "restart it with this release" in (host.host(protocol=99).refused or "")
     with house.client() as client:
-        assert client.call("ping")["host"] is None
+        assert not client.call("ping")["workers"]
 
 
 def test_a_client_of_another_protocol_says_so(house: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,7 +395,7 @@ def test_a_second_process_of_a_worker_host_replaces_the_first(house: Deployment)
         assert first.hear() is None
         assert second.hear_of(Cancel).attempt == (77, 0, 1)
         assert second.hear_of(Submit).workloads[0].task_id == "a"
-        assert client.call("ping")["host"] == "host h2"
+        assert [one["host"] for one in client.call("ping")["workers"]] == ["h2"]
 
 
 def test_a_client_without_a_scheduler_gets_an_error(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_an_unknown_module_raises_and_names_the_nearest() -> None:
 
 
 def test_an_unknown_name_is_an_import_error() -> None:
-    with pytest.raises(ImportError, match=r"NoSuchThing.*no Airflow has it there"):
+    with pytest.raises(ImportError, match=r"NoSuchThing.*no release of Airflow has it there"):
         exec("from airflow.models import NoSuchThing")
     with pytest.raises(ImportError, match="Did you mean 'Variable'"):
         exec("from airflow.models import Varaible")

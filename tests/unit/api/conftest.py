@@ -13,7 +13,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from tests.commands import arguments, ping_result
+from tests.commands import WORKER, arguments, ping_result
 from tests.unit.scheduler.bench import DEFAULTS
 from tradewind.api.app import create_app
 from tradewind.api.auth.users import hash_password
@@ -47,7 +47,7 @@ class FakeControl:
         self.calls: list[tuple[str, str | None, dict[str, Any]]] = []
         self.gone = False
         self.trouble: str | None = None
-        self.host: str | None = "host here"
+        self.workers: list[dict[str, Any]] = [WORKER]
 
     def close(self) -> None: ...
 
@@ -56,7 +56,7 @@ class FakeControl:
             raise Unreachable("There is no live scheduler at /run/s.sock. Start one with: tradewind standalone")
         now = self.world.clock.wall()
         if isinstance(asked, Ping):
-            return ping_result(now=now, host=self.host, trouble=self.trouble)
+            return ping_result(now=now, workers=self.workers, trouble=self.trouble)
         if type(asked) in QUESTIONS:
             return ask(asked, self.world.store, None, now)
         self.calls.append((name_of(asked), actor, arguments(asked)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import ping_result
+from tests.commands import WORKER, ping_result
 from tests.unit.api.conftest import World
 from tradewind.api.routes.monitor import _Component, _of_host, _of_triggerer
 from tradewind.model.errors import StoreError
@@ -59,7 +59,7 @@ def test_host_and_parser_are_healthy_while_their_loops_make_progress(world: Worl
     stamps["parser"].stamp()
     assert status()["dag_processor"] == "healthy"
     stamps["host"].end()
-    world.control.host = None
+    world.control.workers = []
     world.clock.advance(2 * SECOND)
     assert status()["worker_host"] == "unhealthy"
 
@@ -88,8 +88,8 @@ def test_the_triggerer_has_the_health_of_the_worker_host() -> None:
 
 
 def test_scheduler_without_a_worker_host_is_not_ready(world: World) -> None:
-    assert _of_host(world.app.state.services, ping_result(host=None)).problem == "no worker host is connected to the scheduler"
-    assert _of_host(world.app.state.services, ping_result(host="host x")) == _Component("healthy", 7)
+    assert _of_host(world.app.state.services, ping_result()).problem == "no worker host is connected to the scheduler"
+    assert _of_host(world.app.state.services, ping_result(workers=[WORKER])) == _Component("healthy", 7)
 
 
 def test_health_pings_the_scheduler_at_most_once_a_second(world: World) -> None:

@@ -106,7 +106,7 @@ def _of_host(api: Services, scheduler: PingResult | None) -> _Component:
     found = _worst([_by_progress(api, kind, "the worker host") for kind in api.config.progress if kind.startswith("host")])
     if scheduler is None or found.status == _UNHEALTHY:
         return found
-    if not scheduler.host:
+    if not scheduler.workers:
         return _Component(_UNHEALTHY, found.heartbeat, "no worker host is connected to the scheduler")
     if found.status is None:
         return _Component(_HEALTHY, scheduler.now)  # it is connected, and reports no progress here

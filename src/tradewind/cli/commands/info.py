@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import platform
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +19,9 @@ from tradewind.model.moments import SECOND, iso
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.progress import read_progress, unhealthy_after
 from tradewind.settings import Settings, load
+
+if TYPE_CHECKING:
+    from tradewind.wire.commands import WorkerState
 
 PROCESS_KINDS = ("scheduler", "host", "parser", "api")
 
@@ -91,7 +96,7 @@ def _running(settings: Settings) -> dict[str, Any]:
     return {
         "scheduler": f"process {state.pid}, start number {state.epoch}",
         "executor": state.executor,
-        "worker host": state.host or "none is connected: no task can run",
+        **_worker_hosts(state.workers),
         "running runs": state.live_runs,
         "running tasks": state.live_attempts,
         "waiting tasks": state.waiting,
@@ -101,11 +106,26 @@ def _running(settings: Settings) -> dict[str, Any]:
     }
 
 
+def _worker_hosts(workers: Sequence[WorkerState]) -> dict[str, str]:
+    """A line for each connected worker host."""
+    if not workers:
+        return {"worker host": "none is connected: no task can run"}
+    return {f"worker host {one.worker}": _worker_text(one) for one in sorted(workers, key=lambda one: one.worker)}
+
+
+def _worker_text(state: WorkerState) -> str:
+    slots = f" of {state.slots}" if state.slots else ""
+    queues = f", queues {', '.join(state.queues)}" if state.queues else ""
+    draining = ", stopping: it takes no new tasks" if state.draining else ""
+    return f"process {state.pid} on {state.hostname}, {state.attempts}{slots} tasks{queues}{draining}"
+
+
 def _processes(settings: Settings) -> dict[str, Any]:
     """The progress that the loop of each process reports."""
     clock, limit = SystemClock(), settings.core.stall_limit_us
     found = {}
-    for kind in PROCESS_KINDS:
+    further = sorted(path.stem for path in Path(settings.paths.run).glob("host-*.progress"))
+    for kind in (*PROCESS_KINDS, *further):
         progress = read_progress(settings.paths.progress(kind), clock)
         if progress is None:
             found[kind] = "not running"
