@@ -158,11 +158,12 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     max_active_tasks_all_runs: int | None = None
     max_active_runs: int = 16
     max_consecutive_failed_dag_runs: int = 0
-    catchup: bool = False
+    catchup: bool | None = None
+    """None: off; on for files that are read as files of Airflow 1 or 2, whose default it was."""
     schedule_meaning: ScheduleMeaning = "airflow3"
     """airflow3: the logical date of a run of a cron expression or timedelta is the moment when it fires, and a DAG without
     `schedule` runs only when triggered. airflow2: the run covers the interval before that moment, and a DAG without `schedule` runs
-    daily. auto: airflow2 with catchup, for files that use names which Airflow 3 does not have."""
+    daily. auto: airflow2 for files that use names which Airflow 3 does not have."""
     timezone: str = "UTC"
     """Time zone of dates that are written without one."""
     meanings: tuple[tuple[str, ScheduleMeaning], ...] = ()
@@ -182,7 +183,7 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(
             self,
             schedule_meaning=("airflow2" if older else "airflow3") if meaning == "auto" else meaning,
-            catchup=self.catchup or older,
+            catchup=older if self.catchup is None else self.catchup,
             max_active_tasks_all_runs=_of_folder(self.max_active_tasks_of_folders, file, self.max_active_tasks_all_runs),
         )
 

@@ -55,11 +55,15 @@ def of_dag(dag: DAG) -> tuple[str, ...]:
     return tuple(found)
 
 
-def of_generation(dag: DAG) -> str:
-    """The warning that the DAG is read with the rules of Airflow 1 or 2."""
-    catchup = "" if dag.catchup is not None else ", missed runs are created (catchup)"
+def of_generation(dag: DAG, catchup: bool) -> str:
+    """The warning that the DAG is read with the rules of Airflow 1 or 2.
+
+    Args:
+        catchup: whether missed runs are created; the warning says so where the file does not decide.
+    """
+    missed = ", missed runs are created (catchup)" if catchup and dag.catchup is None else ""
     return (
-        f"schedule: the file uses names of Airflow {dag.generation}, so runs cover the interval before they start{catchup} and "
+        f"schedule: the file uses names of Airflow {dag.generation}, so runs cover the interval before they start{missed} and "
         "max_active_tasks counts over all runs, as in Airflow 2; to change this, set core.schedule_meaning_of_folders"
     )
 

@@ -59,7 +59,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
     zone = dag.timezone_name or defaults.timezone
     start = _start(dag, defaults)
     end = _end(dag, defaults)
-    catchup = defaults.catchup if dag.catchup is None else dag.catchup
+    catchup = bool(defaults.catchup) if dag.catchup is None else dag.catchup
     _check_calendar(dag, schedule, start, end, catchup)
     return DagDefinition(
         dag_id=dag.dag_id,
@@ -109,7 +109,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         callbacks=_callbacks(dag, DAG_CALLBACKS),
         deadlines=tuple(alert.definition() for alert in dag.deadline),
         slas=tuple(sorted({_micros(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
-        warnings=(*dag_warnings.of_dag(dag), *([dag_warnings.of_generation(dag)] if older else [])),
+        warnings=(*dag_warnings.of_dag(dag), *([dag_warnings.of_generation(dag, catchup)] if older else [])),
         assets=assets,
         asset_uses=uses,
     )

@@ -262,8 +262,10 @@ _CORE = (
         section="core",
         key="catchup_by_default",
         kind="bool",
-        default=False,
-        description="Default of `catchup` of DAGs: create the missed runs since start_date.",
+        default=None,
+        nullable=True,
+        description="Default of `catchup` of DAGs: create the missed runs since start_date. none = off; on for files that were "
+        "written for Airflow 1 or 2, as there.",
         airflow=("scheduler.catchup_by_default",),
     ),
     Option(

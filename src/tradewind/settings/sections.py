@@ -59,7 +59,7 @@ class Core(Frozen):
     default_task_retry_delay: float
     max_task_retry_delay: float
     default_task_execution_timeout: float | None
-    catchup_by_default: bool
+    catchup_by_default: bool | None
     schedule_meaning: str
     schedule_meaning_of_folders: str | None
     xcom_inline_max_bytes: int

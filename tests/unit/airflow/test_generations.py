@@ -13,6 +13,7 @@ from tradewind.model.errors import TradewindError
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.generation import generation_of
 from tradewind.sdk.load import load_file
+from tradewind.settings import load as load_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -83,6 +84,17 @@ def test_a_new_file_has_ticks_and_no_catchup(tmp_path: Path) -> None:
 def test_a_dag_without_schedule_runs_daily_in_an_old_file_only(tmp_path: Path) -> None:
     assert isinstance(load(tmp_path, OLD.format(arguments="", task="")).schedule, DeltaSchedule)
     assert load(tmp_path, NEW.format(arguments="", task="")).schedule == NoSchedule()
+
+
+@pytest.mark.parametrize(("setting", "old", "new"), [("none", True, False), ("false", False, False), ("true", True, True)])
+def test_the_setting_decides_about_catchup_for_old_files_too(tmp_path: Path, setting: str, old: bool, new: bool) -> None:
+    """Somebody who had turned catch-up off in Airflow must not get years of runs."""
+    settings = load_settings({"TRADEWIND_HOME": str(tmp_path), "AIRFLOW__SCHEDULER__CATCHUP_BY_DEFAULT": setting})
+    defaults = settings.core.definition_defaults()
+    found = load(tmp_path, OLD.format(arguments="schedule_interval='@daily'", task=""), defaults)
+    assert found.catchup is old
+    assert any("missed runs are created" in warning for warning in found.warnings) is old
+    assert load(tmp_path, NEW.format(arguments="schedule='@daily'", task=""), defaults).catchup is new
 
 
 def test_what_a_folder_says_counts_more_than_the_file(tmp_path: Path) -> None:
