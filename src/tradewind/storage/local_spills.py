@@ -90,7 +90,7 @@ class LocalSpills:
 
 
 def _made_young(target: Path) -> bool:
-    """Is the file there, and will it stay? Its age begins again."""
+    """Whether the file exists and will stay. Its age begins again."""
     try:
         file = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

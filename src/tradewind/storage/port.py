@@ -1,7 +1,8 @@
 """The storage port: where task logs and large XComs are kept.
 
-A log and a large XCom (a spill) are addressed by a name, not by a path of this machine. Today the only storage is a local folder
-(`local_logs`, `local_spills`); a worker writes the log of a running attempt into a local folder in any case.
+A log and a large XCom (a spill) are addressed by a name, not by a path of this machine. Logs and large XComs are in a local folder
+(`local_logs`, `local_spills`). Logs may also be uploaded to a remote file system (`remote_logs`). A worker always writes the
+log of a running attempt into the local folder.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class LogStorage(Protocol):
         """
 
     def remove_run(self, run: str, older_than: float | None, at_most: int) -> Removal:
-        """Delete the logs of a run, at most so many files.
+        """Delete the logs of a run, at most this number of files.
 
         Args:
             run: the folder of the run.

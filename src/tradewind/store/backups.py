@@ -38,6 +38,28 @@ def inspect_backup(file: str) -> Backup:
             secret = engine.row("SELECT key, value FROM variable WHERE is_encrypted = 1 LIMIT 1")
     except (TradewindError, ValueError) as error:
         raise StoreError(f"{file} is not a backup of a Tradewind database: {error}") from None
+    _need_sound(file, problems, number, newest)
+    return Backup(int(runs), None if secret is None else (secret[0], bytes(secret[1])))
+
+
+def check_accounts(file: str) -> None:
+    """Check a copy of the accounts.
+
+    Raises:
+        StoreError: the file is damaged, or contains no accounts of Tradewind.
+        StoreMismatch: a newer release wrote the file.
+    """
+    try:
+        with closing(SqliteEngine(os.path.abspath(file), read_only=True)) as engine:
+            problems = engine.problems(5)
+            number, newest = schema.applied(engine), schema.newest(engine.dialect, schema.ACCOUNTS)
+            engine.rows("SELECT count(*) FROM account")
+    except (TradewindError, ValueError) as error:
+        raise StoreError(f"{file} holds no accounts of Tradewind: {error}") from None
+    _need_sound(file, problems, number, newest)
+
+
+def _need_sound(file: str, problems: list[str], number: int, newest: int) -> None:
     if problems:
         raise StoreError(f"the backup {file} is damaged: {'; '.join(problems)}. Use an older one")
     if number > newest:
@@ -45,4 +67,3 @@ def inspect_backup(file: str) -> Backup:
             f"the backup {file} has schema {number}, but this release knows only {newest}; "
             "use the release that wrote it, or a newer one"
         )
-    return Backup(int(runs), None if secret is None else (secret[0], bytes(secret[1])))

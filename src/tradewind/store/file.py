@@ -1,10 +1,12 @@
-"""Simple queries to a database file, for commands that are too short to import the store."""
+"""Simple queries to a database, for commands that are too short to import the store."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 from contextlib import closing
+
+from tradewind.model.database_urls import on_server
 
 SIDE_FILES = ("-shm", "-wal")
 """Endings of the files that SQLite keeps beside a database file."""
@@ -14,7 +16,18 @@ PATIENCE_SECONDS = 0.5
 
 
 def first_column(path: str, sql: str, parameters: tuple[object, ...]) -> list[str]:
-    """The first column of a query's rows; empty if there is no database. Raises the errors of the sqlite3 module."""
+    """The first column of a query's rows; empty if there is no database file. `path`: of a file, or the URL of a server.
+
+    Raises the errors of the sqlite3 module, or our own for a server.
+    """
+    if on_server(path):
+        from tradewind.store.factory import DatabaseOptions, connect  # lazy import: a file needs neither
+
+        engine = connect(path, DatabaseOptions(), read_only=True)
+        try:
+            return [str(row[0]) for row in engine.rows(sql, parameters)]
+        finally:
+            engine.close()
     if not os.path.exists(path):
         return []
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE_SECONDS)) as database:

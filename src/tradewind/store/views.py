@@ -6,12 +6,15 @@ durations are seconds. Source of the names: the response schemas of Airflow's RE
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from tradewind.model.errors import StoreError, TradewindError
 from tradewind.model.states import RunState, RunType, TaskState
+from tradewind.wire import explanations
 
 
 class BadQuery(TradewindError, ValueError):
@@ -22,7 +25,7 @@ class TooBroad(StoreError):
     """The query would have to read too many rows; the message says how to narrow it."""
 
 
-Moment = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+Moment = explanations.Moment
 Uuid = Annotated[str, msgspec.Meta(extra_json_schema={"format": "uuid"})]
 ShownTaskState = Annotated[
     str, msgspec.Meta(extra_json_schema={"enum": [state.value for state in TaskState if state is not TaskState.NONE]})
@@ -40,6 +43,48 @@ class Listing(NamedTuple, Generic[Item]):
 
     rows: list[Item]
     total: int | None
+    next_cursor: str | None = None
+    """For a list that was requested with a cursor: the start of the next page. None: this is the last page."""
+    previous_cursor: str | None = None
+    """The cursor of the previous page. None: this is the first page."""
+
+
+class Conditions(NamedTuple):
+    """The conditions on the rows of a list, by the name of the field in the API. Each list documents its fields."""
+
+    patterns: Mapping[str, str] = MappingProxyType({})
+    """Airflow's search patterns: part of the text in any case, `|` means "or"."""
+    prefixes: Mapping[str, str] = MappingProxyType({})
+    """The beginning of the text, in the same case."""
+    among: Mapping[str, Sequence[str | int]] = MappingProxyType({})
+    """One of these values."""
+    ranges: Mapping[str, int] = MappingProxyType({})
+    """`<field>_gte|gt|lte|lt` → microseconds."""
+
+
+NO_CONDITIONS = Conditions()
+
+
+class DagConditions(NamedTuple):
+    """Further conditions of a list of DAGs. An empty field is no condition."""
+
+    among: Mapping[str, Sequence[str | int]] = MappingProxyType({})
+    """`bundle_name`: one of these values."""
+    display_name_pattern: str | None = None
+    display_name_prefix: str | None = None
+    has_asset_schedule: bool | None = None
+    asset: str | None = None
+    """A part of the name or the URI of an asset that the DAG is scheduled on."""
+    favorite_of: str | None = None
+    """A user: with `is_favorite` only their favorites, else only other DAGs."""
+    is_favorite: bool = True
+    last_run_states: Sequence[str] = ()
+    last_run_ranges: Mapping[str, int] = MappingProxyType({})
+    """`start_date|end_date` + `_gte|gt|lte|lt` of the latest run → microseconds."""
+    timetable_types: Sequence[str] = ()
+
+
+ANY_DAG = DagConditions()
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +170,33 @@ class DagDetailsView(DagView, frozen=True, kw_only=True):
     latest_dag_version: VersionView | None
 
 
+class DagWarningView(Shape, frozen=True, kw_only=True):
+    """A warning about a DAG whose file can be imported."""
+
+    dag_id: str
+    warning_type: Annotated[
+        str, msgspec.Meta(extra_json_schema={"enum": ["asset conflict", "non-existent pool", "runtime varying value"]})
+    ]
+    message: str
+    timestamp: Moment
+    dag_display_name: str
+
+
+class XComEntryView(Shape, frozen=True, kw_only=True):
+    """One XCom, without its value."""
+
+    key: str
+    timestamp: Moment
+    logical_date: Moment | None
+    map_index: int
+    task_id: str
+    dag_id: str
+    run_id: str
+    dag_display_name: str
+    task_display_name: str
+    run_after: Moment
+
+
 class RunView(Shape, frozen=True, kw_only=True):
     """One run."""
 
@@ -208,6 +280,54 @@ class TriedView(TryView, frozen=True, kw_only=True):
     """How many attempts of this try had started and were lost with their worker."""
 
 
+class HitlUserView(Shape, frozen=True, kw_only=True):
+    """A person who may answer a question, or has answered it."""
+
+    id: str
+    name: str
+
+
+class HitlQuestion(Shape, frozen=True, kw_only=True):
+    """A question of a task to a person, and the answer."""
+
+    options: list[str]
+    subject: str
+    body: str | None
+    defaults: list[str] | None
+    multiple: bool
+    params: dict[str, Any]
+    """Form field → `{value, description, schema}`."""
+    assigned_users: list[HitlUserView]
+    created_at: Moment
+    responded_by_user: HitlUserView | None
+    """Null while nobody has answered, and if the defaults are the answer."""
+    responded_at: Moment | None
+    chosen_options: list[str] | None
+    params_input: dict[str, Any]
+    response_received: bool
+
+
+class HitlDetailView(HitlQuestion, frozen=True, kw_only=True):
+    """A question of a task instance in its current try."""
+
+    task_instance: TaskInstanceView
+
+
+class HitlTryView(HitlQuestion, frozen=True, kw_only=True):
+    """A question of a task instance in one try."""
+
+    task_instance: TryView
+
+
+class HitlAnswerView(Shape, frozen=True, kw_only=True):
+    """The answer to a question."""
+
+    responded_by: HitlUserView
+    responded_at: Moment
+    chosen_options: list[str]
+    params_input: dict[str, Any]
+
+
 class AttemptView(Shape, frozen=True, kw_only=True):
     """One attempt: one dispatch of a task instance under one fence. Airflow has only tries."""
 
@@ -223,6 +343,10 @@ class AttemptView(Shape, frozen=True, kw_only=True):
     reason: str | None
     exit_code: int | None
     signal: int | None
+    cpu_seconds: float | None
+    """CPU that its processes have used; null: not known."""
+    peak_memory_bytes: int | None
+    """Greatest resident memory of one of its processes; null: not known."""
 
 
 class StepView(Shape, frozen=True, kw_only=True):
@@ -340,8 +464,56 @@ class LogFile(NamedTuple):
     """How the attempt ended; None: it has not ended, or this is not known."""
 
 
+class FastApiApp(Shape, frozen=True):
+    name: str = ""
+    app: str = ""
+    url_prefix: str = ""
+
+
+class FastApiMiddleware(Shape, frozen=True):
+    name: str = ""
+    middleware: str = ""
+
+
+class AppBuilderView(Shape, frozen=True):
+    name: str | None = None
+    category: str | None = None
+    label: str | None = None
+    view: str | None = None
+
+
+class MenuItem(Shape, frozen=True):
+    name: str = ""
+    href: str = ""
+    category: str | None = None
+
+
+class ExternalView(Shape, frozen=True):
+    """A link of a plugin. `destination` says where the web page shows it: `nav`, `dag`, `dag_run`, `task`, `task_instance`."""
+
+    name: str = ""
+    href: str = ""
+    destination: str = "nav"
+    category: str | None = None
+    icon: str | None = None
+    icon_dark_mode: str | None = None
+    url_route: str | None = None
+    nav_top_level: bool = False
+
+
+class ReactApp(Shape, frozen=True):
+    name: str = ""
+    bundle_url: str = ""
+    destination: str = "nav"
+    category: str | None = None
+    icon: str | None = None
+    icon_dark_mode: str | None = None
+    url_route: str | None = None
+    nav_top_level: bool = False
+
+
 class PluginView(Shape, frozen=True):
-    """A plugin: the names of what it provides. Field names are Airflow's, except `recorded_only`."""
+    """A plugin: the names of what it provides. Field names are Airflow's, except `listener_events` and `recorded_only`."""
 
     name: str
     source: str
@@ -352,14 +524,26 @@ class PluginView(Shape, frozen=True):
     global_operator_extra_links: list[str] = []
     priority_weight_strategies: list[str] = []
     flask_blueprints: list[str] = []
-    fastapi_apps: list[str] = []
-    fastapi_root_middlewares: list[str] = []
-    external_views: list[str] = []
-    react_apps: list[str] = []
-    appbuilder_views: list[str] = []
-    appbuilder_menu_items: list[str] = []
+    fastapi_apps: list[FastApiApp] = []
+    fastapi_root_middlewares: list[FastApiMiddleware] = []
+    external_views: list[ExternalView] = []
+    react_apps: list[ReactApp] = []
+    appbuilder_views: list[AppBuilderView] = []
+    appbuilder_menu_items: list[MenuItem] = []
+    listener_events: list[str] = []
+    """The events for which its listeners have functions."""
     recorded_only: list[str] = []
-    """What it provides that has no effect yet."""
+    """What it provides that has no effect."""
+
+
+_PLUGIN_TABLES = (
+    "fastapi_apps",
+    "fastapi_root_middlewares",
+    "external_views",
+    "react_apps",
+    "appbuilder_views",
+    "appbuilder_menu_items",
+)
 
 
 class PluginImportErrorView(Shape, frozen=True):
@@ -370,9 +554,21 @@ class PluginImportErrorView(Shape, frozen=True):
 
 
 def read_plugins(listed: str) -> list[PluginView]:
-    """Decodes the plugins that the store keeps (`Reader.plugins`), sorted by name."""
-    found = msgspec.json.decode(listed, type=list[PluginView])
+    """Decodes the plugins that the store keeps (`Reader.plugins`), sorted by name.
+
+    Earlier versions stored only the names of views and apps. Those are left out until the parser sends the list again.
+    """
+    plain = msgspec.json.decode(listed, type=list[dict[str, Any]])
+    for plugin in plain:
+        for kind in _PLUGIN_TABLES:
+            plugin[kind] = [entry for entry in plugin.get(kind, ()) if isinstance(entry, dict)]
+    found = msgspec.convert(plain, list[PluginView])
     return sorted(found, key=lambda plugin: plugin.name)
+
+
+def listened_events(listed: str) -> frozenset[str]:
+    """The events for which plugins have listeners. `listed`: see `read_plugins`."""
+    return frozenset(event for plugin in read_plugins(listed) for event in plugin.listener_events)
 
 
 # --- assets -------------------------------------------------------------------------------------------------------------
@@ -408,6 +604,23 @@ class LastAssetEventView(Shape, frozen=True, kw_only=True):
     timestamp: Moment | None
 
 
+class AssetWatcherView(Shape, frozen=True, kw_only=True):
+    """A watcher of an asset, and what its trigger does."""
+
+    name: str
+    trigger_id: int
+    created_date: Moment
+    trigger: str
+    """Import path of the trigger's class."""
+    worker: str | None
+    """The worker that runs the trigger; None: it does not run."""
+    failures: int
+    """Failures in a row."""
+    error: str | None
+    next_start: Moment | None
+    """When a trigger that ended or failed is started again."""
+
+
 class AssetView(Shape, frozen=True, kw_only=True):
     """One asset."""
 
@@ -422,7 +635,7 @@ class AssetView(Shape, frozen=True, kw_only=True):
     producing_tasks: list[AssetTaskView]
     consuming_tasks: list[AssetTaskView]
     aliases: list[AssetAliasView]
-    watchers: list[dict[str, Any]]
+    watchers: list[AssetWatcherView]
     last_asset_event: LastAssetEventView | None
 
 

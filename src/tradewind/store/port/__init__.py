@@ -16,21 +16,26 @@ from tradewind.store.port.backfills import BackfillReader, BackfillStore
 from tradewind.store.port.dags import DagReader, DagStore
 from tradewind.store.port.database import DatabaseReader, DatabaseStore
 from tradewind.store.port.edits import EditReader, EditStore
+from tradewind.store.port.imports import ImportStore
+from tradewind.store.port.inputs import InputReader, InputStore
 from tradewind.store.port.keys import KeyReader, KeyStore
 from tradewind.store.port.lists import ListReader
 from tradewind.store.port.outbox import OutboxReader, OutboxStore
 from tradewind.store.port.retention import RetentionReader, RetentionStore
 from tradewind.store.port.runs import RunReader, RunStore
 from tradewind.store.port.services import ServiceReader, ServiceStore
+from tradewind.store.port.state_stores import StateStoreReader, StateStoreWriter
 
 
 class RowReader(
     RunReader,
     DagReader,
     EditReader,
+    InputReader,
     BackfillReader,
     AssetReader,
     KeyReader,
+    StateStoreReader,
     ServiceReader,
     OutboxReader,
     RetentionReader,
@@ -49,9 +54,12 @@ class Store(
     RunStore,
     DagStore,
     EditStore,
+    InputStore,
     BackfillStore,
     AssetStore,
     KeyStore,
+    StateStoreWriter,
+    ImportStore,
     ServiceStore,
     OutboxStore,
     RetentionStore,

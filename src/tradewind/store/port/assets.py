@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tradewind.model.rows import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
+from tradewind.model.rows import (
+    AssetEventRow,
+    AssetRow,
+    NewAssetEvent,
+    NewRun,
+    RunRow,
+    WaitingAsset,
+    WaitingPartition,
+    WatcherRow,
+)
 
 
 class AssetReader(Protocol):
@@ -16,6 +25,12 @@ class AssetReader(Protocol):
 
     def waiting_interval(self, dag_id: str, upto: int) -> tuple[int, int] | None:
         """The first start and the last end of the data intervals of the runs whose events wait, up to an event's number."""
+
+    def waiting_partitions(self, dag_id: str, after: int = 0, limit: int | None = None) -> list[WaitingPartition]:
+        """Partition keys of a DAG for which events wait, by first event. `after`: only keys with an event after this number."""
+
+    def dropped_asset_event(self, dag_id: str) -> tuple[int, str] | None:
+        """Number of the last event of the DAG's assets, and why it was dropped; None where it was not."""
 
     def asset_events_of_run(self, run: int) -> list[AssetEventRow]:
         """The events that a run consumed, in order."""
@@ -36,6 +51,9 @@ class AssetReader(Protocol):
     def find_asset(self, *, number: int | None = None, name: str = "", uri: str = "") -> AssetRow | None:
         """An asset by number, or by name and URI as far as given. Of several, one that DAGs name now, else the newest."""
 
+    def watchers(self) -> list[WatcherRow]:
+        """What the triggers of asset watchers do, by number."""
+
     def producers(self, asset: AssetRow) -> list[tuple[str, str]]:
         """(DAG id, task id) of the tasks of active DAGs that have the asset as an outlet."""
 
@@ -43,11 +61,24 @@ class AssetReader(Protocol):
 class AssetStore(Protocol):
     """Writes events of assets."""
 
-    def record_asset_events(self, events: Sequence[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
+    def record_asset_events(self, events: Sequence[NewAssetEvent], epoch: int = 0) -> tuple[list[int], frozenset[str]]:
         """Record events from outside; their numbers, and the DAGs whose condition they may have changed.
 
-        A DAG for which an earlier event of the same asset waits already is not among these.
+        A DAG for which an earlier event of the same asset waits already is not among these. An event whose `origin` was recorded
+        for its asset before is left out.
+
+        Args:
+            epoch: of the scheduler that asks; 0: not checked.
+
+        Raises:
+            Stale: a newer scheduler has begun an epoch.
         """
+
+    def note_watcher(self, row: WatcherRow, epoch: int) -> None:
+        """Write what the trigger of an asset watcher does now. Raises Stale."""
+
+    def keep_watchers(self, numbers: Sequence[int], epoch: int) -> None:
+        """Delete the rows of all other watchers. Raises Stale."""
 
     def create_asset_run(self, new: NewRun, upto: int, epoch: int = 0) -> RunRow:
         """Create a run that consumes all events that wait for its DAG, up to an event's number; whole or not at all.

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from tradewind.model.definition import DagDefinition
 from tradewind.model.rows import DagPlan, ImportProblem, ParsedFile, Removed, Skipped
 
 
+class DagBundle(NamedTuple):
+    """The bundle and the version of a DAG. With the accounts, they decide who may use the DAG."""
+
+    dag_id: str
+    bundle: str
+    version: int
+
+
 class DagReader(Protocol):
     """Reads DAGs."""
+
+    def dag_bundles(self, dag_ids: Sequence[str] | None = None) -> list[DagBundle]:
+        """The bundles of these DAGs, or of all DAGs. Ids that do not exist are left out."""
+
+    def dag_ids_of_file(self, bundle: str, file: str) -> list[str]:
+        """Ids of the DAGs that a file defines or defined last, sorted. Empty: no DAG names this file."""
+
+    def access_control(self, version: int) -> dict[str, tuple[str, ...]]:
+        """`access_control` of a version of a DAG: role → grant actions (`model.accounts.GRANT_ACTIONS`)."""
 
     def definition(self, version: int) -> DagDefinition:
         """The definition of a version. Raises NotFound."""
@@ -56,6 +74,12 @@ class DagStore(Protocol):
         keeps it. A DAG that the file no longer contains becomes inactive; its runs finish on their version.
         """
 
+    def move_to_bundle_version(self, bundle: str, version: str, files: Mapping[str, str]) -> list[str]:
+        """Record that files (name → stored hash) are the same in this version. Returns the ids of the DAGs that moved."""
+
+    def used_bundle_versions(self, bundle: str) -> list[str]:
+        """The versions of a bundle that unfinished runs keep to."""
+
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
         """These files are gone: deactivate their DAGs and delete their import errors. Return the ids of the DAGs."""
 
@@ -64,6 +88,14 @@ class DagStore(Protocol):
 
     def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool:
         """Pause or unpause a DAG; whether that changed anything. Raises NotFound, naming the nearest DAG id."""
+
+    def set_favorite(self, dag_id: str, user: str, is_favorite: bool) -> None:
+        """Add a DAG to the favorites of a user, or remove it from them.
+
+        Raises:
+            NotFound: there is no such DAG; names the nearest id.
+            Conflict: it is not a favorite.
+        """
 
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
         """Delete up to `at_most` finished runs of a DAG, then the DAG itself; whether the DAG is gone.

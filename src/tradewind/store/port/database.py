@@ -15,11 +15,20 @@ class DatabaseReader(Protocol):
     bundle_folders: Mapping[str, str]
     """Name of a further bundle → its folder, for the same purpose."""
 
+    def show_only(self, dag_ids: frozenset[str]) -> None:
+        """From now on, read only rows of these DAGs, as if there were no other DAGs. May be called again with other ids."""
+
     def schema_number(self) -> int:
         """Number of the newest migration in the database."""
 
     def settings(self) -> dict[str, Any]:
         """The settings in force on this connection, by the database's own names."""
+
+    def size(self) -> int:
+        """Size of the database in bytes."""
+
+    def kind(self) -> dict[str, Any]:
+        """The kind of the database, and some of its settings."""
 
     def problems(self, at_most: int) -> list[str]:
         """Damage that the database finds in itself; empty: none. Reads the whole database."""

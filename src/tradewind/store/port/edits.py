@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from tradewind.model.rows import FeedEntry, Marked, RunRow
@@ -49,9 +49,12 @@ class EditStore(Protocol):
         at: int,
         reason: str = "",
         *,
-        executor: str = "",
+        executors: Mapping[int, str] = {},
     ) -> Marked:
         """Set task instances to a finished state, under new fences. The caller stops the attempts that were live.
+
+        Args:
+            executors: slot → name of its executor, recorded with attempts that are stopped before their start.
 
         Task instances that are in that state already, and removed ones, stay as they are. So does the state of the run.
 

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import msgspec
+
 from tradewind.model.rows import XComWrite
+from tradewind.store.port.page_lists import PageLists
 from tradewind.store.views import (
+    ANY_DAG,
+    NO_CONDITIONS,
     AssetAliasView,
     AssetEventView,
     AssetView,
     AttemptView,
+    Conditions,
+    DagConditions,
     DagDetailsView,
     DagStatsView,
     DagView,
+    DagWarningView,
     EventView,
     HealthFacts,
+    HitlDetailView,
+    HitlTryView,
     ImportErrorView,
     JobView,
     Listing,
@@ -27,6 +37,7 @@ from tradewind.store.views import (
     TaskInstanceView,
     TriedView,
     VersionView,
+    XComEntryView,
 )
 
 
@@ -44,6 +55,7 @@ class DagLists(Protocol):
         dag_id_pattern: str | None = None,
         dag_id_prefix: str | None = None,
         has_import_errors: bool | None = None,
+        more: DagConditions = ANY_DAG,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("dag_id",),
@@ -59,16 +71,36 @@ class DagLists(Protocol):
             BadQuery: `order_by` names an unknown field.
         """
 
+    def dag_display_names(self, dag_ids: Sequence[str]) -> dict[str, str]:
+        """DAG → the name to show. A DAG that does not exist is left out."""
+
     def dag_view(self, dag_id: str) -> DagView:
         """One DAG. Raises NotFound, naming the nearest id."""
 
     def dag_details(self, dag_id: str) -> DagDetailsView:
         """One DAG with all details. Raises NotFound, naming the nearest id."""
 
+    def is_favorite(self, dag_id: str, user: str) -> bool:
+        """Whether the DAG is a favorite of this user."""
+
+    def dag_tags(
+        self, *, conditions: Conditions = NO_CONDITIONS, limit: int | None = 50, offset: int = 0, descending: bool = False
+    ) -> Listing[str]:
+        """The tags of active DAGs, by name. The conditions are on the name."""
+
+    def dag_warnings(self, *, dag_id: str | None = None) -> list[DagWarningView]:
+        """Warnings of active DAGs, by DAG id."""
+
     def dag_versions(
-        self, dag_id: str, *, limit: int | None = 50, offset: int = 0, order_by: Sequence[str] = ("version_number",)
+        self,
+        dag_id: str,
+        *,
+        conditions: Conditions = NO_CONDITIONS,
+        limit: int | None = 50,
+        offset: int = 0,
+        order_by: Sequence[str] = ("version_number",),
     ) -> Listing[VersionView]:
-        """Versions of one DAG, or of all with `~`.
+        """Versions of one DAG, or of all with `~`. Conditions: `version_number`, `bundle_name`, `bundle_version`.
 
         Raises:
             NotFound: there is no such DAG; names the nearest id.
@@ -93,6 +125,29 @@ class RunLists(Protocol):
     ) -> list[XComWrite]:
         """XComs that tasks of a run have pushed, by task, map index and key. A filter that is None matches all."""
 
+    def xcom_entries(
+        self,
+        dag_id: str = "~",
+        run_id: str = "~",
+        task_id: str = "~",
+        *,
+        conditions: Conditions = NO_CONDITIONS,
+        limit: int | None = 50,
+        offset: int = 0,
+        order_by: Sequence[str] = (),
+    ) -> Listing[XComEntryView]:
+        """XComs of a task, a run, a DAG or all of them (`~`), without their values.
+
+        Args:
+            conditions: on `key`, `map_index`, `run_id`, `task_id`, `dag_display_name`; ranges of `logical_date`, `run_after`.
+            order_by: empty: by DAG, task, run, map index and key.
+
+        Raises:
+            NotFound: there is no such DAG or run.
+            BadQuery: an unknown filter or order.
+            TooBroad: the query took too long.
+        """
+
     def list_runs(
         self,
         dag_id: str = "~",
@@ -100,9 +155,10 @@ class RunLists(Protocol):
         states: Sequence[str] = (),
         run_types: Sequence[str] = (),
         ranges: Mapping[str, int] | None = None,
-        run_id_pattern: str | None = None,
-        run_id_prefix: str | None = None,
-        dag_id_pattern: str | None = None,
+        conditions: Conditions = NO_CONDITIONS,
+        conf_contains: str | None = None,
+        consuming_asset: str | None = None,
+        cursor: str | None = None,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
@@ -111,7 +167,11 @@ class RunLists(Protocol):
 
         Args:
             states: names of run states; empty: all.
-            ranges: `run_after|logical_date|start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
+            ranges: `run_after|logical_date|start_date|end_date|duration|updated_at` + `_gte|_gt|_lte|_lt` → microseconds.
+            conditions: on `dag_id`, `run_id`, `triggering_user_name`, `partition_key`, `bundle_version`, `dag_version`.
+            conf_contains: a part of the conf's JSON text.
+            consuming_asset: a part of the name or the URI of an asset whose event the run consumed.
+            cursor: of an earlier page; empty: the first page. Then `offset` has no effect and the total is None.
 
         Raises:
             NotFound: there is no such DAG; names the nearest id.
@@ -138,6 +198,9 @@ class TaskLists(Protocol):
         states: Sequence[str | None] = (),
         ranges: Mapping[str, int] | None = None,
         map_indexes: Sequence[int] = (),
+        conditions: Conditions = NO_CONDITIONS,
+        task_group: str | None = None,
+        cursor: str | None = None,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = (),
@@ -146,7 +209,11 @@ class TaskLists(Protocol):
 
         Args:
             states: names of states; None or "none" is the state before scheduling. Empty: all.
-            ranges: `run_after|logical_date|start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
+            ranges: `run_after|logical_date|start_date|end_date|duration|updated_at` + `_gte|_gt|_lte|_lt` → microseconds.
+            conditions: on `dag_id`, `run_id`, `task_id`, `map_index`, `try_number`, `rendered_map_index`, `version_number`,
+                `pool`, `queue`, `operator`, `executor`, `task_display_name`.
+            task_group: tasks in this group, or in a group within it.
+            cursor: of an earlier page; empty: the first page. Then `offset` has no effect and the total is None.
             order_by: empty: by run as it became due, then in the order of the DAG file.
 
         Raises:
@@ -175,6 +242,51 @@ class TaskLists(Protocol):
         """
 
 
+class HitlFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which questions of tasks to list. A field that is None, empty or `~` matches all questions."""
+
+    dag_id: str = "~"
+    run_id: str = "~"
+    dag_id_pattern: str | None = None
+    dag_id_prefix: str | None = None
+    task_id: str | None = None
+    task_id_pattern: str | None = None
+    task_id_prefix: str | None = None
+    map_index: int | None = None
+    states: Sequence[str | None] = ()
+    """States of the task instance."""
+    answered: bool | None = None
+    user_ids: Sequence[str] = ()
+    """Who has answered."""
+    user_names: Sequence[str] = ()
+    subject: str | None = None
+    """Part of the subject."""
+    body: str | None = None
+    ranges: Mapping[str, int] = {}
+    """`created_at` + `_gte|_gt|_lte|_lt` → microseconds."""
+
+
+class HitlLists(Protocol):
+    """Questions of tasks to persons (human in the loop)."""
+
+    def hitl_details(
+        self, wanted: HitlFilter, *, limit: int | None = 50, offset: int = 0, order_by: Sequence[str] = ()
+    ) -> Listing[HitlDetailView]:
+        """Questions of the current tries of task instances, the oldest first.
+
+        Raises:
+            NotFound: there is no such DAG or run; names the nearest.
+            BadQuery: an unknown state, filter or order.
+            TooBroad: the query took too long.
+        """
+
+    def hitl_detail(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> HitlDetailView:
+        """The question of the current try of a task instance. Raises NotFound."""
+
+    def hitl_try(self, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int) -> HitlTryView:
+        """The question of one try of a task instance. Raises NotFound."""
+
+
 class ServiceLists(Protocol):
     """Import errors, pools, jobs, the audit log, health."""
 
@@ -182,6 +294,7 @@ class ServiceLists(Protocol):
         self,
         *,
         filename_pattern: str | None = None,
+        conditions: Conditions = NO_CONDITIONS,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
@@ -195,6 +308,7 @@ class ServiceLists(Protocol):
         self,
         *,
         name_pattern: str | None = None,
+        conditions: Conditions = NO_CONDITIONS,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("name",),
@@ -212,6 +326,8 @@ class ServiceLists(Protocol):
         run_id: str | None = None,
         event: str | None = None,
         owner: str | None = None,
+        excluded_events: Sequence[str] = (),
+        conditions: Conditions = NO_CONDITIONS,
         ranges: Mapping[str, int] | None = None,
         limit: int | None = 50,
         offset: int = 0,
@@ -261,6 +377,7 @@ class AssetLists(Protocol):
         uri_pattern: str | None = None,
         dag_ids: Sequence[str] = (),
         only_active: bool = True,
+        conditions: Conditions = NO_CONDITIONS,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
@@ -280,6 +397,7 @@ class AssetLists(Protocol):
         self,
         *,
         name_pattern: str | None = None,
+        conditions: Conditions = NO_CONDITIONS,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
@@ -299,6 +417,7 @@ class AssetLists(Protocol):
         source_map_index: int | None = None,
         name_pattern: str | None = None,
         consumed_by: int | None = None,
+        conditions: Conditions = NO_CONDITIONS,
         ranges: Mapping[str, int] | None = None,
         limit: int | None = 50,
         offset: int = 0,
@@ -319,5 +438,5 @@ class AssetLists(Protocol):
         """
 
 
-class ListReader(DagLists, RunLists, TaskLists, ServiceLists, AssetLists, Protocol):
+class ListReader(DagLists, RunLists, TaskLists, HitlLists, ServiceLists, AssetLists, PageLists, Protocol):
     """All lists."""

@@ -36,5 +36,8 @@ class RetentionStore(Protocol):
             dag_id: only runs of this DAG.
         """
 
+    def delete_run(self, run: int, actor: str, at: int) -> Removed:
+        """Delete one run that has ended. Its number is not used again. Raises NotFound: there is no such run that has ended."""
+
     def delete_log_entries(self, gone: Sequence[RetiredLog]) -> None:
         """Their logs are deleted. An entry whose run was deleted again since then stays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from tradewind.model.rows import (
@@ -40,6 +40,17 @@ class RunReader(Protocol):
         Args:
             start, end: microseconds; None: no bound.
         """
+
+    def latest_runs(
+        self,
+        dag_id: str,
+        at_most: int,
+        state: RunState | None = None,
+        run_types: Collection[str] = (),
+        start: int | None = None,
+        end: int | None = None,
+    ) -> list[RunRow]:
+        """The latest runs of a DAG that pass all filters, the oldest first. `start` and `end` as for `runs_between`."""
 
     def snapshot(self, run: int) -> RunSnapshot | None:
         """All that the scheduler needs to continue a run: rows, live attempts, deferrals. None: there is no such run."""
@@ -104,3 +115,6 @@ class RunStore(Protocol):
 
     def push_xcoms(self, run: int, xcoms: Sequence[XComWrite]) -> None:
         """Write XComs outside of a batch (for the API and test kits). Raises NotFound if there is no such run."""
+
+    def delete_xcoms(self, run: int, task_id: str, map_index: int, key: str | None = None) -> int:
+        """Delete an XCom of a task instance (`key` None: all of them); how many there were. Spill files stay for the sweep."""

@@ -32,8 +32,15 @@ class ServiceStore(Protocol):
     ) -> None:
         """Write an entry into the audit log. Methods that take an actor do so themselves."""
 
-    def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int:
-        """A scheduler starts: its epoch, higher than every earlier one. Writes under earlier epochs fail from now on."""
+    def begin_epoch(self, hostname: str, pid: int, boot: str, at: int, epoch: int | None = None) -> int:
+        """A scheduler starts: its epoch, higher than every earlier one. Writes under earlier epochs fail from now on.
+
+        Args:
+            epoch: the one that its lease has; None: the next one.
+
+        Raises:
+            Stale: the epoch of the lease is not the newest.
+        """
 
     def record_worker_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None:
         """A worker host has connected. It replaces what is known of this name and of this machine."""
@@ -41,10 +48,10 @@ class ServiceStore(Protocol):
     def begin_job(self, new: NewJob, at: int) -> None:
         """A service starts. If its job is known, it runs again, also if it was taken for lost."""
 
-    def write_heartbeats(self, lives: Sequence[str], at: int) -> None:
+    def write_heartbeats(self, service_ids: Sequence[str], at: int) -> None:
         """Write the heartbeat of these jobs. A job that has ended stays ended."""
 
-    def end_job(self, life: str, ok: bool, at: int, reason: str | None = None) -> bool:
+    def end_job(self, service_id: str, ok: bool, at: int, reason: str | None = None) -> bool:
         """A service ended, in order or not; False: its job was not running."""
 
     def end_lost_jobs(self, silent_since: int, at: int, reason: str, job_type: str | None = None) -> list[str]:

@@ -10,17 +10,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, leaves, matches
+from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, decode_asset_schedule, leaves, matches
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import Changed, Conflict
-from tradewind.model.rows import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
+from tradewind.model.partitions import Mapper
+from tradewind.model.rows import (
+    AssetEventRow,
+    AssetRow,
+    NewAssetEvent,
+    NewRun,
+    RunRow,
+    WaitingAsset,
+    WaitingPartition,
+    WatcherRow,
+)
 from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
+from tradewind.timetables.partition_keys import PartitionKeyError, downstream_keys
 
 WAITS, CONSUMED, SUPERSEDED = 0, 1, 2
 NAMED_NO_MORE = "the DAG's schedule does not name its asset any more"
+OTHER_PARTITIONS = "the partition mappers of the DAG's schedule have changed"
+NO_KEY = "the event has no partition key, and the DAG's schedule needs one"
+PAUSED = "the DAG was paused"
 
 _ASSET = "a.id, a.name, a.uri, a.asset_group, a.extra"
-_EVENT = f"{_ASSET}, e.id, e.extra, e.at, e.source_dag, e.source_run, e.source_task, e.source_index, e.aliases"
+_EVENT = f"{_ASSET}, e.id, e.extra, e.at, e.source_dag, e.source_run, e.source_task, e.source_index, e.aliases, e.partition_key"
 
 
 class AssetOperations:
@@ -30,9 +44,19 @@ class AssetOperations:
 
     # --- references -------------------------------------------------------------------------------------------------
 
-    def _note_assets(self, definition: DagDefinition, at: int) -> None:
-        """Replace the assets that a DAG refers to by those of its current definition."""
+    def _note_assets(self, definition: DagDefinition, at: int, before: bytes | None) -> None:
+        """Replace the assets that a DAG refers to by those of its current definition.
+
+        Args:
+            before: the encoded `AssetSchedule` of its last definition.
+        """
         engine, dag_id = self.engine, definition.dag_id
+        had_rules = None if before is None else decode_asset_schedule(before).partitions
+        if before is not None and definition.assets is not None and had_rules != definition.assets.partitions:
+            engine.run(
+                "UPDATE asset_delivery SET outcome = ?, reason = ? WHERE dag_id = ? AND outcome = 0",
+                (SUPERSEDED, OTHER_PARTITIONS, dag_id),
+            )
         wanted = list(references(definition))
         had = engine.rows("SELECT kind, task_id, name, uri, alias FROM asset_reference WHERE dag_id = ?", (dag_id,))
         if not wanted and not had:
@@ -77,7 +101,7 @@ class AssetOperations:
     def _supersede_unnamed(self, definition: DagDefinition) -> None:
         condition = None if definition.assets is None else definition.assets.condition
         wanted = [] if condition is None else list(leaves(condition))
-        for waiting in self.waiting_assets(definition.dag_id):
+        for waiting in self._waiting(definition.dag_id):
             update = Update(waiting.asset.name, waiting.asset.uri, waiting.aliases)
             if not any(matches(leaf, update) for leaf in wanted):
                 self.engine.run(
@@ -88,8 +112,9 @@ class AssetOperations:
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def record_asset_events(self, events: Sequence[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
+    def record_asset_events(self, events: Sequence[NewAssetEvent], epoch: int = 0) -> tuple[list[int], frozenset[str]]:
         with self.engine.transaction():
+            self._check_epoch(epoch)
             return self._record(events)
 
     def _record(self, events: Iterable[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
@@ -97,12 +122,14 @@ class AssetOperations:
         consumers: set[str] = set()
         for event in events:
             asset = self._asset_of(event)
+            if event.origin is not None and self._is_recorded(asset, event.origin):
+                continue
             row = self.engine.row("SELECT coalesce(max(id), 0) + 1 FROM asset_event")
             assert row is not None
             number = int(row[0])
             self.engine.run(
-                """INSERT INTO asset_event (id, asset, extra, at, source_dag, source_run, source_task, source_index, aliases)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                """INSERT INTO asset_event (id, asset, extra, at, source_dag, source_run, source_task, source_index, aliases,
+                   origin, partition_key, partition_date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
                 (
                     number,
                     asset.id,
@@ -113,11 +140,17 @@ class AssetOperations:
                     event.source_task,
                     event.source_index,
                     json.dumps(sorted(event.aliases)),
+                    event.origin,
+                    event.partition_key,
+                    event.partition_date,
                 ),
             )
             numbers.append(number)
-            consumers |= self._deliver(number, asset, bool(event.aliases))
+            consumers |= self._deliver(number, asset, bool(event.aliases), event.partition_key)
         return numbers, frozenset(consumers)
+
+    def _is_recorded(self, asset: AssetRow, origin: str) -> bool:
+        return self.engine.row("SELECT 1 FROM asset_event WHERE asset = ? AND origin = ?", (asset.id, origin)) is not None
 
     def _asset_of(self, event: NewAssetEvent) -> AssetRow:
         """The asset of an event; created if there is none yet."""
@@ -135,25 +168,59 @@ class AssetOperations:
             )
         return asset
 
-    def _deliver(self, event: int, asset: AssetRow, aliased: bool) -> set[str]:
+    def _deliver(self, event: int, asset: AssetRow, aliased: bool, key: str | None) -> set[str]:
         """Deliver an event to every DAG that is scheduled on its asset, or on an alias that the asset has had.
 
-        Returns the DAGs whose condition the event may have changed.
+        A DAG whose schedule has partitions gets the event under each partition key that its mapper gives. An event with a partition
+        key is delivered only to such DAGs. Returns the DAGs whose condition the event may have changed.
         """
-        rows = self.engine.rows(
-            """SELECT DISTINCT d.dag_id, d.is_paused FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
+        found = self.engine.rows(
+            """SELECT DISTINCT d.dag_id, d.is_paused, d.assets FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
                WHERE d.is_active = 1 AND r.kind = 'schedule' AND r.name = ? AND r.uri IN (?, '')
-               UNION SELECT d.dag_id, d.is_paused FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
+               UNION SELECT d.dag_id, d.is_paused, d.assets FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
                WHERE d.is_active = 1 AND r.kind = 'schedule' AND r.uri = ? AND r.name = ''
-               UNION SELECT d.dag_id, d.is_paused FROM asset_alias_member m
+               UNION SELECT d.dag_id, d.is_paused, d.assets FROM asset_alias_member m
                JOIN asset_reference r ON r.alias = m.alias AND r.kind = 'schedule' JOIN dag d ON d.dag_id = r.dag_id
                WHERE d.is_active = 1 AND m.asset = ?""",
             (asset.name, asset.uri, asset.uri, asset.id),
         )
+        partitioned: set[str] = set()
+        rows: list[tuple[str, bool]] = []
+        for dag_id, paused, assets in found:
+            rules = None if assets is None else decode_asset_schedule(bytes(assets)).partitions
+            if rules is not None:
+                partitioned |= self._deliver_partitions(event, dag_id, rules.mapper(asset.name, asset.uri), key, bool(paused))
+            elif key is None:
+                rows.append((dag_id, bool(paused)))
         self.engine.many(
             "INSERT INTO asset_delivery (dag_id, event, counts) VALUES (?, ?, ?)",
             [(dag_id, event, 0 if paused else 1) for dag_id, paused in rows],
         )
+        return partitioned | self._changed(event, asset, aliased, rows)
+
+    def _deliver_partitions(self, event: int, dag_id: str, mapper: Mapper, key: str | None, paused: bool) -> set[str]:
+        """Deliver an event to a DAG with partitions. Where that is impossible, the delivery says why. Returns the DAG, or none."""
+        targets, reason = list[str](), NO_KEY
+        if paused:
+            reason = PAUSED
+        elif key:
+            try:
+                targets = downstream_keys(mapper, key)
+            except PartitionKeyError as error:
+                reason = str(error)
+        if targets:
+            self.engine.many(
+                "INSERT INTO asset_delivery (dag_id, event, target) VALUES (?, ?, ?)", [(dag_id, event, one) for one in targets]
+            )
+            return {dag_id}
+        self.engine.run(
+            "INSERT INTO asset_delivery (dag_id, event, outcome, reason) VALUES (?, ?, ?, ?)",
+            (dag_id, event, SUPERSEDED, reason),
+        )
+        return set()
+
+    def _changed(self, event: int, asset: AssetRow, aliased: bool, rows: list[tuple[str, bool]]) -> set[str]:
+        """Of the DAGs that got an event, those whose condition it may have changed."""
         if aliased:  # the alias may be new for this asset
             return {dag_id for dag_id, paused in rows if not paused}
         before = self.engine.row("SELECT max(id) FROM asset_event WHERE asset = ? AND id < ?", (asset.id, event))
@@ -177,17 +244,50 @@ class AssetOperations:
         return self.engine.dialect.index_hint("asset_delivery_waiting")
 
     def waiting_assets(self, dag_id: str) -> list[WaitingAsset]:
+        return self._waiting(dag_id, "AND d.target = ''")
+
+    def _waiting(self, dag_id: str, only: str = "") -> list[WaitingAsset]:
         rows = self.engine.rows(
             f"""SELECT {_ASSET}, max(d.counts), count(*), min(e.at), max(e.id), max(e.at)
                FROM asset_delivery d{self._waiting_hint}
                JOIN asset_event e ON e.id = d.event JOIN asset a ON a.id = e.asset
-               WHERE d.dag_id = ? AND d.outcome = 0 GROUP BY a.id ORDER BY max(e.id)""",
+               WHERE d.dag_id = ? AND d.outcome = 0 {only} GROUP BY a.id ORDER BY max(e.id)""",
             (dag_id,),
         )
         return [
             WaitingAsset(AssetRow(*row[:5]), self._aliases_of(row[0]), bool(row[5]), row[6], row[7], row[8], row[9])
             for row in rows
         ]
+
+    def waiting_partitions(self, dag_id: str, after: int = 0, limit: int | None = None) -> list[WaitingPartition]:
+        keys = self.engine.rows(
+            f"""SELECT target, min(event) FROM asset_delivery d{self._waiting_hint}
+               WHERE dag_id = ? AND outcome = 0 AND target <> '' GROUP BY target HAVING max(event) > ?
+               ORDER BY min(event), target LIMIT ?""",
+            (dag_id, after, NO_LIMIT if limit is None else limit),
+        )
+        return [self._waiting_partition(dag_id, key) for key, _ in keys]
+
+    def dropped_asset_event(self, dag_id: str) -> tuple[int, str] | None:
+        row = self.engine.row(
+            "SELECT event, outcome, reason FROM asset_delivery WHERE dag_id = ? ORDER BY event DESC, target DESC LIMIT 1",
+            (dag_id,),
+        )
+        return None if row is None or row[1] != SUPERSEDED else (row[0], row[2] or "")
+
+    def _waiting_partition(self, dag_id: str, key: str) -> WaitingPartition:
+        rows = self.engine.rows(
+            f"""SELECT {_ASSET}, e.id, e.at, e.partition_key, e.partition_date FROM asset_delivery d{self._waiting_hint}
+               JOIN asset_event e ON e.id = d.event JOIN asset a ON a.id = e.asset
+               WHERE d.dag_id = ? AND d.outcome = 0 AND d.target = ? ORDER BY e.id""",
+            (dag_id, key),
+        )
+        keys: dict[AssetRow, set[str]] = {}
+        for row in rows:
+            keys.setdefault(AssetRow(*row[:5]), set()).add(row[7])
+        dates = tuple(dict.fromkeys((row[0], row[8]) for row in rows if row[8] is not None))
+        assets = tuple((asset, frozenset(found)) for asset, found in keys.items())
+        return WaitingPartition(key, assets, dates, rows[0][6], rows[-1][5], rows[-1][6])
 
     def _aliases_of(self, asset: int) -> frozenset[str]:
         return frozenset(name for (name,) in self.engine.rows("SELECT alias FROM asset_alias_member WHERE asset = ?", (asset,)))
@@ -206,17 +306,18 @@ class AssetOperations:
     def create_asset_run(self, new: NewRun, upto: int, epoch: int = 0) -> RunRow:
         with self.engine.transaction():
             self._check_epoch(epoch)
+            target = new.partition_key or ""
             counting = self.engine.row(
                 f"""SELECT 1 FROM asset_delivery{self._waiting_hint}
-                   WHERE dag_id = ? AND outcome = 0 AND event <= ? AND counts = 1 LIMIT 1""",
-                (new.dag_id, upto),
+                   WHERE dag_id = ? AND outcome = 0 AND target = ? AND event <= ? AND counts = 1 LIMIT 1""",
+                (new.dag_id, target, upto),
             )
             if counting is None:
                 raise Conflict(f"no asset event waits for DAG {new.dag_id} any more")
             row = self._create_run(new)
             consumed = self.engine.run(
-                "UPDATE asset_delivery SET outcome = ?, run = ? WHERE dag_id = ? AND outcome = 0 AND event <= ?",
-                (CONSUMED, row.id, new.dag_id, upto),
+                "UPDATE asset_delivery SET outcome = ?, run = ? WHERE dag_id = ? AND outcome = 0 AND target = ? AND event <= ?",
+                (CONSUMED, row.id, new.dag_id, target, upto),
             )
             if not consumed:
                 raise Changed(
@@ -324,6 +425,33 @@ class AssetOperations:
         )
         return [(dag_id, task_id) for dag_id, task_id in rows]
 
+    # --- watchers ---------------------------------------------------------------------------------------------------
+
+    def note_watcher(self, row: WatcherRow, epoch: int) -> None:
+        with self.engine.transaction():
+            self._check_epoch(epoch)
+            self.engine.run(
+                """INSERT INTO asset_watcher (id, classpath, worker, failures, error, next_start, since)
+                   VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET classpath = excluded.classpath,
+                   worker = excluded.worker, failures = excluded.failures, error = excluded.error,
+                   next_start = excluded.next_start, since = excluded.since""",
+                row,
+            )
+
+    def keep_watchers(self, numbers: Sequence[int], epoch: int) -> None:
+        gone = {number for (number,) in self.engine.rows("SELECT id FROM asset_watcher")} - set(numbers)
+        if not gone:
+            return
+        with self.engine.transaction():
+            self._check_epoch(epoch)
+            self.engine.many("DELETE FROM asset_watcher WHERE id = ?", [(number,) for number in sorted(gone)])
+
+    def watchers(self) -> list[WatcherRow]:
+        rows = self.engine.rows(
+            "SELECT id, classpath, worker, failures, error, next_start, since FROM asset_watcher ORDER BY id"
+        )
+        return [WatcherRow(*row) for row in rows]
+
     # --- deletion ---------------------------------------------------------------------------------------------------
 
     def _forget_deliveries(self, run: int) -> None:
@@ -379,4 +507,5 @@ def event_row(row: Row) -> AssetEventRow:
         source_task=row[10],
         source_index=row[11],
         aliases=tuple(json.loads(row[12])),
+        partition_key=row[13],
     )

@@ -6,7 +6,7 @@ import base64
 import json
 from array import array
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -20,20 +20,38 @@ from tradewind.model.definition import (
     DeltaSchedule,
     NoSchedule,
     ParamDefinition,
+    Schedule,
     decode_definition,
     decode_schedule,
 )
 from tradewind.model.errors import NotFound, ScheduleError
 from tradewind.model.moments import SECOND, iso
+from tradewind.store.search_patterns import like
 from tradewind.store.sql.dags import unpack_definition
 from tradewind.store.sql.engine import Row
-from tradewind.store.sql.queries import Where, count, ordering, page
+from tradewind.store.sql.queries import Where, count, literal, ordering, page, rows_among, run_state_code
 from tradewind.store.sql.runs import RunOperations
-from tradewind.store.views import DagDetailsView, DagView, Listing, TagView, VersionView
+from tradewind.store.sql.timetable_types import timetable_type
+from tradewind.store.views import (
+    ANY_DAG,
+    NO_CONDITIONS,
+    Conditions,
+    DagConditions,
+    DagDetailsView,
+    DagView,
+    DagWarningView,
+    Listing,
+    TagView,
+    VersionView,
+)
 from tradewind.timetables.describe import describe
 
 PRIORITIES_UP_TO = 5_000
 """Total weights are computed for display in DAGs of up to this many tasks."""
+
+
+DEFINITIONS_PER_STATEMENT = 100
+"""How many definitions are in memory at once while they are decoded."""
 
 
 class ShownTask(msgspec.Struct, frozen=True, gc=False):
@@ -47,8 +65,16 @@ class ShownTask(msgspec.Struct, frozen=True, gc=False):
     executor: str | None = None
     display_name: str | None = None
     run_as_user: str | None = None
+    group: str | None = None
     max_active_tis_per_dag: int | None = None
     max_active_tis_per_dagrun: int | None = None
+
+
+class ShownGroup(msgspec.Struct, frozen=True, gc=False):
+    """The fields of a task group that lists use."""
+
+    group_id: str
+    parent: str | None = None
 
 
 class ShownDag(msgspec.Struct):
@@ -56,6 +82,7 @@ class ShownDag(msgspec.Struct):
 
     dag_id: str
     tasks: tuple[ShownTask, ...] = ()
+    groups: tuple[ShownGroup, ...] = ()
     timezone: str = "UTC"
     max_active_tasks: int = 16
     max_consecutive_failed_dag_runs: int = 0
@@ -91,6 +118,10 @@ class ShownVersion:
         if slot < len(tasks) and tasks[slot].task_id == task_id:
             return tasks[slot]
         return next((task for task in tasks if task.task_id == task_id), ShownTask(task_id))
+
+    def display_name(self, task_id: str) -> str:
+        task = next((task for task in self.dag.tasks if task.task_id == task_id), None)
+        return (task.display_name if task is not None else None) or task_id
 
     def priority(self, slot: int, task_id: str) -> int | None:
         """Total weight of the task there; None in DAGs too large for display."""
@@ -132,6 +163,7 @@ class DagLists(RunOperations):
         dag_id_pattern: str | None = None,
         dag_id_prefix: str | None = None,
         has_import_errors: bool | None = None,
+        more: DagConditions = ANY_DAG,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("dag_id",),
@@ -142,16 +174,105 @@ class DagLists(RunOperations):
                 where.add(f"d.{column} = ?", int(wanted))
         where.pattern(self.engine.dialect, "d.dag_id", dag_id_pattern)
         where.prefix("d.dag_id", dag_id_prefix)
-        order = ordering(order_by, _DAG_ORDERS, "d.dag_id")
-        names = self.engine.rows(f"SELECT d.dag_id, d.tags, d.owners FROM dag d{where.sql}{order}", where.parameters)
+        where.conditions(self.engine.dialect, _DAG_FIELDS, Conditions(among=more.among))
+        self._add_dag_conditions(where, more)
+        order = ordering(self.engine.dialect, order_by, _DAG_ORDERS, "d.dag_id")
+        names = self.engine.rows(
+            f"SELECT d.dag_id, d.tags, d.owners, d.version, d.schedule, d.assets IS NOT NULL FROM dag d{where.sql}{order}",
+            where.parameters,
+        )
+        shown_names = self.shown_versions([row[3] for row in names]) if _filters_names(more) else {}
         chosen = [
-            row[0] for row in names if _tagged(row[1], tags, all_tags) and (not owners or set(owners) & set(_owners(row[2])))
+            row[0]
+            for row in names
+            if _tagged(row[1], tags, all_tags)
+            and (not owners or set(owners) & set(_owners(row[2])))
+            and (not shown_names or _has_name(shown_names[row[3]].dag.shown_name, more))
+            and (not more.timetable_types or timetable_type(decode_schedule(row[4]), row[5]) in more.timetable_types)
         ]
         wanted_ids = chosen[offset:] if limit is None else chosen[offset : offset + limit]
-        return Listing([self.dag_view(dag_id) for dag_id in wanted_ids], len(chosen))
+        rows = {
+            row[0]: row for row in rows_among(self.engine, f"SELECT {_DAG} FROM dag d WHERE d.dag_id IN ({{}})", wanted_ids)
+        }
+        shown = self.shown_versions([row[20] for row in rows.values()])
+        found = [rows[dag_id] for dag_id in wanted_ids if dag_id in rows]
+        return Listing([DagView(**self._dag_fields(row, shown[row[20]])) for row in found], len(chosen))
+
+    def _add_dag_conditions(self, where: Where, more: DagConditions) -> None:
+        if more.has_asset_schedule is not None:
+            where.add(f"d.assets IS {'NOT ' if more.has_asset_schedule else ''}NULL")
+        if more.asset:
+            text = f"%{literal(more.asset)}%"
+            contains = self.engine.dialect.contains
+            where.add(
+                f"""EXISTS (SELECT 1 FROM asset_reference x WHERE x.dag_id = d.dag_id AND x.kind = 'schedule'
+                    AND ({contains("x.name")} OR {contains("x.uri")}))""",
+                text,
+                text,
+            )
+        if more.favorite_of is not None:
+            known = "EXISTS (SELECT 1 FROM dag_favorite f WHERE f.dag_id = d.dag_id AND f.user_name = ?)"
+            where.add(known if more.is_favorite else f"NOT {known}", more.favorite_of)
+        latest = Where()
+        if more.last_run_states:
+            latest.one_of("l.state", [run_state_code(state) for state in more.last_run_states])
+        latest.ranges({"start_date": "l.started_at", "end_date": "l.ended_at"}, more.last_run_ranges)
+        if latest.terms:
+            where.add(
+                f"""EXISTS (SELECT 1 FROM dag_run l{latest.sql} AND l.id = (SELECT r.id FROM dag_run r
+                    WHERE r.dag_id = d.dag_id ORDER BY r.run_after DESC, r.id DESC LIMIT 1))""",
+                *latest.parameters,
+            )
+
+    def is_favorite(self, dag_id: str, user: str) -> bool:
+        return self.engine.row("SELECT 1 FROM dag_favorite WHERE dag_id = ? AND user_name = ?", (dag_id, user)) is not None
+
+    def dag_tags(
+        self, *, conditions: Conditions = NO_CONDITIONS, limit: int | None = 50, offset: int = 0, descending: bool = False
+    ) -> Listing[str]:
+        rows = self.engine.rows("SELECT tags FROM dag WHERE is_active = 1 AND tags <> '[]'")
+        found = sorted({tag for (stored,) in rows for tag in json.loads(stored)}, reverse=descending)
+        for pattern in conditions.patterns.values():
+            found = [tag for tag in found if pattern == "~" or like(pattern).search(tag)]
+        for prefix in conditions.prefixes.values():
+            found = [tag for tag in found if tag.startswith(prefix)]
+        return Listing(found[offset:] if limit is None else found[offset : offset + limit], len(found))
+
+    def dag_warnings(self, *, dag_id: str | None = None) -> list[DagWarningView]:
+        known = {row[0] for row in self.engine.rows("SELECT name FROM pool")}
+        where = Where()
+        where.add("d.is_active = 1")
+        if dag_id is not None:
+            where.add("d.dag_id = ?", dag_id)
+        found = []
+        rows = self.engine.rows(
+            f"SELECT d.dag_id, d.version, d.last_parsed_at FROM dag d{where.sql} ORDER BY d.dag_id", where.parameters
+        )
+        shown = self.shown_versions([row[1] for row in rows])
+        for name, version, parsed in rows:
+            dag = shown[version].dag
+            missing = sorted({task.pool for task in dag.tasks} - known)
+            if missing:
+                found.append(
+                    DagWarningView(
+                        dag_id=name,
+                        warning_type="non-existent pool",
+                        message=f"DAG {name} uses pools that do not exist: {', '.join(missing)}. Their tasks do not run.",
+                        timestamp=iso(parsed) or "",
+                        dag_display_name=dag.shown_name,
+                    )
+                )
+        return found
+
+    def dag_display_names(self, dag_ids: Sequence[str]) -> dict[str, str]:
+        ids = sorted(set(dag_ids))
+        rows = rows_among(self.engine, "SELECT dag_id, version FROM dag WHERE dag_id IN ({})", ids)
+        shown = self.shown_versions([row[1] for row in rows])
+        return {dag_id: shown[version].dag.shown_name for dag_id, version in rows}
 
     def dag_view(self, dag_id: str) -> DagView:
-        return DagView(**self._dag_fields(self._dag_row(dag_id)))
+        row = self._dag_row(dag_id)
+        return DagView(**self._dag_fields(row, self.shown_version(row[20])))
 
     def dag_details(self, dag_id: str) -> DagDetailsView:
         row = self._dag_row(dag_id)
@@ -161,7 +282,7 @@ class DagLists(RunOperations):
         assert active is not None
         timeout = dag.dagrun_timeout
         return DagDetailsView(
-            **self._dag_fields(row),
+            **self._dag_fields(row, version),
             catchup=bool(row[21]),
             dag_run_timeout=None if timeout is None else f"PT{timeout / SECOND:g}S",
             asset_expression=None if row[24] is None else expression(decode_asset_schedule(row[24]).condition),
@@ -184,16 +305,24 @@ class DagLists(RunOperations):
         )
 
     def dag_versions(
-        self, dag_id: str, *, limit: int | None = 50, offset: int = 0, order_by: Sequence[str] = ("version_number",)
+        self,
+        dag_id: str,
+        *,
+        conditions: Conditions = NO_CONDITIONS,
+        limit: int | None = 50,
+        offset: int = 0,
+        order_by: Sequence[str] = ("version_number",),
     ) -> Listing[VersionView]:
         where = Where()
+        where.conditions(self.engine.dialect, _VERSION_FIELDS, conditions)
         if dag_id != "~":
             self.need_dag(dag_id)
             where.add("v.dag_id = ?", dag_id)
-        order = ordering(order_by, _VERSION_ORDERS, "v.id")
+        order = ordering(self.engine.dialect, order_by, _VERSION_ORDERS, "v.id")
         rows = page(self.engine, f"SELECT {_VERSION} FROM dag_version v{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM dag_version v{where.sql}", where.parameters)
-        return Listing([self.shown_version(row[0]).view for row in rows], total)
+        shown = self.shown_versions([row[0] for row in rows])
+        return Listing([shown[row[0]].view for row in rows], total)
 
     def version_number(self, dag_id: str, number: int) -> VersionView:
         row = self.engine.row("SELECT id FROM dag_version WHERE dag_id = ? AND number = ?", (dag_id, number))
@@ -208,22 +337,42 @@ class DagLists(RunOperations):
         Raises:
             NotFound: there is no such version.
         """
+        return self.shown_versions([version])[version]
+
+    def shown_versions(self, versions: Collection[int]) -> dict[int, ShownVersion]:
+        """The same for several versions, with one statement for all, and one for each block of those that are not in the cache.
+
+        Raises:
+            NotFound: one does not exist.
+        """
         if self._shown is None:
             self._shown = OrderedDict()
-        row = self.engine.row(f"SELECT {_VERSION} FROM dag_version v WHERE id = ?", (version,))
-        if row is None:
-            raise NotFound(f"there is no DAG version {version}")
-        kept = self._shown.get(version)
-        if kept is not None and kept.hash == row[2]:
-            self._shown.move_to_end(version)
-            return kept
-        blob = self.engine.row("SELECT definition, hash FROM dag_version WHERE id = ?", (version,))
-        if blob is None:
-            raise NotFound(f"there is no DAG version {version}")
-        data = unpack_definition(blob[0])
+        wanted = sorted(set(versions))
+        found: dict[int, ShownVersion] = {}
+        new: dict[int, Row] = {}
+        for row in rows_among(self.engine, f"SELECT {_VERSION} FROM dag_version v WHERE v.id IN ({{}})", wanted):
+            kept = self._shown.get(row[0])
+            if kept is not None and kept.hash == row[2]:
+                self._shown.move_to_end(row[0])
+                found[row[0]] = kept
+            else:
+                new[row[0]] = row
+        for start in range(0, len(new), DEFINITIONS_PER_STATEMENT):
+            block = list(new)[start : start + DEFINITIONS_PER_STATEMENT]
+            for version, definition, hash_ in rows_among(
+                self.engine, "SELECT id, definition, hash FROM dag_version WHERE id IN ({})", block
+            ):
+                found[version] = self._keep_shown(new[version], unpack_definition(definition), hash_)
+        for version in wanted:
+            if version not in found:
+                raise NotFound(f"there is no DAG version {version}")
+        return found
+
+    def _keep_shown(self, row: Row, data: bytes, hash_: str) -> ShownVersion:
+        assert self._shown is not None
         dag = _decode_shown(data)
         view = VersionView(
-            id=identity(0, version),
+            id=identity(0, row[0]),
             version_number=row[3],
             dag_id=row[1],
             bundle_name=row[4],
@@ -232,8 +381,8 @@ class DagLists(RunOperations):
             dag_display_name=dag.shown_name,
             bundle_url=None,
         )
-        shown = self._shown[version] = ShownVersion(dag, blob[1], view, data)
-        self._shown.move_to_end(version)
+        shown = self._shown[row[0]] = ShownVersion(dag, hash_, view, data)
+        self._shown.move_to_end(row[0])
         while len(self._shown) > 1 and sum(20 + len(one.dag.tasks) for one in self._shown.values()) > self.SHOWN_TASKS_KEPT:
             self._shown.popitem(last=False)
         return shown
@@ -245,8 +394,8 @@ class DagLists(RunOperations):
             raise NotFound(f"There is no DAG {dag_id!r}.")
         return row
 
-    def _dag_fields(self, row: Row) -> dict[str, Any]:
-        dag = self.shown_version(row[20]).dag
+    def _dag_fields(self, row: Row, version: ShownVersion) -> dict[str, Any]:
+        dag = version.dag
         schedule = decode_schedule(row[10])
         periodic = isinstance(schedule, CronSchedule | DeltaSchedule)
         try:
@@ -269,13 +418,13 @@ class DagLists(RunOperations):
             "last_parse_duration": None if row[4] is None else row[4] / SECOND,
             "last_expired": iso(row[5]),
             "bundle_name": row[6],
-            "bundle_version": None,
+            "bundle_version": row[25],
             "relative_fileloc": row[7],
             "fileloc": f"{folder}/{row[7]}" if folder else row[7],
             "description": row[8],
             "timetable_summary": row[9],
             "timetable_description": sentence,
-            "timetable_partitioned": False,
+            "timetable_partitioned": _is_partitioned(schedule, row[24]),
             "timetable_periodic": periodic,
             "tags": [TagView(name=tag, dag_id=row[0], dag_display_name=name) for tag in json.loads(row[11])],
             "max_active_tasks": dag.max_active_tasks,
@@ -296,11 +445,32 @@ class DagLists(RunOperations):
         }
 
 
+def _filters_names(more: DagConditions) -> bool:
+    return bool(more.display_name_pattern or more.display_name_prefix)
+
+
+def _has_name(name: str, more: DagConditions) -> bool:
+    pattern = more.display_name_pattern
+    return name.startswith(more.display_name_prefix or "") and (
+        pattern is None or pattern == "~" or like(pattern).search(name) is not None
+    )
+
+
 _DAG = """d.dag_id, d.is_paused, d.is_active, d.last_parsed_at, d.parse_duration, d.missing_since, d.bundle, d.file,
     d.description, d.schedule_summary, d.schedule, d.tags, d.max_active_runs, d.has_import_error, d.next_logical_date,
-    d.next_start, d.next_end, d.next_run_after, d.owners, d.task_count, d.version, d.catchup, d.start_date, d.end_date, d.assets"""
+    d.next_start, d.next_end, d.next_run_after, d.owners, d.task_count, d.version, d.catchup, d.start_date, d.end_date, d.assets,
+    d.bundle_version"""
+
+_DAG_FIELDS = {"bundle_name": "d.bundle"}
+
+_LATEST = "(SELECT {} FROM dag_run r WHERE r.dag_id = d.dag_id ORDER BY r.run_after DESC, r.id DESC LIMIT 1)"
 
 _DAG_ORDERS = {
+    "next_dagrun": "d.next_logical_date",
+    "last_run_state": _LATEST.format("r.state"),
+    "last_run_start_date": _LATEST.format("r.started_at"),
+    "state": _LATEST.format("r.state"),
+    "start_date": _LATEST.format("r.started_at"),
     "dag_id": "d.dag_id",
     "dag_display_name": "d.dag_id",
     "is_paused": "d.is_paused",
@@ -312,7 +482,15 @@ _DAG_ORDERS = {
 }
 
 _VERSION = "v.id, v.dag_id, v.hash, v.number, v.bundle, v.bundle_version, v.created_at"
-_VERSION_ORDERS = {"id": "v.id", "version_number": "v.number", "dag_id": "v.dag_id", "created_at": "v.created_at"}
+_VERSION_FIELDS = {"version_number": "v.number", "bundle_name": "v.bundle", "bundle_version": "v.bundle_version"}
+_VERSION_ORDERS = {
+    "bundle_name": "v.bundle",
+    "bundle_version": "v.bundle_version",
+    "id": "v.id",
+    "version_number": "v.number",
+    "dag_id": "v.dag_id",
+    "created_at": "v.created_at",
+}
 
 
 def identity(kind: int, number: int, place: int = 0) -> str:
@@ -333,3 +511,10 @@ def _tagged(stored: str, tags: Sequence[str], all_tags: bool) -> bool:
         return True
     have = set(json.loads(stored))
     return have.issuperset(tags) if all_tags else bool(have & set(tags))
+
+
+def _is_partitioned(schedule: Schedule, assets: bytes | None) -> bool:
+    """Whether runs of a DAG have partition keys."""
+    if isinstance(schedule, CronSchedule) and schedule.partition is not None:
+        return True
+    return assets is not None and decode_asset_schedule(bytes(assets)).partitions is not None

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import zlib
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
-from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile
+from tradewind.model.states import FINISHED_RUNS, RunState
+from tradewind.store.port.dags import DagBundle
 from tradewind.store.sql.assets import AssetOperations
 from tradewind.store.sql.engine import Engine, Row
+from tradewind.store.sql.queries import rows_among
 
 COMPRESS_ABOVE = 4096
+_UNFINISHED = ", ".join(str(state.code) for state in RunState if state not in FINISHED_RUNS)
 _ZLIB = 0x78
 """First byte of a zlib stream; a msgpack map never begins with it."""
 
@@ -26,6 +33,22 @@ class DagOperations(AssetOperations):
 
     DEFINITIONS_KEPT = 64
     """Number of decoded definitions kept in memory; others are read again when they are needed."""
+
+    def dag_bundles(self, dag_ids: Sequence[str] | None = None) -> list[DagBundle]:
+        sql = "SELECT dag_id, bundle, version FROM dag"
+        if dag_ids is None:
+            rows = self.engine.rows(sql)
+        else:
+            rows = rows_among(self.engine, f"{sql} WHERE dag_id IN ({{}})", list(dag_ids))
+        return [DagBundle(*row) for row in rows]
+
+    def dag_ids_of_file(self, bundle: str, file: str) -> list[str]:
+        rows = self.engine.rows("SELECT dag_id FROM dag WHERE bundle = ? AND file = ? ORDER BY dag_id", (bundle, file))
+        return [row[0] for row in rows]
+
+    def access_control(self, version: int) -> dict[str, tuple[str, ...]]:
+        row = self.engine.row("SELECT definition FROM dag_version WHERE id = ?", (version,))
+        return {} if row is None else _access_decoder.decode(unpack_definition(row[0])).access_control
 
     def definition(self, version: int) -> DagDefinition:
         cached = self._definitions.get(version)
@@ -50,7 +73,7 @@ class DagOperations(AssetOperations):
     def need_dag(self, dag_id: str) -> DagPlan:
         found = self.dag(dag_id)
         if found is None:
-            raise NotFound(f"There is no DAG {dag_id!r}.{did_you_mean(dag_id, self.dag_ids())}")
+            raise NotFound(f"There is no DAG {dag_id!r}.{did_you_mean(dag_id, self.dag_ids())}", kind="DAG")
         return found
 
     def dag(self, dag_id: str) -> DagPlan | None:
@@ -72,7 +95,8 @@ class DagOperations(AssetOperations):
             for dag in parsed.dags:
                 owner = self.engine.row("SELECT bundle, file FROM dag WHERE dag_id = ? AND is_active = 1", (dag.dag_id,))
                 if owner is not None and (owner[0], owner[1]) != (parsed.bundle, parsed.file):
-                    refused.append((dag.dag_id, owner[1]))
+                    where = owner[1] if owner[0] == parsed.bundle else f"{owner[1]} of the bundle {owner[0]}"
+                    refused.append((dag.dag_id, where))
                 elif self._register_dag(parsed, dag, paused_at_creation):
                     changed.append(dag.dag_id)
             if parsed.problem is None:
@@ -89,19 +113,20 @@ class DagOperations(AssetOperations):
     def _register_dag(self, parsed: ParsedFile, dag: ParsedDag, paused_at_creation: bool) -> bool:
         engine = self.engine
         known = engine.row(
-            """SELECT d.version, v.hash, d.is_active, d.file, v.number FROM dag d JOIN dag_version v ON v.id = d.version
+            """SELECT d.version, v.hash, d.is_active, d.file, v.number, d.assets, d.bundle, d.bundle_version
+               FROM dag d JOIN dag_version v ON v.id = d.version
                WHERE d.dag_id = ?""",
             (dag.dag_id,),
         )
-        facts = (parsed.at, parsed.duration, parsed.file_hash, parsed.is_dynamic)
-        if known is not None and known[1] == dag.hash and known[2] == 1 and known[3] == parsed.file:
+        facts = (parsed.at, parsed.duration, parsed.file_hash, parsed.is_dynamic, parsed.bundle_version)
+        if known is not None and (*known[1:4], known[6]) == (dag.hash, 1, parsed.file, parsed.bundle):
             engine.change(
-                "UPDATE dag SET last_parsed_at = ?, parse_duration = ?, file_hash = ?, is_dynamic = ?, has_import_error = 0"
-                " WHERE dag_id = ?",
+                "UPDATE dag SET last_parsed_at = ?, parse_duration = ?, file_hash = ?, is_dynamic = ?, bundle_version = ?,"
+                " has_import_error = 0 WHERE dag_id = ?",
                 (*facts, dag.dag_id),
                 f"DAG {dag.dag_id}",
             )
-            return False
+            return bool(known[7] != parsed.bundle_version)
         definition = decode_definition(dag.definition)
         if known is not None and known[1] == dag.hash:
             version = known[0]
@@ -113,7 +138,7 @@ class DagOperations(AssetOperations):
             names = ", ".join(columns)
             engine.run(
                 f"""INSERT INTO dag (dag_id, bundle, file, version, is_paused, last_parsed_at, parse_duration, file_hash,
-                    is_dynamic, {names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, {", ".join("?" * len(columns))})""",
+                    is_dynamic, bundle_version, {names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {", ".join("?" * len(columns))})""",
                 (dag.dag_id, parsed.bundle, parsed.file, version, int(paused), *facts, *columns.values()),
             )
         else:
@@ -121,11 +146,11 @@ class DagOperations(AssetOperations):
             engine.change(
                 f"""UPDATE dag SET bundle = ?, file = ?, version = ?, is_active = 1, missing_since = NULL,
                     has_import_error = 0, last_parsed_at = ?, parse_duration = ?, file_hash = ?, is_dynamic = ?,
-                    {assignments} WHERE dag_id = ?""",
+                    bundle_version = ?, {assignments} WHERE dag_id = ?""",
                 (parsed.bundle, parsed.file, version, *facts, *columns.values(), dag.dag_id),
                 f"DAG {dag.dag_id}",
             )
-        self._note_assets(definition, parsed.at)
+        self._note_assets(definition, parsed.at, None if known is None or known[5] is None else bytes(known[5]))
         return True
 
     def _new_version(self, parsed: ParsedFile, dag: ParsedDag, known: Row | None) -> int:
@@ -138,22 +163,32 @@ class DagOperations(AssetOperations):
         again = engine.row("SELECT id FROM dag_version WHERE dag_id = ? AND hash = ?", (dag.dag_id, dag.hash))
         if again is not None:
             return int(again[0])
-        ((version, place),) = engine.rows(
-            """SELECT (SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_version
-                       UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_version') AS known),
-                      (SELECT coalesce(max(number), 0) + 1 FROM dag_version WHERE dag_id = ?)""",
-            (dag.dag_id,),
-        )
+        version, place = self._next_version(dag.dag_id)
         if known is not None and not self._has_runs(dag.dag_id, known[0]):
             engine.change("DELETE FROM dag_version WHERE id = ?", (known[0],), f"DAG {dag.dag_id}")
             self._definitions.pop(known[0], None)
             place = known[4] if known[4] + 1 == place else place
         engine.run(
-            "INSERT INTO dag_version (id, dag_id, number, hash, bundle, definition, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (version, dag.dag_id, place, dag.hash, parsed.bundle, pack_definition(dag.definition), parsed.at),
+            "INSERT INTO dag_version (id, dag_id, number, hash, bundle, bundle_version, definition, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(version, dag.dag_id, place, dag.hash, parsed.bundle, parsed.bundle_version),
+                *(pack_definition(dag.definition), parsed.at),
+            ),
         )
         self._definitions.pop(version, None)  # a transaction that was rolled back may have used this number
         return int(version)
+
+    def _next_version(self, dag_id: str) -> tuple[int, int]:
+        """The number of a new version among all versions, and among those of its DAG."""
+        row = self.engine.row(
+            """SELECT (SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_version
+                       UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_version') AS known),
+                      (SELECT coalesce(max(number), 0) + 1 FROM dag_version WHERE dag_id = ?)""",
+            (dag_id,),
+        )
+        assert row is not None, "the statement gives one row"
+        return int(row[0]), int(row[1])
 
     def _has_runs(self, dag_id: str, version: int) -> bool:
         return self.engine.row("SELECT 1 FROM dag_run WHERE dag_id = ? AND version = ? LIMIT 1", (dag_id, version)) is not None
@@ -182,6 +217,29 @@ class DagOperations(AssetOperations):
             found[file] = ("", found.get(file, ("", False))[1])
         return found
 
+    def move_to_bundle_version(self, bundle: str, version: str, files: Mapping[str, str]) -> list[str]:
+        moved = []
+        with self.engine.transaction():
+            for file, file_hash in files.items():
+                where = "bundle = ? AND file = ? AND file_hash = ? AND is_active = 1 AND coalesce(bundle_version, '') <> ?"
+                values = (bundle, file, file_hash, version)
+                for (dag_id,) in self.engine.rows(f"SELECT dag_id FROM dag WHERE {where}", values):
+                    self.engine.change(
+                        f"UPDATE dag SET bundle_version = ? WHERE {where} AND dag_id = ?",
+                        (version, *values, dag_id),
+                        f"DAG {dag_id}",
+                    )
+                    moved.append(dag_id)
+        return moved
+
+    def used_bundle_versions(self, bundle: str) -> list[str]:
+        rows = self.engine.rows(
+            f"""SELECT DISTINCT r.bundle_version FROM dag_run r JOIN dag d ON d.dag_id = r.dag_id
+                WHERE r.state IN ({_UNFINISHED}) AND d.bundle = ? AND r.bundle_version IS NOT NULL""",
+            (bundle,),
+        )
+        return [row[0] for row in rows]
+
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
         gone = []
         with self.engine.transaction():
@@ -204,6 +262,17 @@ class DagOperations(AssetOperations):
     def plugins(self) -> str:
         row = self.engine.row("SELECT value FROM meta WHERE key = 'plugins'")
         return "[]" if row is None else str(row[0])
+
+    def set_favorite(self, dag_id: str, user: str, is_favorite: bool) -> None:
+        with self.engine.transaction():
+            self.need_dag(dag_id)
+            if is_favorite:
+                self.engine.run(
+                    "INSERT INTO dag_favorite (user_name, dag_id) VALUES (?, ?) ON CONFLICT (user_name, dag_id) DO NOTHING",
+                    (user, dag_id),
+                )
+            elif not self.engine.run("DELETE FROM dag_favorite WHERE user_name = ? AND dag_id = ?", (user, dag_id)):
+                raise Conflict(f"DAG {dag_id} is not a favorite of {user}")
 
     def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool:
         with self.engine.transaction():
@@ -241,7 +310,8 @@ class DagOperations(AssetOperations):
 _INACTIVE = "UPDATE dag SET is_active = 0, missing_since = ? WHERE dag_id = ? AND is_active = 1"
 
 _PLAN_COLUMNS = """dag_id, version, file, is_paused, is_active, schedule, start_date, end_date, catchup, max_active_runs,
-    schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle, parse_duration, assets"""
+    schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle, parse_duration, assets,
+    bundle_version"""
 
 
 def _plan(row: Row) -> DagPlan:
@@ -262,6 +332,7 @@ def _plan(row: Row) -> DagPlan:
         bundle=row[15],
         parse_duration=row[16] or 0,
         assets=row[17],
+        bundle_version=row[18],
     )
 
 
@@ -293,6 +364,15 @@ def _duplicates(parsed: ParsedFile, refused: list[tuple[str, str]]) -> ImportPro
 
 def pack_definition(definition: bytes) -> bytes:
     return zlib.compress(definition, 1) if len(definition) > COMPRESS_ABOVE else definition
+
+
+class _AccessControl(msgspec.Struct):
+    """The field of a definition that says who may use the DAG; the others are not decoded."""
+
+    access_control: dict[str, tuple[str, ...]] = {}
+
+
+_access_decoder = msgspec.msgpack.Decoder(_AccessControl)
 
 
 def unpack_definition(data: bytes) -> bytes:

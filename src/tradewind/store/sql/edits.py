@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from tradewind.model.errors import NotFound
-from tradewind.model.rows import FeedEntry, Marked, RunRow
+from tradewind.model.rows import AttemptEnd, FeedEntry, Marked, RunRow
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
 from tradewind.store.sql.deadlines import write_deadlines
 from tradewind.store.sql.run_changes import ATTEMPT_END, JOURNAL
@@ -127,7 +127,7 @@ class EditOperations(RunOperations):
         at: int,
         reason: str = "",
         *,
-        executor: str = "",
+        executors: Mapping[int, str] = {},
     ) -> Marked:
         with self.engine.transaction():
             run = self.run(run_id)
@@ -144,10 +144,9 @@ class EditOperations(RunOperations):
                 before, fence, tries, queued_at = row
                 if before in LIVE_CODES:
                     live.append((slot, fence))
-                    self.engine.run(
-                        ATTEMPT_END,
-                        (run_id, slot, fence, tries, executor, queued_at or at, at, "stopped", cause, None, None, None),
-                    )
+                    executor = executors.get(slot, "")
+                    end = AttemptEnd(slot, fence, tries, executor, queued_at or at, at, "stopped", cause, None, None)
+                    self.engine.run(ATTEMPT_END, (run_id, *end))
                 self.engine.change(
                     """UPDATE task_instance SET state = ?, fence = ?, resume = 0, requeues = 0, due_at = NULL,
                        ended_at = ?, reason = ? WHERE run = ? AND slot = ? AND state = ? AND fence = ?""",

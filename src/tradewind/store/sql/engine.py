@@ -17,8 +17,8 @@ errors) is a method of the engine.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 from tradewind.model.errors import Changed, TradewindError
@@ -50,6 +50,9 @@ class Dialect(Protocol):
     def contains(self, column: str) -> str:
         """A condition with one parameter: the column matches a pattern with `%` and `_`, without regard to case."""
 
+    def ordering(self, column: str, descending: bool) -> str:
+        """A column of an ORDER BY that a client chose; NULL comes first in ascending order."""
+
     def translate(self, error: Exception, database: str) -> TradewindError:
         """The database's error as one of ours, with a message that says what to do.
 
@@ -68,6 +71,10 @@ GUARDED, FREE = True, False
 """Guarded: each execution must change exactly one row."""
 
 
+class _GuardMissed(Exception):
+    """A guarded statement did not match, so the transaction is rolled back."""
+
+
 class Engine(ABC):
     """One connection with its transactions. Not for use by several threads at a time.
 
@@ -81,6 +88,8 @@ class Engine(ABC):
     """The exceptions of the database's module; they do not leave the engine's transactions and queries."""
     path: str
     read_only: bool
+    has_round_trips: bool = False
+    """Whether the database is behind a network, so that statements that are executed together cost less."""
 
     # --- statements ------------------------------------------------------------------------------------------------
 
@@ -114,6 +123,19 @@ class Engine(ABC):
                 return False
         return True
 
+    def commit_changes(self, changes: Sequence[Change]) -> bool:
+        """Execute these changes as one transaction. False: a guarded statement did not match, and nothing was written.
+
+        An engine over a network may do it in one round trip. Not inside a transaction. Raises as `transaction`.
+        """
+        try:
+            with self.transaction():
+                if not self.execute(changes):
+                    raise _GuardMissed
+        except _GuardMissed:
+            return False
+        return True
+
     def change(self, sql: str, parameters: Any, what: str) -> None:
         """Execute one guarded statement that must change exactly one row.
 
@@ -125,6 +147,11 @@ class Engine(ABC):
         """
         if self.run(sql, parameters) != 1:
             raise Changed(f"{what} was changed by another request at the same time; nothing was written. Try again")
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether every transaction begins with a check of the scheduler's lease."""
+        return False
 
     # --- transactions ----------------------------------------------------------------------------------------------
 
@@ -146,6 +173,13 @@ class Engine(ABC):
     @abstractmethod
     def savepoint(self) -> AbstractContextManager[None]:
         """Inside a transaction: this part is written whole or not at all."""
+
+    def exclusive(self) -> None:
+        """Inside a transaction: wait until no other process migrates. A database with one writer needs nothing more."""
+
+    def without_deadline(self) -> AbstractContextManager[None]:
+        """Inside, a statement may take as long as it needs: for migrations and checks of everything."""
+        return nullcontext()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -195,6 +229,10 @@ class Engine(ABC):
         """
 
     @abstractmethod
+    def show_only(self, dag_ids: Collection[str]) -> None:
+        """From now on, show only the rows of these DAGs (`visible_dags.CONDITIONS`). May be called again with other ids."""
+
+    @abstractmethod
     def release_memory(self) -> None:
         """Free the caches of the connection."""
 
@@ -209,6 +247,18 @@ class Engine(ABC):
     @abstractmethod
     def problems(self, at_most: int) -> list[str]:
         """Damage that the database finds in itself; empty: none. Reads the whole database."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Size of the database in bytes."""
+
+    @abstractmethod
+    def kind(self) -> dict[str, Any]:
+        """The kind of the database, and some of its settings."""
+
+    def erase(self) -> bool:
+        """Delete all tables of a database server; False if there were none. The file of a database is deleted by its owner."""
+        raise NotImplementedError
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:

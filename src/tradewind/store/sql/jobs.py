@@ -33,15 +33,15 @@ class JobOperations(OutboxOperations):
             self.engine.run("DELETE FROM job WHERE id <= ? AND state <> 'running'", (number - KEPT_JOBS,))
             self._audit("service started", new.unixname, at, detail=about(new))
 
-    def write_heartbeats(self, lives: Sequence[str], at: int) -> None:
+    def write_heartbeats(self, service_ids: Sequence[str], at: int) -> None:
         with self.engine.transaction():
             self.engine.many(
-                "UPDATE job SET heartbeat_at = ? WHERE life = ? AND state = 'running'", [(at, life) for life in lives]
+                "UPDATE job SET heartbeat_at = ? WHERE life = ? AND state = 'running'", [(at, one) for one in service_ids]
             )
 
-    def end_job(self, life: str, ok: bool, at: int, reason: str | None = None) -> bool:
+    def end_job(self, service_id: str, ok: bool, at: int, reason: str | None = None) -> bool:
         with self.engine.transaction():
-            found = self.engine.row(f"SELECT {_JOB} FROM job WHERE life = ? AND state = 'running'", (life,))
+            found = self.engine.row(f"SELECT {_JOB} FROM job WHERE life = ? AND state = 'running'", (service_id,))
             if found is None:
                 return False
             self._end_job(JobRow(*found), ok, at, reason)

@@ -8,8 +8,10 @@ seconds (`TooBroad`).
 
 from __future__ import annotations
 
-from tradewind.store.sql.asset_lists import AssetLists
+from tradewind.store.sql.hitl_lists import HitlLists
+from tradewind.store.sql.page_lookups import PageLookups
 
 
-class ListOperations(AssetLists):
-    """DAGs, versions, runs, task instances, tries, attempts, log files, import errors, pools, assets, audit log, health."""
+class ListOperations(PageLookups, HitlLists):
+    """DAGs, versions, runs, task instances, tries, attempts, questions, logs, import errors, pools, assets, audit log, health,
+    and what the web page shows."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from tradewind.model.errors import StoreInterrupted, did_you_mean
+from tradewind.model.states import RUN_CODES, RUN_STATES, RunState
 from tradewind.store.sql.engine import NO_LIMIT, Dialect, Engine, Row
-from tradewind.store.views import BadQuery, TooBroad
+from tradewind.store.views import BadQuery, Conditions, TooBroad
 
 Value = str | int | None
 
@@ -67,18 +69,71 @@ class Where:
         if prefix and prefix != "~":
             self.add(f"{column} >= ? AND {column} < ?", prefix, prefix + "\U0010ffff")
 
+    def conditions(self, dialect: Dialect, columns: Mapping[str, str], given: Conditions) -> None:
+        """All conditions on the fields in `columns`.
+
+        Raises:
+            BadQuery: an unknown field.
+        """
+        for field, pattern in given.patterns.items():
+            self.pattern(dialect, _column(columns, field), pattern)
+        for field, prefix in given.prefixes.items():
+            self.prefix(_column(columns, field), prefix)
+        for field, values in given.among.items():
+            self.one_of(_column(columns, field), list(values))
+        self.ranges(columns, given.ranges)
+
     @property
     def sql(self) -> str:
         return " WHERE " + " AND ".join(self.terms) if self.terms else ""
 
 
-def ordering(order_by: Sequence[str], columns: Mapping[str, str], last: str) -> str:
-    """ORDER BY for field names, with `-` in front for descending; `last` makes the order unambiguous, so that pages do not overlap.
+def literal(text: str) -> str:
+    """A text for LIKE in which `%` and `_` stand for themselves as far as possible: `_` matches any character."""
+    return text.replace("%", "_")
+
+
+def run_state_code(name: str) -> int:
+    """The code of a run's state. Raises BadQuery: there is no such state."""
+    try:
+        return RUN_CODES[RunState(name)]
+    except ValueError:
+        valid = [state.value for state in RUN_STATES]
+        raise BadQuery(
+            f"{name!r} is not a state of a run; possible are: {', '.join(valid)}.{did_you_mean(name, valid)}"
+        ) from None
+
+
+def _column(columns: Mapping[str, str], field: str) -> str:
+    if field not in columns:
+        raise BadQuery(f"This list cannot be filtered by {field!r}.{did_you_mean(field, columns)}")
+    return columns[field]
+
+
+class Term(NamedTuple):
+    """One column of an ORDER BY."""
+
+    column: str
+    descending: bool
+
+
+def ordering(dialect: Dialect, order_by: Sequence[str], columns: Mapping[str, str], last: str) -> str:
+    """The ORDER BY of `order_terms`. Raises BadQuery."""
+    return order_clause(dialect, order_terms(order_by, columns, last))
+
+
+def order_clause(dialect: Dialect, terms: Sequence[Term]) -> str:
+    return " ORDER BY " + ", ".join(dialect.ordering(term.column, term.descending) for term in terms)
+
+
+def order_terms(order_by: Sequence[str], columns: Mapping[str, str], last: str) -> list[Term]:
+    """The order by field names, with `-` in front for descending; `last` makes it unambiguous, so that pages do not overlap.
 
     Raises:
         BadQuery: an unknown field.
     """
-    terms, descending = [], False
+    terms: list[Term] = []
+    descending = False
     for name in order_by:
         descending = name.startswith("-")
         field = name.removeprefix("-")
@@ -87,11 +142,11 @@ def ordering(order_by: Sequence[str], columns: Mapping[str, str], last: str) -> 
                 f"A list cannot be ordered by {field!r}; possible are: {', '.join(sorted(columns))}."
                 f"{did_you_mean(field, columns)}"
             )
-        terms += [f"{column} DESC" if descending else column for column in columns[field].split(", ")]
+        terms += [Term(column, descending) for column in columns[field].split(", ")]
     for column in last.split(", "):
-        if not any(term.removesuffix(" DESC") == column for term in terms):
-            terms.append(f"{column} DESC" if descending else column)
-    return " ORDER BY " + ", ".join(terms)
+        if not any(term.column == column for term in terms):
+            terms.append(Term(column, descending))
+    return terms
 
 
 @contextmanager
@@ -126,3 +181,19 @@ def count(engine: Engine, sql: str, parameters: Sequence[Value]) -> int | None:
         return None
     assert row is not None
     return int(row[0] or 0)
+
+
+VALUES_PER_STATEMENT = 500
+
+
+def rows_among(engine: Engine, sql: str, values: Sequence[Value]) -> list[Row]:
+    """The rows of a statement for many values, with one execution for each 500 of them.
+
+    Args:
+        sql: with `{}` for the placeholders of the values, and no other parameters.
+    """
+    found: list[Row] = []
+    for start in range(0, len(values), VALUES_PER_STATEMENT):
+        block = values[start : start + VALUES_PER_STATEMENT]
+        found += engine.rows(sql.format(", ".join("?" * len(block))), list(block))
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradewind.model.errors import Conflict
+from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.rows import Removed, RemovedRun, RetiredLog
 from tradewind.store.sql.services import ServiceOperations
 
@@ -56,7 +56,19 @@ class RetentionOperations(ServiceOperations):
             spills.update(
                 name for (name,) in self.engine.rows("SELECT spill FROM xcom WHERE run = ? AND spill IS NOT NULL", (run,))
             )
-            for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral", "outbox", "deadline_miss"):
+            for table in (
+                "task_instance",
+                "attempt",
+                "journal",
+                "feed",
+                "xcom",
+                "deferral",
+                "hitl_detail",
+                "outbox",
+                "deadline_miss",
+                "run_summary",
+                "task_state_store",
+            ):
                 self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
             self._forget_deliveries(run)
             self.engine.run(
@@ -97,6 +109,16 @@ class RetentionOperations(ServiceOperations):
                 (key, str(newest[0])),
             )
 
+    def delete_run(self, run: int, actor: str, at: int) -> Removed:
+        with self.engine.transaction():
+            row = self.engine.row(f"SELECT {_REMOVED} FROM dag_run WHERE id = ? AND state >= 2", (run,))
+            if row is None:
+                raise NotFound(f"there is no run number {run} that has ended")
+            self._keep_highest_number("last_run", "dag_run")
+            removed = self._remove([RemovedRun(*row)], at)
+            self._audit("delete run", actor, at, dag_id=row[1], run_id=row[2])
+        return removed
+
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
         engine = self.engine
         with engine.transaction():
@@ -107,7 +129,9 @@ class RetentionOperations(ServiceOperations):
                     f"DAG {dag_id} has {len(live)} runs that have not ended (the first: {live[0].run_id}); "
                     "pause the DAG and wait until they have ended"
                 )
-            found = engine.rows(f"SELECT {_REMOVED} FROM dag_run WHERE dag_id = ? LIMIT ?", (dag_id, at_most))
+            found = engine.rows(
+                f"SELECT {_REMOVED} FROM dag_run WHERE dag_id = ? ORDER BY run_after, id LIMIT ?", (dag_id, at_most)
+            )
             runs = [RemovedRun(*row) for row in found]
             if runs:
                 self._keep_highest_number("last_run", "dag_run")
@@ -117,7 +141,7 @@ class RetentionOperations(ServiceOperations):
                 self._keep_highest_number("last_version", "dag_version")
                 engine.run("DELETE FROM backfill_run WHERE backfill IN (SELECT id FROM backfill WHERE dag_id = ?)", (dag_id,))
                 self._forget_assets_of(dag_id)
-                for table in ("dag_version", "skipped_interval", "backfill", "dag"):
+                for table in ("dag_version", "skipped_interval", "backfill", "dag_favorite", "dag"):
                     engine.run(f"DELETE FROM {table} WHERE dag_id = ?", (dag_id,))
                 self._audit("delete dag", actor, at, dag_id=dag_id)
         return removed, gone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tradewind.model.rows import DeferralRow, NewCallbackRequest, RunWrite, TaskWrite
+from tradewind.model.rows import DeferralRow, InputAnswer, InputRequest, NewCallbackRequest, RunWrite, TaskWrite
 from tradewind.model.states import TaskState
 from tradewind.store.sql.engine import FREE, GUARDED, Change, Row
 
@@ -25,10 +25,10 @@ _ATTEMPT_START = """INSERT INTO attempt (run, slot, fence, try_number, executor,
     started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 ATTEMPT_END = """INSERT INTO attempt (run, slot, fence, try_number, executor, queued_at, ended_at, outcome, reason,
-    exit_code, signal, rendered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    exit_code, signal, rendered, cpu, peak_memory) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run, slot, fence) DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome,
     reason = excluded.reason, exit_code = excluded.exit_code, signal = excluded.signal,
-    rendered = excluded.rendered"""
+    rendered = excluded.rendered, cpu = excluded.cpu, peak_memory = excluded.peak_memory"""
 
 XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run, task_id, map_index, key) DO UPDATE SET value = excluded.value, spill = excluded.spill,
@@ -44,16 +44,29 @@ _DEFER = """INSERT INTO deferral (run, slot, fence, since, deferral, resumption)
 
 _UNDEFER = "DELETE FROM deferral WHERE run = ? AND slot = ?"
 
+_INPUT_REQUEST = """INSERT INTO hitl_detail (run, slot, try_number, fence, created_at, subject, body, options, defaults,
+    multiple, params, assigned_users) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, slot, try_number) DO UPDATE SET fence = excluded.fence, created_at = excluded.created_at,
+    subject = excluded.subject, body = excluded.body, options = excluded.options, defaults = excluded.defaults,
+    multiple = excluded.multiple, params = excluded.params, assigned_users = excluded.assigned_users, responded_at = NULL,
+    responded_by_id = NULL, responded_by_name = NULL, chosen_options = NULL, params_input = NULL"""
+
+INPUT_ANSWER = """UPDATE hitl_detail SET responded_at = ?, responded_by_id = ?, responded_by_name = ?, chosen_options = ?,
+    params_input = ? WHERE run = ? AND slot = ? AND fence = ? AND responded_at IS NULL"""
+
 _LABEL = "UPDATE task_instance SET map_label = ? WHERE run = ? AND slot = ?"
 
 _POOL = "UPDATE task_instance SET pool = ? WHERE run = ? AND slot = ?"
 
 _CLEAR_XCOMS = "DELETE FROM xcom WHERE run = ? AND task_id = ? AND map_index = ?"
 
+_SUMMARY = """INSERT INTO run_summary (run, journal_seq, summary) VALUES (?, ?, ?)
+    ON CONFLICT (run) DO UPDATE SET journal_seq = excluded.journal_seq, summary = excluded.summary"""
+
 OUTBOX_ITEM = """INSERT INTO outbox (kind, identity, payload, created_at, due_at, slot, run) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (identity) DO NOTHING"""
 
-_encode_branch = msgspec.msgpack.Encoder().encode
+encode_branch = msgspec.msgpack.Encoder().encode
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -90,8 +103,14 @@ def changes_of(write: RunWrite, epoch: int) -> list[Change]:
         changes.append((_UNDEFER, [(run, slot) for slot in write.ended_waits], FREE))
     if write.deferrals:
         changes.append((_DEFER, [_deferral_parameters(run, row) for row in write.deferrals], FREE))
+    if write.input_requests:
+        changes.append((_INPUT_REQUEST, [_input_request_parameters(run, one) for one in write.input_requests], FREE))
+    if write.input_answers:
+        changes.append((INPUT_ANSWER, [input_answer_parameters(run, one) for one in write.input_answers], GUARDED))
     if write.callback_requests:
         changes.append((OUTBOX_ITEM, [outbox_parameters(item, run) for item in write.callback_requests], FREE))
+    if write.summary is not None:
+        changes.append((_SUMMARY, [(run, write.journal_seq + len(write.journal), write.summary)], FREE))
     return changes
 
 
@@ -122,6 +141,34 @@ def _deferral_parameters(run: int, row: DeferralRow) -> Row:
     return run, row.slot, row.fence, row.since, _encode(row.deferral), resumption
 
 
+def _input_request_parameters(run: int, request: InputRequest) -> Row:
+    wait = request.wait
+    return (
+        run,
+        request.slot,
+        request.try_number,
+        request.fence,
+        request.at,
+        wait.subject,
+        wait.body,
+        _encode_text(wait.options),
+        None if wait.defaults is None else _encode_text(wait.defaults),
+        int(wait.multiple),
+        wait.params.decode(),
+        _encode_text([{"id": number, "name": name} for number, name in wait.assigned_users]),
+    )
+
+
+def input_answer_parameters(run: int, answer: InputAnswer) -> Row:
+    """Parameters of `INPUT_ANSWER`."""
+    chosen = _encode_text(answer.chosen)
+    return answer.at, answer.user_id, answer.user_name, chosen, answer.params.decode(), run, answer.slot, answer.fence
+
+
+def _encode_text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 def _task_parameters(run: int, write: TaskWrite) -> Row:
     row = write.row
     return (
@@ -136,7 +183,7 @@ def _task_parameters(run: int, write: TaskWrite) -> Row:
         row.started_at or None,
         row.ended_at or None,
         row.reason,
-        None if row.branch is None else _encode_branch(row.branch),
+        None if row.branch is None else encode_branch(row.branch),
         row.map_index,
         row.length,
         row.version,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -24,12 +24,12 @@ from tradewind.model.rows import (
     TaskRow,
     XComWrite,
 )
-from tradewind.model.states import FINISHED, RUN_STATES, TASK_STATES, AttemptState, RunState, RunType, TaskState
+from tradewind.model.states import FINISHED, RUN_STATES, TASK_STATES, WAITING, AttemptState, RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, Resumption
 from tradewind.observe.log import Log
 from tradewind.store.sql.dags import DagOperations
 from tradewind.store.sql.deadlines import write_deadlines
-from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
+from tradewind.store.sql.engine import NO_LIMIT, Change, Engine, Row
 from tradewind.store.sql.run_changes import XCOM, changes_of
 
 log = Log("store")
@@ -44,9 +44,9 @@ _decode_resumption = msgspec.msgpack.Decoder(Resumption).decode
 _FINISHED = ", ".join(str(state.code) for state in sorted(FINISHED, key=lambda one: one.code))
 _RUN_COLUMNS = """id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end, run_after,
     queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, reason, task_count, rows_created,
-    revision, journal_seq, feed_seq, clear_number, bundle_version"""
+    revision, journal_seq, feed_seq, clear_number, bundle_version, partition_key, partition_date"""
 
-_NEXT_RUN = """(SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_run
+NEXT_RUN = """(SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_run
     UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_run') AS known)"""
 """No number is used twice, even if the newest runs were deleted."""
 
@@ -68,11 +68,14 @@ class RunOperations(DagOperations):
     # --- the group commit ---------------------------------------------------------------------------------------
 
     def commit(self, batch: Batch) -> Committed:
+        is_plain = self._has_only_changes(batch)
+        if is_plain and self.engine.commit_changes(self._all_changes(batch)):
+            return Committed({}, [], {})
         stale: dict[int, list[int]] = {}
         consumers: frozenset[str] = frozenset()
         with self.engine.transaction():
             self._check_epoch(batch.epoch)
-            for write in batch.runs:
+            for write in () if not is_plain and self._write_together(batch) else batch.runs:
                 if write.after & stale.keys():
                     stale[write.run] = []
                     continue
@@ -97,9 +100,36 @@ class RunOperations(DagOperations):
             rows_created = {run: self._create_rows(run, count) for run, count in batch.more_rows}
         return Committed(stale, created, rows_created, consumers, frozenset(moved))
 
+    def _has_only_changes(self, batch: Batch) -> bool:
+        """Whether a batch can be committed in one round trip: it only changes runs, and the database has round trips to save."""
+        if not self.engine.has_round_trips or batch.new_runs or batch.positions or batch.more_rows:
+            return False
+        is_checked = self.engine.is_guarded or not batch.epoch
+        return bool(batch.runs) and is_checked and not any(write.asset_events for write in batch.runs)
+
+    def _write_together(self, batch: Batch) -> bool:
+        """Write the changes of all runs in one round trip. False: nothing was written, because another process has changed one
+        of the runs, or one has to be written alone. Then each run is written in a savepoint of its own.
+        """
+        if not self.engine.has_round_trips or any(write.asset_events for write in batch.runs):
+            return False
+        try:
+            with self.engine.savepoint():
+                if not self.engine.execute(self._all_changes(batch)):
+                    raise _GuardMissed
+        except _GuardMissed:
+            return False
+        return True
+
+    @staticmethod
+    def _all_changes(batch: Batch) -> list[Change]:
+        return [one for write in batch.runs for one in changes_of(write, batch.epoch)]
+
     def _check_epoch(self, epoch: int) -> None:
+        if not epoch or self.engine.is_guarded:
+            return
         row = self.engine.row("SELECT max(epoch) FROM scheduler")
-        if epoch and row is not None and row[0] is not None and row[0] > epoch:
+        if row is not None and row[0] is not None and row[0] > epoch:
             raise Stale(f"scheduler epoch {epoch} was superseded by {row[0]}; this scheduler has to exit")
 
     def _stale_slots(self, write: RunWrite, epoch: int) -> list[int]:
@@ -142,15 +172,13 @@ class RunOperations(DagOperations):
                     assert taken is not None
                     return taken
                 raise Conflict(f"DAG {new.dag_id} already has the run {twin[0]!r} for this logical date")
-        version = new.version
-        if engine.row("SELECT 1 FROM dag_version WHERE id = ?", (version,)) is None:
-            version = self.need_dag(new.dag_id).version  # the file was parsed again meanwhile
+        version, bundle_version = self._versions_of_new_run(new)
         definition = self.definition(version)
         run = engine.insert(
             f"""INSERT INTO dag_run (id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
-               run_after, queued_at, conf, triggered_by, triggering_user, note, backfill, task_count, rows_created, bundle_version)
-               VALUES ({_NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0,
-               (SELECT bundle_version FROM dag_version WHERE id = ?))""",
+               run_after, queued_at, conf, triggered_by, triggering_user, note, backfill, task_count, rows_created,
+               partition_key, partition_date, bundle_version)
+               VALUES ({NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)""",
             (
                 new.dag_id,
                 new.run_id,
@@ -168,7 +196,9 @@ class RunOperations(DagOperations):
                 new.note,
                 new.backfill,
                 len(definition.tasks),
-                version,
+                new.partition_key,
+                new.partition_date,
+                bundle_version,
             ),
         )
         self._create_rows(run, CREATE_CHUNK)
@@ -176,6 +206,16 @@ class RunOperations(DagOperations):
         assert found is not None
         write_deadlines(engine, definition, found, new.at)
         return found
+
+    def _versions_of_new_run(self, new: NewRun) -> tuple[int, str | None]:
+        """The versions of the DAG and of its bundle that a new run gets. They come from the same parse of the file."""
+        plan = self.need_dag(new.dag_id)
+        if plan.bundle_version is not None:
+            keeps = not self.definition(plan.version).disable_bundle_versioning
+            return plan.version, plan.bundle_version if keeps else None
+        if self.engine.row("SELECT 1 FROM dag_version WHERE id = ?", (new.version,)) is None:
+            return plan.version, None  # the file was parsed again meanwhile
+        return new.version, None
 
     def _create_rows(self, run: int, count: int) -> int:
         """Create up to `count` further task instances of a run; how many exist then."""
@@ -266,6 +306,29 @@ class RunOperations(DagOperations):
         )
         return [run_row(row) for row in rows]
 
+    def latest_runs(
+        self,
+        dag_id: str,
+        at_most: int,
+        state: RunState | None = None,
+        run_types: Collection[str] = (),
+        start: int | None = None,
+        end: int | None = None,
+    ) -> list[RunRow]:
+        moment = "coalesce(logical_date, run_after)"
+        condition = f"dag_id = ? AND {moment} >= ? AND {moment} <= ?"
+        values: list[str | int] = [dag_id, -(2**62) if start is None else start, 2**62 if end is None else end]
+        if state is not None:
+            condition += " AND state = ?"
+            values.append(state.code)
+        if run_types:
+            condition += f" AND run_type IN ({', '.join('?' * len(run_types))})"
+            values += list(run_types)
+        rows = self.engine.rows(
+            f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE {condition} ORDER BY run_after DESC, id DESC LIMIT ?", (*values, at_most)
+        )
+        return [run_row(row) for row in reversed(rows)]
+
     def snapshot(self, run: int) -> RunSnapshot | None:
         found = self.run(run)
         if found is None:
@@ -341,13 +404,13 @@ class RunOperations(DagOperations):
         return {TASK_STATES[state]: count for state, count in rows}
 
     def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
-        wanted: list[tuple[str, int | str]] = [("t.state = ?", TaskState.DEFERRED.code)]
+        wanted: list[tuple[str, int | str]] = []
         wanted += [("d.run = ?", run)] if run is not None else []
         wanted += [("r.dag_id = ?", dag_id)] if dag_id is not None else []
         rows = self.engine.rows(
             f"""SELECT d.run, d.slot, t.task_id, t.map_index, d.since, d.deferral FROM deferral d
             JOIN task_instance t ON t.run = d.run AND t.slot = d.slot JOIN dag_run r ON r.id = d.run
-            WHERE {" AND ".join(condition for condition, _ in wanted)} ORDER BY d.since, d.run, d.slot LIMIT ?""",
+            WHERE {" AND ".join([_WAITING, *(condition for condition, _ in wanted)])} ORDER BY d.since, d.run, d.slot LIMIT ?""",
             (*(value for _, value in wanted), NO_LIMIT if at_most is None else at_most),
         )
         return [
@@ -409,6 +472,13 @@ class RunOperations(DagOperations):
                 raise NotFound(f"there is no run number {run}")
             self.engine.many(XCOM, [(run, *xcom) for xcom in xcoms])
 
+    def delete_xcoms(self, run: int, task_id: str, map_index: int, key: str | None = None) -> int:
+        condition, more = ("", ()) if key is None else (" AND key = ?", (key,))
+        with self.engine.transaction():
+            return self.engine.run(
+                f"DELETE FROM xcom WHERE run = ? AND task_id = ? AND map_index = ?{condition}", (run, task_id, map_index, *more)
+            )
+
 
 def run_row(row: Row) -> RunRow:
     return RunRow(row[0], row[1], row[2], RunType(row[3]), RUN_STATES[row[4]], *row[5:])
@@ -433,6 +503,8 @@ def task_row(row: Row) -> TaskRow:
         *mapping,
     )
 
+
+_WAITING = f"t.state IN ({', '.join(str(state.code) for state in sorted(WAITING))})"
 
 LIVE_CODES = (TaskState.QUEUED.code, TaskState.RUNNING.code, TaskState.RESTARTING.code)
 ENDED = AttemptState.ENDED.value

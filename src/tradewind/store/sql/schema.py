@@ -1,7 +1,8 @@
 """Schema and migrations.
 
 A new database gets all migrations in order, an older one those that it lacks. Each is applied in one transaction together with its
-number. A database of a newer release is refused. Files: migrations/NNNN_name.<dialect>.sql.
+number. A database of a newer release is refused. Files: migrations/NNNN_name.<dialect>.sql, and for the database of accounts
+account_migrations/NNNN_name.<dialect>.sql.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import importlib.resources
 from typing import NamedTuple
 
+from tradewind.model.database_urls import on_server
 from tradewind.model.errors import StoreLost, StoreMismatch
 from tradewind.store.sql.engine import Dialect, Engine
+
+STORE, ACCOUNTS = "migrations", "account_migrations"
+"""Folders of migrations: of the scheduler's tables, and of the tables of accounts."""
 
 
 class Migration(NamedTuple):
@@ -19,9 +24,9 @@ class Migration(NamedTuple):
     sql: str
 
 
-def migrations(dialect: str) -> list[Migration]:
-    """All migrations of a dialect (its name), in order."""
-    folder = importlib.resources.files("tradewind.store") / "migrations"
+def migrations(dialect: str, tables: str = STORE) -> list[Migration]:
+    """All migrations of a dialect (its name) in the folder `tables`, in order."""
+    folder = importlib.resources.files("tradewind.store") / tables
     found = []
     for entry in folder.iterdir():
         if entry.name.endswith(f".{dialect}.sql"):
@@ -30,9 +35,9 @@ def migrations(dialect: str) -> list[Migration]:
     return sorted(found)
 
 
-def newest(dialect: Dialect) -> int:
+def newest(dialect: Dialect, tables: str = STORE) -> int:
     """Number of the newest migration that this release knows."""
-    return migrations(dialect.name)[-1].number
+    return migrations(dialect.name, tables)[-1].number
 
 
 def applied(engine: Engine) -> int:
@@ -43,18 +48,19 @@ def applied(engine: Engine) -> int:
     return int(row[0]) if row else 0
 
 
-def migrate(engine: Engine) -> list[str]:
-    """Apply the migrations that the database lacks; return their names.
+def migrate(engine: Engine, tables: str = STORE) -> list[str]:
+    """Apply the migrations that the database lacks; return their names. `tables`: `STORE` or `ACCOUNTS`.
 
     Raises:
         StoreMismatch: the database comes from a newer release.
     """
-    have, known = applied(engine), migrations(engine.dialect.name)
+    have, known = applied(engine), migrations(engine.dialect.name, tables)
     _refuse_newer(engine, have, known[-1].number)
     done = []
     for migration in known:
         if migration.number > have:
-            with engine.transaction():
+            with engine.without_deadline(), engine.transaction():
+                engine.exclusive()
                 if applied(engine) >= migration.number:
                     continue
                 for statement in statements(migration.sql):
@@ -71,6 +77,10 @@ def check(engine: Engine) -> None:
     """Raises StoreMismatch if the schema is not exactly that of this release, StoreLost if there is none."""
     have, needed = applied(engine), newest(engine.dialect)
     if have == 0:
+        if on_server(engine.path):
+            raise StoreLost(
+                f"the database {engine.path} has no tables of Tradewind. Start: tradewind standalone (or: tradewind db migrate)"
+            )
         raise StoreLost(
             f"the database {engine.path} is empty: another process is creating it, or it was emptied. If it stays empty, restore a "
             "backup (tradewind db restore FILE), or create it again: tradewind db reset -y"

@@ -10,7 +10,7 @@ from tradewind.model.states import TaskState
 from tradewind.store.sql.engine import Row
 from tradewind.store.sql.queries import Where, count, ordering, page
 from tradewind.store.sql.task_lists import TaskLists
-from tradewind.store.views import EventView, HealthFacts, ImportErrorView, JobView, Listing, PoolView
+from tradewind.store.views import NO_CONDITIONS, Conditions, EventView, HealthFacts, ImportErrorView, JobView, Listing, PoolView
 
 _SCHEDULED, _QUEUED, _DEFERRED = TaskState.SCHEDULED.code, TaskState.QUEUED.code, TaskState.DEFERRED.code
 _RUNNING, _RESTARTING = TaskState.RUNNING.code, TaskState.RESTARTING.code
@@ -23,13 +23,15 @@ class ServiceLists(TaskLists):
         self,
         *,
         filename_pattern: str | None = None,
+        conditions: Conditions = NO_CONDITIONS,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[ImportErrorView]:
         where = Where()
         where.pattern(self.engine.dialect, "e.file", filename_pattern)
-        order = ordering(order_by, _ERROR_ORDERS, "e.id")
+        where.conditions(self.engine.dialect, {"filename": "e.file", "bundle_name": "e.bundle"}, conditions)
+        order = ordering(self.engine.dialect, order_by, _ERROR_ORDERS, "e.id")
         rows = page(self.engine, f"SELECT {_ERROR} FROM import_error e{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM import_error e{where.sql}", where.parameters)
         return Listing([_import_error(row) for row in rows], total)
@@ -44,13 +46,15 @@ class ServiceLists(TaskLists):
         self,
         *,
         name_pattern: str | None = None,
+        conditions: Conditions = NO_CONDITIONS,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("name",),
     ) -> Listing[PoolView]:
         where = Where()
         where.pattern(self.engine.dialect, "p.name", name_pattern)
-        order = ordering(order_by, _POOL_ORDERS, "p.name")
+        where.conditions(self.engine.dialect, {"name": "p.name"}, conditions)
+        order = ordering(self.engine.dialect, order_by, _POOL_ORDERS, "p.name")
         rows = page(self.engine, f"SELECT {_POOL} FROM pool p{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM pool p{where.sql}", where.parameters)
         taken = self._taken_slots() if rows else {}
@@ -67,13 +71,15 @@ class ServiceLists(TaskLists):
         """Pool → state code → slots taken. Reads only runs that have not ended."""
         taken: dict[str, dict[int, int]] = {}
         dialect = self.engine.dialect
-        for version, slot, task_id, state, chosen, number in self.engine.rows(
+        rows = self.engine.rows(
             f"""SELECT r.version, t.slot, t.task_id, t.state, t.pool, count(*)
                 FROM dag_run r{dialect.index_hint("dag_run_active")} {dialect.ordered_join} task_instance t ON t.run = r.id
                 WHERE r.state < 2 AND t.state IN ({_SCHEDULED}, {_QUEUED}, {_RUNNING}, {_RESTARTING}, {_DEFERRED})
                 GROUP BY r.version, t.slot, t.task_id, t.state, t.pool"""
-        ):
-            task = self.shown_version(version).task(slot, task_id)
+        )
+        shown = self.shown_versions([row[0] for row in rows])
+        for version, slot, task_id, state, chosen, number in rows:
+            task = shown[version].task(slot, task_id)
             counts = taken.setdefault(chosen or task.pool, {})
             counts[state] = counts.get(state, 0) + number * task.pool_slots
         return taken
@@ -86,6 +92,8 @@ class ServiceLists(TaskLists):
         run_id: str | None = None,
         event: str | None = None,
         owner: str | None = None,
+        excluded_events: Sequence[str] = (),
+        conditions: Conditions = NO_CONDITIONS,
         ranges: Mapping[str, int] | None = None,
         limit: int | None = 50,
         offset: int = 0,
@@ -101,8 +109,11 @@ class ServiceLists(TaskLists):
         ):
             if wanted is not None:
                 where.add(f"e.{column} = ?", wanted)
+        if excluded_events:
+            where.add(f"e.event NOT IN ({', '.join('?' * len(excluded_events))})", *excluded_events)
+        where.conditions(self.engine.dialect, _EVENT_FIELDS, conditions)
         where.ranges({"when": "e.at"}, ranges or {})
-        order = ordering(order_by, _EVENT_ORDERS, "e.id")
+        order = ordering(self.engine.dialect, order_by, _EVENT_ORDERS, "e.id")
         rows = page(self.engine, f"SELECT {_EVENT} FROM audit e{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM audit e{where.sql}", where.parameters)
         return Listing([_event(row) for row in rows], total)
@@ -133,7 +144,7 @@ class ServiceLists(TaskLists):
         if is_alive is not None:
             where.add(f"{'' if is_alive else 'NOT '}(j.state = 'running' AND j.heartbeat_at > ?)", now - JOB_ALIVE)
         where.ranges({"start_date": "j.started_at", "end_date": "j.ended_at"}, ranges or {})
-        order = ordering(order_by, _JOB_ORDERS, "j.id")
+        order = ordering(self.engine.dialect, order_by, _JOB_ORDERS, "j.id")
         rows = page(self.engine, f"SELECT {_JOB} FROM job j{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM job j{where.sql}", where.parameters)
         return Listing([_job(row) for row in rows], total)
@@ -162,6 +173,7 @@ _ERROR_ORDERS = {
     "filename": "e.file",
     "bundle_name": "e.bundle",
     "stack_trace": "e.stack_trace",
+    "stacktrace": "e.stack_trace",
 }
 
 JOB_ALIVE = 30_000_000
@@ -183,7 +195,16 @@ _POOL = "p.name, p.slots, p.description, p.include_deferred, p.team"
 _POOL_ORDERS = {"id": "p.name", "name": "p.name", "pool": "p.name", "slots": "p.slots"}
 
 _EVENT = "e.id, e.at, e.dag_id, e.task_id, e.run_id, e.event, e.actor, e.detail"
+_EVENT_FIELDS = {
+    "dag_id": "e.dag_id",
+    "task_id": "e.task_id",
+    "run_id": "e.run_id",
+    "event": "e.event",
+    "owner": "e.actor",
+}
 _EVENT_ORDERS = {
+    "dttm": "e.at",
+    "extra": "e.detail",
     "id": "e.id",
     "event_log_id": "e.id",
     "when": "e.at",

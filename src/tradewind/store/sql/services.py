@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tradewind.model.errors import Stale
 from tradewind.store.sql.jobs import JobOperations
 
 
@@ -12,10 +13,14 @@ class ServiceOperations(JobOperations):
         row = self.engine.row("SELECT coalesce(max(epoch), 0) FROM scheduler")
         return int(row[0]) if row is not None else 0
 
-    def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int:
+    def begin_epoch(self, hostname: str, pid: int, boot: str, at: int, epoch: int | None = None) -> int:
         with self.engine.transaction():
             row = self.engine.row("SELECT coalesce(max(epoch), 0) + 1 FROM scheduler")
             assert row is not None
+            if epoch is not None:
+                if epoch < row[0]:
+                    raise Stale(f"scheduler epoch {epoch} was superseded by {row[0] - 1}; this scheduler has to exit")
+                row = (epoch,)
             self.engine.run(
                 "INSERT INTO scheduler (epoch, hostname, pid, boot, started_at) VALUES (?, ?, ?, ?, ?)",
                 (row[0], hostname, pid, boot, at),

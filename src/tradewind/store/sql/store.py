@@ -7,21 +7,38 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tradewind.model.definition import DagDefinition
+from tradewind.store.port.lease import Lease
 from tradewind.store.sql import schema
 from tradewind.store.sql.backfills import BackfillOperations
 from tradewind.store.sql.deadlines import DeadlineOperations
 from tradewind.store.sql.edits import EditOperations
 from tradewind.store.sql.engine import Engine, Row
+from tradewind.store.sql.imports import ImportOperations
+from tradewind.store.sql.inputs import InputOperations
 from tradewind.store.sql.keys import KeyOperations
 from tradewind.store.sql.lists import ListOperations
 from tradewind.store.sql.retention import RetentionOperations
+from tradewind.store.sql.state_stores import StateStoreOperations
 
 
-class SqlStore(EditOperations, BackfillOperations, DeadlineOperations, RetentionOperations, KeyOperations, ListOperations):
+class SqlStore(
+    EditOperations,
+    InputOperations,
+    BackfillOperations,
+    DeadlineOperations,
+    RetentionOperations,
+    KeyOperations,
+    StateStoreOperations,
+    ImportOperations,
+    ListOperations,
+):
     """All operations over one connection; `store.factory` opens it. Not for use by several threads at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.lease: Lease | None = None
+        """Of the scheduler that writes with this store; released when the store is closed."""
+        self._shown_dags: frozenset[str] | None = None
         self._definitions: OrderedDict[int, DagDefinition] = OrderedDict()
 
     def schema_number(self) -> int:
@@ -29,6 +46,12 @@ class SqlStore(EditOperations, BackfillOperations, DeadlineOperations, Retention
 
     def settings(self) -> dict[str, Any]:
         return self.engine.settings()
+
+    def size(self) -> int:
+        return self.engine.size()
+
+    def kind(self) -> dict[str, Any]:
+        return self.engine.kind()
 
     def problems(self, at_most: int) -> list[str]:
         return self.engine.problems(at_most)
@@ -38,6 +61,11 @@ class SqlStore(EditOperations, BackfillOperations, DeadlineOperations, Retention
 
     def query(self, sql: str) -> tuple[list[str], list[Row]]:
         return self.engine.query(sql)
+
+    def show_only(self, dag_ids: frozenset[str]) -> None:
+        if dag_ids != self._shown_dags:
+            self.engine.show_only(dag_ids)
+            self._shown_dags = dag_ids
 
     @property
     def is_current(self) -> bool:
@@ -54,4 +82,6 @@ class SqlStore(EditOperations, BackfillOperations, DeadlineOperations, Retention
         self.engine.release_memory()
 
     def close(self) -> None:
+        if self.lease is not None:
+            self.lease.release()
         self.engine.close()

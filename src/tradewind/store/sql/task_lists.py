@@ -9,16 +9,29 @@ from zlib import crc32
 import msgspec
 
 from tradewind.model.errors import NotFound, did_you_mean
-from tradewind.model.moments import iso
+from tradewind.model.moments import SECOND, iso
 from tradewind.model.rows import RunRow
 from tradewind.model.secret_names import masked
-from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, Outcome, TaskState
+from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, WAITING, Outcome, TaskState
 from tradewind.model.waits import Deferral, TriggerWait
+from tradewind.store.sql import task_conditions
+from tradewind.store.sql.cursors import cursor_page
 from tradewind.store.sql.dag_lists import ShownVersion, identity
-from tradewind.store.sql.engine import Row
-from tradewind.store.sql.queries import Where, count, ordering, page
+from tradewind.store.sql.engine import NO_LIMIT, Row
+from tradewind.store.sql.queries import Term, Value, Where, count, order_clause, order_terms, page
 from tradewind.store.sql.run_lists import RunLists, seconds_between
-from tradewind.store.views import AttemptView, BadQuery, Listing, LogFile, StepView, TaskInstanceView, TriedView
+from tradewind.store.views import (
+    NO_CONDITIONS,
+    AttemptView,
+    BadQuery,
+    Conditions,
+    Listing,
+    LogFile,
+    StepView,
+    TaskInstanceView,
+    TooBroad,
+    TriedView,
+)
 from tradewind.wire.log_paths import earlier_log_path, log_path
 
 _UNFINISHED = frozenset(
@@ -26,7 +39,7 @@ _UNFINISHED = frozenset(
 )
 """Unfinished states: only runs that have not ended have task instances in these."""
 
-_TRY_GOES_ON = frozenset(state.code for state in (TaskState.DEFERRED, TaskState.UP_FOR_RESCHEDULE, TaskState.SCHEDULED))
+_TRY_GOES_ON = frozenset(state.code for state in WAITING | {TaskState.UP_FOR_RESCHEDULE, TaskState.SCHEDULED})
 """States between two attempts of one try."""
 
 _FAILURES = f"t.state IN ({TaskState.FAILED.code}, {TaskState.UPSTREAM_FAILED.code})"
@@ -37,6 +50,7 @@ _TRY_STATES = {
     Outcome.SKIPPED.value: TaskState.SKIPPED,
     Outcome.RESCHEDULE.value: TaskState.UP_FOR_RESCHEDULE,
     Outcome.DEFERRED.value: TaskState.DEFERRED,
+    Outcome.AWAITING_INPUT.value: TaskState.AWAITING_INPUT,
 }
 """The state that an earlier try ended in, by outcome; every other outcome is a failure."""
 
@@ -53,32 +67,109 @@ class TaskLists(RunLists):
         states: Sequence[str | None] = (),
         ranges: Mapping[str, int] | None = None,
         map_indexes: Sequence[int] = (),
+        conditions: Conditions = NO_CONDITIONS,
+        task_group: str | None = None,
+        cursor: str | None = None,
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = (),
     ) -> Listing[TaskInstanceView]:
-        where, codes = Where(), [_task_code(state) for state in states]
+        where, codes = Where(), [task_code(state) for state in states]
         source, natural = self._source(dag_id, run_id, codes, where)
         where.one_of("t.state", codes)
         if task_id is not None:
             where.add("t.task_id = ?", task_id)
         where.one_of("t.map_index", list(map_indexes))
         where.ranges(_RANGES, ranges or {})
-        order = ordering(order_by, {**TASK_ORDERS, "id": natural}, natural) if order_by else f" ORDER BY {natural}"
-        rows = page(
-            self.engine, f"SELECT {_INSTANCE} FROM {source}{_ATTEMPT}{where.sql}{order}", where.parameters, limit, offset
-        )
+        in_database, in_definition = task_conditions.split(conditions)
+        where.conditions(self.engine.dialect, _FIELDS, in_database)
+        if task_group is not None or not task_conditions.is_empty(in_definition):
+            self._add_task_conditions(where, dag_id, run_id, in_definition, task_group)
+        terms = order_terms(order_by, {**TASK_ORDERS, "id": natural}, natural)
+        if cursor is not None:
+            return self._instances_at(source, where, terms, cursor, NO_LIMIT if limit is None else limit)
+        sql = f"SELECT {INSTANCE_COLUMNS} FROM {source}{ATTEMPT_JOIN}{where.sql}{order_clause(self.engine.dialect, terms)}"
+        rows = page(self.engine, sql, where.parameters, limit, offset)
         if self._is_plain(where):
             total = self._rows_of_runs(dag_id)
         else:
             total = count(self.engine, f"SELECT count(*) FROM {source}{where.sql}", where.parameters)
-        return Listing([self._instance_view(self._with_last_attempt(row)) for row in rows], total)
+        return Listing(self.instance_views(rows), total)
+
+    def _instances_at(
+        self, source: str, where: Where, terms: Sequence[Term], cursor: str, limit: int
+    ) -> Listing[TaskInstanceView]:
+        def select(columns: str, where: Where) -> tuple[str, Sequence[Value]]:
+            return f"SELECT {INSTANCE_COLUMNS}, {columns} FROM {source}{ATTEMPT_JOIN}{where.sql}", where.parameters
+
+        found = cursor_page(self.engine, select, where, terms, cursor, limit)
+        return Listing(self.instance_views(found.rows), None, found.next_cursor, found.previous_cursor)
+
+    def _add_task_conditions(
+        self, where: Where, dag_id: str, run_id: str, conditions: Conditions, task_group: str | None
+    ) -> None:
+        """Add the conditions on fields that only definitions have.
+
+        Raises:
+            NotFound: no version has the task group.
+            TooBroad: they concern the tasks of too many versions.
+        """
+        pool = task_conditions.only(conditions, ["pool"])
+        rest = task_conditions.only(conditions, [name for name in task_conditions.FIELDS if name != "pool"])
+        versions = self._versions_of(dag_id, run_id)
+        if task_group is not None and not any(self._has_group(version, task_group) for version in versions):
+            raise NotFound(f"There is no task group {task_group!r} in {'any DAG' if dag_id == '~' else f'DAG {dag_id}'}.")
+        where.add(*_flat(self._tasks_term(versions, rest, task_group)))
+        if not task_conditions.is_empty(pool):
+            of_definition, parameters = self._tasks_term(versions, pool, None)
+            chosen, more = task_conditions.chosen_pool_term(pool, "t.pool")
+            where.add(f"(({chosen}) OR (t.pool IS NULL AND {of_definition}))", *more, *parameters)
+
+    def _versions_of(self, dag_id: str, run_id: str) -> list[int]:
+        """The versions of the runs that a list looks at. Raises TooBroad."""
+        if dag_id != "~" and run_id != "~":
+            return [self.need_run(dag_id, run_id).version]
+        condition, parameters = ("", ()) if dag_id == "~" else (" WHERE dag_id = ?", (dag_id,))
+        found = self.engine.rows(
+            f"SELECT id FROM dag_version{condition} LIMIT ?", (*parameters, task_conditions.VERSIONS_MAX + 1)
+        )
+        if len(found) > task_conditions.VERSIONS_MAX:
+            raise TooBroad("This filter looks at the tasks of too many DAGs. Name a DAG, or a run.")
+        return [row[0] for row in found]
+
+    def _has_group(self, version: int, group: str) -> bool:
+        return any(one.group_id == group for one in self.shown_version(version).dag.groups)
+
+    def _tasks_term(self, versions: Sequence[int], conditions: Conditions, group: str | None) -> tuple[str, list[Value]]:
+        matches = task_conditions.matcher(conditions)
+        found = []
+        for version in versions:
+            facts = self._task_facts(version)
+            ids = [task.task_id for task in facts if matches(task) and (group is None or group in task.groups)]
+            found.append(task_conditions.VersionTasks(version, ids, len(ids) == len(facts)))
+        return task_conditions.tasks_term(found, "r.version", "t.task_id")
+
+    def _task_facts(self, version: int) -> list[task_conditions.TaskFacts]:
+        dag = self.shown_version(version).dag
+        parents = {one.group_id: one.parent for one in dag.groups}
+        return [
+            task_conditions.TaskFacts(
+                task.task_id,
+                task.pool,
+                task.queue,
+                task.operator,
+                task.executor,
+                task.display_name or task.task_id,
+                _groups_around(task.group, parents),
+            )
+            for task in dag.tasks
+        ]
 
     def task_instance(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> TaskInstanceView:
-        return self._instance_view(self._instance_row(dag_id, run_id, task_id, map_index))
+        return self.instance_view(self.instance_row(dag_id, run_id, task_id, map_index))
 
     def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TriedView]:
-        row = self._instance_row(dag_id, run_id, task_id, map_index)
+        row = self.instance_row(dag_id, run_id, task_id, map_index)
         version = self.shown_version(row[3])
         tries: dict[int, list[Row]] = {}
         for attempt in self._attempt_rows(row[0], row[1]):
@@ -90,9 +181,9 @@ class TaskLists(RunLists):
         for number in sorted(tries):
             attempts = tries[number]
             lost = sum(attempt[8] == Outcome.LOST.value and attempt[6] is not None for attempt in attempts)
-            told = {"reason": attempts[-1][9] if attempts else None, "lost_attempts": lost}
+            shown = {"reason": attempts[-1][9] if attempts else None, "lost_attempts": lost}
             if number == current:
-                found.append(TriedView(**self._try_fields(row, version), **told))
+                found.append(TriedView(**self._try_fields(row, version), **shown))
                 continue
             first, last = attempts[0], attempts[-1]
             started = next((attempt[6] for attempt in attempts if attempt[6] is not None), None)
@@ -108,11 +199,11 @@ class TaskLists(RunLists):
                 pid=last[4],
                 executor=last[2],
             )
-            found.append(TriedView(**fields, **told))
+            found.append(TriedView(**fields, **shown))
         return found
 
     def attempts(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[AttemptView]:
-        row = self._instance_row(dag_id, run_id, task_id, map_index)
+        row = self.instance_row(dag_id, run_id, task_id, map_index)
         return [
             AttemptView(
                 try_number=a[0],
@@ -127,12 +218,14 @@ class TaskLists(RunLists):
                 reason=a[9],
                 exit_code=a[10],
                 signal=a[11],
+                cpu_seconds=None if a[12] is None else a[12] / SECOND,
+                peak_memory_bytes=a[13],
             )
             for a in self._attempt_rows(row[0], row[1])
         ]
 
     def task_history(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[StepView]:
-        row = self._instance_row(dag_id, run_id, task_id, map_index)
+        row = self.instance_row(dag_id, run_id, task_id, map_index)
         steps = self.engine.rows(
             "SELECT at, before, after, fence, cause FROM journal WHERE run = ? AND slot = ? ORDER BY seq", (row[0], row[1])
         )
@@ -150,7 +243,7 @@ class TaskLists(RunLists):
         ]
 
     def log_files(self, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int) -> list[LogFile]:
-        row = self._instance_row(dag_id, run_id, task_id, map_index)
+        row = self.instance_row(dag_id, run_id, task_id, map_index)
 
         def named(fence: int, ended: int | None, outcome: str | None = None) -> LogFile:
             which = (dag_id, run_id, task_id, map_index, try_number, fence)
@@ -205,9 +298,9 @@ class TaskLists(RunLists):
         condition, parameters = ("", ()) if dag_id == "~" else (" WHERE dag_id = ?", (dag_id,))
         return count(self.engine, f"SELECT sum(rows_created) FROM dag_run{condition}", parameters)
 
-    def _instance_row(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> Row:
+    def instance_row(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> Row:
         run = self._known_run(dag_id, run_id)
-        sql = f"SELECT {_INSTANCE} FROM task_instance t JOIN dag_run r ON r.id = t.run{_ATTEMPT} WHERE t.run = ?"
+        sql = f"SELECT {INSTANCE_COLUMNS} FROM task_instance t JOIN dag_run r ON r.id = t.run{ATTEMPT_JOIN} WHERE t.run = ?"
         tasks = self.shown_version(run.version).dag.tasks
         slot = next((i for i, task in enumerate(tasks) if task.task_id == task_id), None)
         row = None if slot is None else self.engine.row(f"{sql} AND t.slot = ?", (run.id, slot))
@@ -225,18 +318,34 @@ class TaskLists(RunLists):
                 )
             which = "" if map_index < 0 else f" with map index {map_index}"
             raise NotFound(f"The run {run_id!r} of DAG {dag_id} has no task instance of {task_id!r}{which} (yet).")
-        return self._with_last_attempt(row)
+        return self._with_last_attempts([row])[0]
 
-    def _with_last_attempt(self, row: Row) -> Row:
-        """Add the last attempt to the row of a task instance that a person marked: its new fence has no attempt."""
-        if row[19] is not None or not row[8] or TASK_STATES[row[7]] not in FINISHED:
-            return row
-        last = self.engine.row(
-            """SELECT hostname, pid, executor, rendered FROM attempt WHERE run = ? AND slot = ? AND try_number = ?
-               ORDER BY fence DESC LIMIT 1""",
-            (row[0], row[1], row[9]),
-        )
-        return row if last is None else (*row[:17], *last, *row[21:])
+    def _with_last_attempts(self, rows: Sequence[Row]) -> list[Row]:
+        """Add the last attempt to the rows of task instances that a person marked: their new fences have no attempts."""
+        missing = [row for row in rows if row[19] is None and row[8] and TASK_STATES[row[7]] in FINISHED]
+        last: dict[tuple[int, int, int], Row] = {}
+        for found in self._rows_of(
+            "SELECT run, slot, try_number, hostname, pid, executor, rendered FROM attempt WHERE {} ORDER BY fence",
+            "run = ? AND slot = ? AND try_number = ?",
+            [(row[0], row[1], row[9]) for row in missing],
+        ):
+            last[found[0], found[1], found[2]] = found[3:]
+        marked = {(row[0], row[1]) for row in missing}
+        return [
+            (*row[:17], *last[key], *row[21:])
+            if (row[0], row[1]) in marked and (key := (row[0], row[1], row[9])) in last
+            else row
+            for row in rows
+        ]
+
+    def _rows_of(self, sql: str, condition: str, keys: Sequence[tuple[Value, ...]]) -> list[Row]:
+        """The rows of a statement for many keys. `sql`: `{}` stands for the conditions."""
+        found: list[Row] = []
+        for start in range(0, len(keys), KEYS_PER_STATEMENT):
+            block = keys[start : start + KEYS_PER_STATEMENT]
+            terms = " OR ".join([f"({condition})"] * len(block))
+            found += self.engine.rows(sql.format(terms), [value for key in block for value in key])
+        return found
 
     def _known_run(self, dag_id: str, run_id: str) -> RunRow:
         run = self.find_run(dag_id, run_id)
@@ -248,47 +357,61 @@ class TaskLists(RunLists):
     def _attempt_rows(self, run: int, slot: int) -> list[Row]:
         return self.engine.rows(
             """SELECT try_number, fence, executor, hostname, pid, queued_at, started_at, ended_at, outcome, reason, exit_code,
-               signal FROM attempt WHERE run = ? AND slot = ? ORDER BY fence""",
+               signal, cpu, peak_memory FROM attempt WHERE run = ? AND slot = ? ORDER BY fence""",
             (run, slot),
         )
 
     # --- fields --------------------------------------------------------------------------------------------------
 
-    def _instance_view(self, row: Row) -> TaskInstanceView:
-        return TaskInstanceView(
-            **self._try_fields(row, self.shown_version(row[3])),
-            id=identity(1, row[0], row[1]),
-            logical_date=iso(row[14]),
-            run_after=iso(row[15]) or "",
-            note=row[16],
-            rendered_map_index=row[21] if row[21] is not None else (str(row[5]) if row[5] >= 0 else None),
-            rendered_fields=msgspec.json.decode(row[20]) if row[20] else {},
-            **self._wait_fields(row),
-        )
+    def instance_view(self, row: Row) -> TaskInstanceView:
+        return self.instance_views([row])[0]
 
-    def _wait_fields(self, row: Row) -> dict[str, Any]:
-        trigger = self._trigger(row[0], row[1], row[8]) if row[7] == TaskState.DEFERRED.code else None
-        job = None if trigger is None else self._triggerer_job()
-        if trigger is not None and job is not None:
-            trigger["triggerer_id"] = job["id"]
-        return {"trigger": trigger, "triggerer_job": job}
+    def instance_views(self, rows: Sequence[Row]) -> list[TaskInstanceView]:
+        """Rows of `INSTANCE_COLUMNS` as they are shown. The number of statements does not depend on the number of rows."""
+        rows = self._with_last_attempts(rows)
+        shown = self.shown_versions([row[3] for row in rows])
+        triggers = self._triggers([(row[0], row[1], row[8]) for row in rows if row[7] == TaskState.DEFERRED.code])
+        job = self._triggerer_job() if triggers else None
+        found = []
+        for row in rows:
+            trigger = triggers.get((row[0], row[1]))
+            if trigger is not None and job is not None:
+                trigger["triggerer_id"] = job["id"]
+            view = TaskInstanceView(
+                **self._try_fields(row, shown[row[3]]),
+                id=identity(1, row[0], row[1]),
+                logical_date=iso(row[14]),
+                run_after=iso(row[15]) or "",
+                note=row[16],
+                rendered_map_index=row[21] if row[21] is not None else (str(row[5]) if row[5] >= 0 else None),
+                rendered_fields=msgspec.json.decode(row[20]) if row[20] else {},
+                trigger=trigger,
+                triggerer_job=None if trigger is None else job,
+            )
+            found.append(view)
+        return found
 
-    def _trigger(self, run: int, slot: int, fence: int) -> dict[str, Any] | None:
-        """The trigger that a deferred task instance waits for, if any, with secret arguments masked."""
-        row = self.engine.row(
-            "SELECT since, deferral FROM deferral WHERE run = ? AND slot = ? AND fence = ?", (run, slot, fence)
-        )
-        wait = None if row is None else msgspec.msgpack.decode(row[1], type=Deferral).wait
-        if row is None or not isinstance(wait, TriggerWait):
-            return None
-        return {
-            "id": fence,
-            "classpath": wait.classpath,
-            "kwargs": msgspec.json.encode(masked(msgspec.json.decode(wait.kwargs))).decode()[:TRIGGER_KWARGS_MAX],
-            "created_date": iso(row[0]),
-            "queue": None,
-            "triggerer_id": None,
-        }
+    def _triggers(self, deferred: Sequence[tuple[int, int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
+        """(run, slot) → the trigger that a deferred task instance waits for, with secret arguments masked.
+
+        Args:
+            deferred: (run, slot, fence).
+        """
+        found = {}
+        for run, slot, fence, since, data in self._rows_of(
+            "SELECT run, slot, fence, since, deferral FROM deferral WHERE {}", "run = ? AND slot = ? AND fence = ?", deferred
+        ):
+            wait = msgspec.msgpack.decode(data, type=Deferral).wait
+            if isinstance(wait, TriggerWait):
+                found[run, slot] = {
+                    "id": fence,
+                    "classpath": wait.classpath,
+                    "kwargs": msgspec.json.encode(masked(msgspec.json.decode(wait.kwargs))).decode()[:TRIGGER_KWARGS_MAX],
+                    "created_date": iso(since),
+                    "queue": None,
+                    "triggerer_id": None,
+                }
+        return found
 
     def _triggerer_job(self) -> dict[str, Any] | None:
         """The worker host that connected last, whose triggerer runs all triggers. The health page says whether it runs now."""
@@ -343,14 +466,17 @@ class TaskLists(RunLists):
         }
 
 
+KEYS_PER_STATEMENT = 100
+"""Task instances that one statement names. SQLite allows 1,000 terms in a condition."""
+
 TRIGGER_KWARGS_MAX = 4000
 """Longest text of a trigger's arguments, characters; the rest is cut off."""
 
-_INSTANCE = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
+INSTANCE_COLUMNS = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
     t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor,
     a.rendered, t.map_label, t.pool"""
 
-_ATTEMPT = " LEFT JOIN attempt a ON a.run = t.run AND a.slot = t.slot AND a.fence = t.fence"
+ATTEMPT_JOIN = " LEFT JOIN attempt a ON a.run = t.run AND a.slot = t.slot AND a.fence = t.fence"
 
 _RANGES = {
     "run_after": "r.run_after",
@@ -358,6 +484,24 @@ _RANGES = {
     "start_date": "t.started_at",
     "end_date": "t.ended_at",
 }
+
+_CHANGED = "coalesce(t.ended_at, t.started_at, t.queued_at, r.queued_at)"
+"""The last change of a task instance, as far as its row shows: Airflow's `updated_at`."""
+
+_LABEL = "coalesce(t.map_label, CASE WHEN t.map_index >= 0 THEN CAST(t.map_index AS TEXT) END)"
+
+_RANGES |= {"duration": "t.ended_at - t.started_at", "updated_at": _CHANGED}
+
+_FIELDS = {
+    "dag_id": "r.dag_id",
+    "run_id": "r.run_id",
+    "task_id": "t.task_id",
+    "map_index": "t.map_index",
+    "try_number": "t.try_number",
+    "rendered_map_index": _LABEL,
+    "version_number": "(SELECT v.number FROM dag_version v WHERE v.id = r.version)",
+}
+"""The fields in the database that lists can be filtered by, besides states and ranges."""
 
 TASK_ORDERS = {
     "id": "",  # replaced by the order of `_source`
@@ -374,10 +518,26 @@ TASK_ORDERS = {
     "dag_id": "r.dag_id",
     "run_id": "r.run_id",
     "dag_run_id": "r.run_id",
+    "rendered_map_index": "t.map_label, t.map_index",
+    "data_interval_start": "r.interval_start",
+    "data_interval_end": "r.interval_end",
+    "updated_at": _CHANGED,
 }
 
 
-def _task_code(name: str | None) -> int:
+def _flat(term: tuple[str, list[Value]]) -> tuple[Any, ...]:
+    return (term[0], *term[1])
+
+
+def _groups_around(group: str | None, parents: Mapping[str, str | None]) -> tuple[str, ...]:
+    found: list[str] = []
+    while group is not None and group not in found:
+        found.append(group)
+        group = parents.get(group)
+    return tuple(found)
+
+
+def task_code(name: str | None) -> int:
     if name is None or name in ("none", "null", ""):
         return TaskState.NONE.code
     try:

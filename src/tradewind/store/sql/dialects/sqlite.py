@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from tradewind.model.errors import (
     TradewindError,
 )
 from tradewind.store.sql.engine import Change, Engine, Row
+from tradewind.store.sql.visible_dags import CONDITIONS
 
 if TYPE_CHECKING:
     from tradewind.store.factory import DatabaseOptions
@@ -52,12 +53,25 @@ class SqliteDialect:
     def contains(self, column: str) -> str:
         return f"{column} LIKE ?"  # SQLite's LIKE ignores case
 
+    def ordering(self, column: str, descending: bool) -> str:
+        return f"{column} DESC" if descending else column
+
     def translate(self, error: Exception, database: str) -> TradewindError:
         assert isinstance(error, sqlite3.Error)
         return translate(error, database)
 
 
 SQLITE = SqliteDialect()
+
+
+class LimitedDialect(SqliteDialect):
+    """For a connection that sees some DAGs only: its tables are views, for which SQLite accepts no hint."""
+
+    def index_hint(self, index: str) -> str:
+        return ""
+
+
+LIMITED = LimitedDialect()
 
 
 class SqliteEngine(Engine):
@@ -72,7 +86,7 @@ class SqliteEngine(Engine):
         cache_kib: size of the page cache, KiB.
     """
 
-    dialect = SQLITE
+    dialect: SqliteDialect = SQLITE
     errors = (sqlite3.Error,)
 
     def __init__(
@@ -116,6 +130,23 @@ class SqliteEngine(Engine):
     def is_current(self) -> bool:
         """See `Engine`. Costs one `stat`."""
         return self._identity is None or _identity(self.path) == self._identity
+
+    def show_only(self, dag_ids: Collection[str]) -> None:
+        """See `Engine`. Views in the schema `temp` come before the tables of the same name."""
+        try:
+            if self.dialect is not LIMITED:
+                self.dialect = LIMITED
+                self.db.execute("CREATE TEMP TABLE visible_dag_id (dag_id TEXT PRIMARY KEY) WITHOUT ROWID")
+                for table, condition in CONDITIONS.items():
+                    where = condition.format(main="main.", table=table, visible="temp.visible_dag_id")
+                    self.db.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {where}")
+            self.db.execute("BEGIN")
+            self.db.execute("DELETE FROM temp.visible_dag_id")
+            self.db.executemany("INSERT INTO temp.visible_dag_id (dag_id) VALUES (?)", [(one,) for one in dag_ids])
+            self.db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.roll_back()
+            raise translate(error, self.path) from error
 
     def replaced(self) -> str | None:
         if self.is_current:
@@ -161,6 +192,15 @@ class SqliteEngine(Engine):
             return [column[0] for column in cursor.description or ()], cursor.fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"the statement failed: {error}") from None
+
+    def size(self) -> int:
+        try:
+            return os.path.getsize(self.path)
+        except OSError:
+            return 0
+
+    def kind(self) -> dict[str, Any]:
+        return {"journal_mode": self.settings()["journal_mode"]}
 
     def settings(self) -> dict[str, Any]:
         names = ("journal_mode", "synchronous", "busy_timeout", "wal_autocheckpoint", "max_page_count", "page_size")
@@ -229,7 +269,9 @@ class SqliteEngine(Engine):
 
 def connect(path: str, options: DatabaseOptions, *, read_only: bool) -> SqliteEngine:
     """Open the database file at a path; for writing, create it if there is none."""
-    return SqliteEngine(path, read_only=read_only, **options._asdict())
+    given = options._asdict()
+    del given["holder"]  # a lock on a file guards it
+    return SqliteEngine(path, read_only=read_only, **given)
 
 
 def _make_private(path: str) -> None:

@@ -1,0 +1,53 @@
+"""The lease of the active scheduler, for databases that several schedulers can reach."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Holder(NamedTuple):
+    """The holder of the lease.
+
+    Attributes:
+        pid: the process on the machine `hostname`.
+        address: address of the gateway beside the scheduler; empty: other machines cannot reach it.
+    """
+
+    epoch: int
+    hostname: str
+    pid: int
+    address: str = ""
+
+
+class Lease(Protocol):
+    """The lease: at most one scheduler holds it. Used by one thread."""
+
+    epoch: int
+    """The epoch of this scheduler; 0: it does not hold the lease."""
+
+    def try_acquire(self) -> Holder | None:
+        """Acquire the lease if it is free, has expired, or its holder has lost its connection. Otherwise return its holder.
+
+        Raises:
+            StoreBusy: a transaction of the former holder still runs; try again.
+            StoreError: the database cannot be used now.
+        """
+
+    def acquire(self, patience_seconds: float) -> None:
+        """Acquire the lease, and wait for it at most this long.
+
+        Raises:
+            StoreBusy: another scheduler holds it; the message says which.
+            StoreError: the database cannot be used now.
+        """
+
+    def renew(self) -> None:
+        """Extend the lease.
+
+        Raises:
+            Stale: another scheduler has taken over.
+            StoreError: the database cannot be reached. The epoch of this scheduler has ended.
+        """
+
+    def release(self) -> None:
+        """Release the lease, so that a standby scheduler need not wait. Never raises."""

@@ -1,0 +1,11 @@
+"""Airflow's search patterns, for texts outside of the database."""
+
+from __future__ import annotations
+
+import re
+
+
+def like(pattern: str) -> re.Pattern[str]:
+    """The regular expression of a pattern: part of the text in any case, `%` and `_` are wildcards, `|` means "or"."""
+    parts = ["".join({"%": ".*", "_": "."}.get(sign, re.escape(sign)) for sign in part) for part in pattern.split("|") if part]
+    return re.compile("|".join(parts), re.IGNORECASE | re.DOTALL)
