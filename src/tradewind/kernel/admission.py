@@ -1,7 +1,7 @@
 """Which of the scheduled task instances are queued now, within all limits.
 
-Every limit is a *resource* with a capacity and an amount in use: parallelism, a pool, a run's max_active_tasks, a DAG's
-max_active_tasks_all_runs, a task's max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one of
+Every limit is a *resource* with a capacity and an amount in use: parallelism, an executor, a pool, a run's max_active_tasks, a
+DAG's max_active_tasks_all_runs, a task's max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one of
 two heaps: the ready heap, or the heap of the resource that refused it last. When a resource is released, only the heaps of
 resources with free capacity are examined. So a finished task costs a few heap operations, however many thousand candidates
 wait. The best candidate that fits is admitted; one that does not fit is passed over (Airflow's rule).
@@ -13,14 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import NamedTuple
 
 Resource = tuple[str, str | int, int]
-"""(kind, owner, task): ("parallelism", "", 0), ("pool", name, 0), ("run", run number, 0), ("dag_tasks", dag id, 0),
-("dag_task", dag id, task key), ("run_task", run number, slot)."""
+"""(kind, owner, task): ("parallelism", "", 0), ("executor", name, 0), ("pool", name, 0), ("run", run number, 0),
+("dag_tasks", dag id, 0), ("dag_task", dag id, task key), ("run_task", run number, slot)."""
 
 UNLIMITED = 2**62
 PARALLELISM: Resource = ("parallelism", "", 0)
+
+
+def executor_slots(name: str) -> Resource:
+    """Return the limit of one executor. It exists only where the deployment has several executors."""
+    return ("executor", name, 0)
 
 
 class Candidate(NamedTuple):
@@ -105,6 +111,14 @@ class Admission:
     def waiting(self) -> int:
         """Return how many scheduled task instances wait for admission."""
         return len(self._queued)
+
+    def candidates(self, at_most: int = UNLIMITED) -> list[Candidate]:
+        """Return scheduled task instances that wait for admission, in no order."""
+        return list(islice(self._queued.values(), at_most))
+
+    def held(self, resource: Resource) -> list[tuple[tuple[int, int], int]]:
+        """Return ((run, slot), amount) of every attempt that holds some of the resource."""
+        return [(key, amount) for key, held in self._held.items() for one, amount in held if one == resource]
 
     def ahead_of(self, candidate: Candidate, wanted: Collection[Resource]) -> tuple[int, Candidate | None]:
         """Return how many candidates come first that need one of these resources, and the very first of them.

@@ -7,7 +7,7 @@ process does: mails, and the callbacks of a run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from tradewind.model.definition import DagDefinition, TaskDefinition
@@ -26,21 +26,29 @@ _ARGUMENTS = {
 }
 
 
+LISTENED_FAILURE = "on_task_instance_failed"
+LISTENED_RUN_STATES = ("on_dag_run_running", "on_dag_run_success", "on_dag_run_failed")
+"""Events of the listeners of plugins. The process of a task calls its own listeners; another one calls those of a lost process."""
+
+
 class CallbackRef(NamedTuple):
-    """One callback or mail of a task or DAG."""
+    """One callback or mail of a task or DAG, or a call of the listeners of plugins."""
 
     argument: str
-    """The argument that holds the callback, for example `on_failure_callback`; `email` for a mail."""
+    """The argument that holds the callback, for example `on_failure_callback`; `email` for a mail; or the event for listeners."""
     position: int = 0
     """The position of the callback in the argument's list."""
 
 
-def of_attempt(task: TaskDefinition, before: TaskState, after: TaskState, calls_back: bool) -> Iterator[CallbackRef]:
+def of_attempt(
+    task: TaskDefinition, before: TaskState, after: TaskState, calls_back: bool, listened: Collection[str] = ()
+) -> Iterator[CallbackRef]:
     """Yield what the end of an attempt requires.
 
     Args:
         before: the state before the step. A task instance that fails before it was scheduled requires nothing, as in Airflow.
-        calls_back: the process of the task calls its callbacks itself.
+        calls_back: the process of the task calls its callbacks and listeners itself.
+        listened: the events for which plugins have listeners.
     """
     if after not in STEPS or before is TaskState.NONE:
         return
@@ -48,6 +56,8 @@ def of_attempt(task: TaskDefinition, before: TaskState, after: TaskState, calls_
         argument = _ARGUMENTS[after]
         for index in range(len(task.callbacks.get(argument, ()))):
             yield CallbackRef(argument, index)
+    if not calls_back and LISTENED_FAILURE in listened:
+        yield CallbackRef(LISTENED_FAILURE)
     sends_mail = task.email_on_failure if after is TaskState.FAILED else task.email_on_retry
     if task.email and sends_mail:
         yield CallbackRef(EMAIL)
@@ -61,8 +71,17 @@ def of_own_process(task: TaskDefinition, after: TaskState) -> Iterator[CallbackR
             yield CallbackRef(argument, index)
 
 
-def of_run(definition: DagDefinition, success: bool) -> Iterator[CallbackRef]:
+def of_run(definition: DagDefinition, success: bool, listened: Collection[str] = ()) -> Iterator[CallbackRef]:
     """Yield what the end of a run requires."""
     argument = "on_success_callback" if success else "on_failure_callback"
     for index in range(len(definition.callbacks.get(argument, ()))):
         yield CallbackRef(argument, index)
+    event = "on_dag_run_success" if success else "on_dag_run_failed"
+    if event in listened:
+        yield CallbackRef(event)
+
+
+def of_run_start(listened: Collection[str]) -> Iterator[CallbackRef]:
+    """Yield what the start of a run requires."""
+    if "on_dag_run_running" in listened:
+        yield CallbackRef("on_dag_run_running")

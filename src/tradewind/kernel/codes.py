@@ -13,6 +13,7 @@ NONE, SCHEDULED, QUEUED, RUNNING = (
 SUCCESS, FAILED, SKIPPED = TaskState.SUCCESS.code, TaskState.FAILED.code, TaskState.SKIPPED.code
 UPSTREAM_FAILED, REMOVED, RESTARTING = TaskState.UPSTREAM_FAILED.code, TaskState.REMOVED.code, TaskState.RESTARTING.code
 RETRY, RESCHEDULE, DEFERRED = TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code, TaskState.DEFERRED.code
+AWAITING_INPUT = TaskState.AWAITING_INPUT.code
 
 NEVER = 0
 """The value of a moment that is not known: arrays hold 0, the database holds NULL."""

@@ -17,7 +17,7 @@ from tradewind.model.states import RunState, RunType, TaskState
 SLA, ALERT = "sla", "alert"
 
 Average = Callable[[int], Sequence[int]]
-"""(how many) → durations of so many latest finished runs of the DAG, microseconds."""
+"""(number) → durations of this number of latest finished runs of the DAG, microseconds."""
 
 _DONE = frozenset({TaskState.SUCCESS, TaskState.SKIPPED})
 

@@ -117,13 +117,8 @@ def _begin_expansion(run: RunSteps, task: int, domain: int) -> Verdict | None:
 
 def _expand_again(run: RunSteps, task: int) -> None:
     """Expand an expanded task further where its list became longer: after a clear, it may have changed."""
-    if task in run.expanding or not _may_move(run, task):
-        return
-    have = len(run.instances.expanded[task])
-    want = expansion.length(run, run.topology.domains[run.topology.domain_of[task]])
-    if want > have:
-        mapping.count_upstream(run, task, have, want, first=False)
-        run.expanding[task] = want
+    if _may_move(run, task):
+        mapping.expand_further(run, task)
 
 
 def _may_move(run: RunData, task: int) -> bool:

@@ -37,10 +37,13 @@ class SchedulerFacts(NamedTuple):
     """What can block a task instance outside of its run, besides limits."""
 
     paused: bool
-    executor_ready: bool
+    no_worker: str
+    """Why no connected worker host takes the attempt, a sentence; empty: one does."""
     requested_at: int
     run_id: str = ""
     """The run's id, for the commands that blockers name."""
+    executor: str = ""
+    """Name of the executor that runs the attempt."""
 
 
 class Blocker(NamedTuple):
@@ -88,10 +91,10 @@ def explain(
         )
     elif state is TaskState.QUEUED:
         since = iso(run.queued_at[slot])
-        text = f"It was handed to the executor at {since} and has not started yet."
-        found.append(Blocker("queued", text, "its process has started"))
-        if not facts.executor_ready:
-            found.append(_no_worker())
+        text = f"It was handed to the executor {facts.executor} at {since} and has not started yet."
+        found.append(Blocker("queued", text.replace("  ", " "), "its process has started"))
+        if facts.no_worker:
+            found.append(Blocker("no_worker", facts.no_worker, "a worker host connects", command="tradewind worker-host"))
     elif state is TaskState.DEFERRED:  # the caller knows the wait and adds it
         found.append(Blocker("deferred", "It is deferred: it continues when its wait ends.", "its wait ends"))
     elif state is TaskState.AWAITING_INPUT:
@@ -109,15 +112,6 @@ def explain(
 
 
 # --- its own state ------------------------------------------------------------------------------------------------------
-
-
-def _no_worker() -> Blocker:
-    return Blocker(
-        "no_worker",
-        "No worker host is connected; it starts when one is.",
-        "a worker host connects",
-        command="tradewind worker-host",
-    )
 
 
 def _finished(run: RunData, slot: int, facts: SchedulerFacts) -> list[Blocker]:
@@ -404,6 +398,9 @@ def _full(resource: Resource, used: int, capacity: int, amount: int) -> Blocker:
     ends = "one of the task instances that hold it ends"
     if kind == "parallelism":
         text = f"core.parallelism is reached: {used} of {capacity} attempts are live."
+        return Blocker("parallelism", text, ends, resource=resource)
+    if kind == "executor":
+        text = f"The {owner} has no free slot: {used} of {capacity} attempts are live."
         return Blocker("parallelism", text, ends, resource=resource)
     if kind == "pool":
         command = f"tradewind pools set {owner} {used + amount}"

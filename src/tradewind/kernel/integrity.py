@@ -20,7 +20,7 @@ from collections import deque
 from typing import NamedTuple
 
 from tradewind.kernel import events as e
-from tradewind.kernel import expansion
+from tradewind.kernel import expansion, mapping
 from tradewind.kernel.codes import NEVER, NONE, QUEUED, REMOVED, RESTARTING, RUNNING, SCHEDULED
 from tradewind.kernel.rules import task_dates
 from tradewind.kernel.run_data import RunData, VerificationPlan
@@ -161,7 +161,7 @@ def _restore(run: RunSteps, slot: int, at: int) -> None:
     run.max_tries[slot] = run.tries[slot] + run.topology.retries[task]
     for values in (run.reasons, run.ended_at, run.branches, run.lengths):
         values.pop(slot, None)
-    run.mark_dirty(task)
+    _examine_again(run, task)
 
 
 def _take_retries(run: RunSteps, slot: int, at: int) -> None:
@@ -181,7 +181,17 @@ def _unschedule(run: RunSteps, slot: int, at: int) -> None:
     if run.state[slot] == SCHEDULED:
         run.step(slot, NONE, at, CHANGED)
         run.tries[slot] -= 1
-        run.mark_dirty(run.instances.task(slot))
+        _examine_again(run, run.instances.task(slot))
+
+
+def _examine_again(run: RunSteps, task: int) -> None:
+    """Have a task examined. An expanded task whose list is longer in the newer definition gets its further instances now.
+
+    After a restart, `mapping.restore` adds these instances at once, whether or not the task may run. The two must agree.
+    """
+    run.mark_dirty(task)
+    if task in run.instances.expanded:
+        mapping.expand_further(run, task)
 
 
 def attempt_ended(run: RunSteps, slot: int, at: int, how: str) -> None:

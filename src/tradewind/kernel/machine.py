@@ -38,6 +38,7 @@ from collections.abc import Callable, Iterable
 from tradewind.kernel import bulk_end, examination, integrity, mapping
 from tradewind.kernel import events as e
 from tradewind.kernel.codes import (
+    AWAITING_INPUT,
     DEFERRED,
     FAILED,
     NEVER,
@@ -65,7 +66,7 @@ from tradewind.model.states import FINISHED, Outcome
 _FINISHED = frozenset(state.code for state in FINISHED)
 _LIVE = frozenset({QUEUED, RUNNING, RESTARTING})
 
-_NEEDS_A_START = frozenset({Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED})
+_NEEDS_A_START = frozenset({Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED, Outcome.AWAITING_INPUT})
 """Outcomes that are impossible for an attempt whose start was never accepted."""
 
 LOST_WITHOUT_REASON = "its attempt was lost"
@@ -207,7 +208,7 @@ class RunMachine(RunSteps):
         """Return the decisions that a full call left over, or the first ones after `from_rows`.
 
         Args:
-            waves: examine at most so many waves; 0: continue only sweeps and verification.
+            waves: maximum number of waves to examine; 0: continue only sweeps and verification.
         """
         decisions: list[e.Decision] = []
         self.decisions, self.extra_rows = decisions, 0
@@ -354,13 +355,14 @@ class RunMachine(RunSteps):
     def _deferred(self, event: e.AttemptEnded) -> None:
         """Defer a task instance: it waits without an attempt until a `WaitOver` event. `due` is the timeout of the wait."""
         slot = event.slot
-        self.step(slot, DEFERRED, event.at, event.reason or "the task waits without a process")
+        code = AWAITING_INPUT if event.outcome is Outcome.AWAITING_INPUT else DEFERRED
+        self.step(slot, code, event.at, event.reason or "the task waits without a process")
         if event.reschedule_at is not None:
             self.due[slot] = event.reschedule_at
 
     def _wait_over(self, event: e.WaitOver) -> None:
         slot = event.slot
-        if event.fence != self.fence[slot] or self.state[slot] != DEFERRED:
+        if event.fence != self.fence[slot] or self.state[slot] not in (DEFERRED, AWAITING_INPUT):
             self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
         elif event.outcome is None:
             self.step(slot, SCHEDULED, event.at, event.reason or "its wait has ended")
@@ -376,6 +378,7 @@ class RunMachine(RunSteps):
         Outcome.SKIPPED: _skipped,
         Outcome.RESCHEDULE: _rescheduled,
         Outcome.DEFERRED: _deferred,
+        Outcome.AWAITING_INPUT: _deferred,
         Outcome.LOST: _lost,
         Outcome.REFUSED: _lost,
         Outcome.MISSING: _rescheduled,

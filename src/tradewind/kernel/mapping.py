@@ -62,6 +62,17 @@ def add_instances(run: RunSteps) -> bool:
     return True
 
 
+def expand_further(run: RunData, task: int) -> None:
+    """Give an expanded task more instances if its list has become longer than the number of its instances."""
+    if task in run.expanding:
+        return
+    have = len(run.instances.expanded[task])
+    want = expansion.length(run, run.topology.domains[run.topology.domain_of[task]])
+    if want > have:
+        count_upstream(run, task, have, want, first=False)
+        run.expanding[task] = want
+
+
 def count_upstream(run: RunData, task: int, before: int, after: int, *, first: bool = True) -> None:
     """Have the downstream tasks of a mapped task wait for `after` instances instead of `before`.
 

@@ -22,9 +22,10 @@ from typing import NamedTuple
 from tradewind.kernel import events as e
 from tradewind.model.branch import Branch
 from tradewind.model.definition import DagDefinition, MapConcat, MapLiteral, MapSource, MapXCom, TaskDefinition, map_providers
-from tradewind.model.states import FAILURES, FINISHED, OCCUPYING, SCHEDULABLE, Outcome, TaskState, TriggerRule
+from tradewind.model.states import FAILURES, FINISHED, OCCUPYING, SCHEDULABLE, WAITING, Outcome, TaskState, TriggerRule
 
 _S, _R = TaskState, TriggerRule
+_NEEDS_A_START = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED, Outcome.AWAITING_INPUT)
 
 Key = tuple[str, int]
 """Task id and map index; −1: the task is not expanded."""
@@ -431,7 +432,7 @@ def apply_event(snapshot: Snapshot, event: e.Event) -> bool:
             snapshot, event.slot, e.AttemptEnded(event.slot, event.fence, Outcome.LOST, event.at)
         )
     if isinstance(event, e.WaitOver):
-        if row.state is not _S.DEFERRED:
+        if row.state not in WAITING:
             return False
         if event.outcome is None:
             _set_state(row, _S.SCHEDULED)
@@ -470,7 +471,7 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
     if row.state is _S.RESTARTING:
         _set_state(row, _S.NONE)
         return True
-    if row.state is _S.QUEUED and outcome in (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED):
+    if row.state is _S.QUEUED and outcome in _NEEDS_A_START:
         return False
     chosen = task.lost_attempts or ("repeat" if snapshot.repeat_lost else "fail")
     if outcome is Outcome.LOST and row.state is _S.RUNNING and chosen == "fail":
@@ -502,8 +503,8 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
         row.resume = True
         _set_state(row, _S.UP_FOR_RESCHEDULE)
         row.due_at = event.at if event.reschedule_at is None else event.reschedule_at
-    elif outcome is Outcome.DEFERRED:
-        _set_state(row, _S.DEFERRED)
+    elif outcome in (Outcome.DEFERRED, Outcome.AWAITING_INPUT):
+        _set_state(row, _S.DEFERRED if outcome is Outcome.DEFERRED else _S.AWAITING_INPUT)
         row.due_at = event.reschedule_at
     elif outcome is Outcome.FAILED and row.try_number <= task.retries:
         _set_state(row, _S.UP_FOR_RETRY)

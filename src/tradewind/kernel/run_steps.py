@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from tradewind.kernel import events as e
 from tradewind.kernel.codes import (
+    AWAITING_INPUT,
     DEFERRED,
     NEVER,
     NONE,
@@ -29,7 +30,7 @@ from tradewind.model.states import FINISHED, TASK_STATES, TASK_TRANSITIONS
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _LIVE = frozenset({QUEUED, RUNNING, RESTARTING})
-HOLDS_LIMITS = frozenset({QUEUED, RUNNING, RESTARTING, DEFERRED})
+HOLDS_LIMITS = frozenset({QUEUED, RUNNING, RESTARTING, DEFERRED, AWAITING_INPUT})
 """State codes in which a task instance may count against limits: those of the version under which that began."""
 _LEGAL = tuple(frozenset(after.code for after in TASK_TRANSITIONS[before]) for before in TASK_STATES)
 

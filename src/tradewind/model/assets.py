@@ -6,10 +6,14 @@ that has the other. Conditions are trees. Whether a condition is met is decided 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+
+from tradewind.model.partitions import PartitionRules
+from tradewind.model.waits import TriggerWait
 
 
 class AssetKey(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset"):
@@ -57,12 +61,25 @@ Leaf = AssetKey | AliasKey
 Condition = AssetKey | AliasKey | AllOf | AnyOf
 
 
+class AssetWatch(msgspec.Struct, frozen=True):
+    """A trigger that watches an asset: each of its events becomes an event of the asset."""
+
+    name: str
+    asset_name: str
+    asset_uri: str
+    trigger: TriggerWait
+
+
 class AssetSchedule(msgspec.Struct, frozen=True, omit_defaults=True):
     """A DAG that runs when assets were updated."""
 
     condition: Condition
     dated: bool = False
     """Its runs have a logical date, and the data interval of the runs that emitted the events (Airflow 2); else none."""
+    watchers: tuple[AssetWatch, ...] = ()
+    """Of the assets in the condition."""
+    partitions: PartitionRules | None = None
+    """Set: a run for each partition key. None: events with a partition key do not count."""
 
 
 class AssetUse(msgspec.Struct, frozen=True):
@@ -91,6 +108,15 @@ def encode_asset_schedule(schedule: AssetSchedule | None) -> bytes | None:
 
 def decode_asset_schedule(data: bytes) -> AssetSchedule:
     return _decoder.decode(data)
+
+
+def watcher_number(bundle: str, trigger: TriggerWait) -> int:
+    """Return the number of a watcher's trigger. Watchers with the same class and arguments share one trigger, as in Airflow.
+
+    The number has 53 bits, so that JSON keeps it.
+    """
+    text = b"\0".join((bundle.encode(), trigger.classpath.encode(), trigger.kwargs))
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest()) >> 3
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:

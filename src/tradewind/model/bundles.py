@@ -6,6 +6,7 @@ A DAG belongs to one bundle and to a file in it. A scheduler or parser may be li
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import msgspec
@@ -23,6 +24,17 @@ def folder_of(bundle: str, folders: Mapping[str, str], dags_folder: str) -> str:
     if bundle.startswith(OTHER_FOLDER):
         return bundle.removeprefix(OTHER_FOLDER)
     return folders.get(bundle, dags_folder)
+
+
+def version_folder(folder: str, version: str) -> str:
+    """Return the folder with the files of one version of a bundle that has versions.
+
+    Args:
+        folder: the folder of the bundle, with all its versions.
+    """
+    if not version or not version.isalnum():
+        raise ValueError(f"{version!r} is no version of a bundle")
+    return os.path.join(folder, "versions", version)
 
 
 class Scope(msgspec.Struct, frozen=True):

@@ -16,6 +16,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from tradewind.model.assets import AssetSchedule, AssetUse
+from tradewind.model.executor_names import LOCAL
+from tradewind.model.partitions import CronPartition
 from tradewind.model.states import TriggerRule, WeightRule
 from tradewind.model.wait_plans import WaitPlan
 
@@ -38,8 +40,11 @@ class Delta(msgspec.Struct, frozen=True, omit_defaults=True, tag="delta"):
     parts: tuple[tuple[str, int], ...] = ()
 
 
-class NoSchedule(msgspec.Struct, frozen=True, tag="none"):
+class NoSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="none"):
     """The DAG runs only when it is triggered."""
+
+    partitioned_at_runtime: bool = False
+    """Who triggers it may give a partition key, and its tasks say the keys of their asset events."""
 
 
 class OnceSchedule(msgspec.Struct, frozen=True, tag="once"):
@@ -65,6 +70,8 @@ class CronSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="cron"):
     interval_kind: str = "trigger"
     interval: Delta = Delta()
     run_immediately: bool | int | None = False
+    partition: CronPartition | None = None
+    """Set: runs have a partition key and date instead of a logical date and a data interval."""
 
 
 class DeltaSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="every"):
@@ -96,6 +103,8 @@ class CustomSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="custo
     """The timetable schedules no runs."""
     active_runs_limit: int | None = None
     """The greatest number of runs at the same time."""
+    partitioned_at_runtime: bool = False
+    """As in `NoSchedule`."""
 
 
 Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | DeltaSchedule | EventsSchedule | CustomSchedule
@@ -170,6 +179,9 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     """(folder inside the DAG folder, `schedule_meaning` of the files below it)."""
     max_active_tasks_of_folders: tuple[tuple[str, int | None], ...] = ()
     """(folder inside the DAG folder, `max_active_tasks_all_runs` of the files below it; None: no limit)."""
+    disable_bundle_versioning: bool = False
+    executors: str = LOCAL
+    """The setting `core.executor`: the executors that tasks may name."""
 
     def of_file(self, file: str, generation: int = 3) -> DefinitionDefaults:
         """Return the defaults for one file: those of the innermost folder.
@@ -351,6 +363,8 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     owner_links: dict[str, str] = {}
     display_name: str | None = None
     is_paused_upon_creation: bool | None = None
+    disable_bundle_versioning: bool = False
+    """Runs follow the newest version of the bundle; otherwise each keeps the version that it was created with."""
     params: tuple[ParamDefinition, ...] = ()
     groups: tuple[GroupDefinition, ...] = ()
     edge_labels: tuple[tuple[str, str, str], ...] = ()
@@ -369,6 +383,8 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """The DAG also runs when these assets were updated, besides its `schedule`."""
     asset_uses: tuple[AssetUse, ...] = ()
     """The assets that its tasks produce and read, in the author's order."""
+    access_control: dict[str, tuple[str, ...]] = {}
+    """Role → what its users may do with this DAG (`model.accounts.GRANT_ACTIONS`), in addition to their other permissions."""
     format: int = DEFINITION_FORMAT
 
     def task(self, task_id: str) -> TaskDefinition | None:

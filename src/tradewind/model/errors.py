@@ -17,6 +17,7 @@
      │   ├─ StoreBusy           another process holds it
      │   ├─ StoreFull           the disk or the configured page limit is full
      │   ├─ StoreUnwritable     it cannot be written: permissions, a read-only disk
+     │   ├─ StoreUnreachable    its server does not answer, or closed the connection
      │   ├─ StoreInterrupted    a statement was interrupted because it took too long
      │   ├─ StoreRefused        the data contradicts what the database has; trying again does not help
      │   ├─ StoreLost           its file is gone, empty or replaced
@@ -24,6 +25,7 @@
      ├─ InternalError           a bug in Tradewind; a log has the traceback
      │   └─ StatementError      the database does not understand one of our statements
      ├─ WireError               a message that cannot be understood
+     ├─ LoginRefused            somebody is known, but may not log in
      └─ Unreachable             the other process did not answer in time
 
 Raise the leaf, catch the branch. Messages say what, where, the value, and the nearest valid choice.
@@ -68,7 +70,15 @@ class ScheduleError(DefinitionError, ValueError):
 
 
 class NotFound(TradewindError, LookupError):
-    """There is no object of that name."""
+    """There is no object of that name.
+
+    Args:
+        kind: the kind of object, where a caller needs it: `DAG`. Errors that come from another process have no kind.
+    """
+
+    def __init__(self, message: str = "", kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Conflict(TradewindError):
@@ -103,6 +113,10 @@ class StoreUnwritable(StoreError):
     """The database cannot be opened, or only for reading: permissions, a disk that is mounted read-only."""
 
 
+class StoreUnreachable(StoreError):
+    """The server of the database does not answer, refuses the connection, or has closed it."""
+
+
 class StoreInterrupted(StoreError):
     """A statement was interrupted because it took too long."""
 
@@ -129,6 +143,10 @@ class StatementError(InternalError):
 
 class WireError(TradewindError):
     """A message that cannot be understood."""
+
+
+class LoginRefused(TradewindError):
+    """An identity provider or a directory knows the person, but the person may not log in here."""
 
 
 class Unreachable(TradewindError):

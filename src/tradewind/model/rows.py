@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tradewind.model.branch import Branch
 from tradewind.model.ids import UNEXPANDED
 from tradewind.model.states import RunState, RunType
-from tradewind.model.waits import Deferral, Resumption
+from tradewind.model.waits import Deferral, InputWait, Resumption
 
 
 class TaskRow(NamedTuple):
@@ -65,6 +65,8 @@ class DagPlan(NamedTuple):
     """Encoded `AssetSchedule`, where the DAG also runs when assets were updated."""
     parse_duration: int = 0
     """How long the last parse of the file took, microseconds: it tells a worker whether importing the file is cheap."""
+    bundle_version: str | None = None
+    """Version of the bundle that the definition comes from; None: the bundle has no versions."""
 
 
 class RunRow(NamedTuple):
@@ -96,6 +98,9 @@ class RunRow(NamedTuple):
     clear_number: int
     bundle_version: str | None = None
     """Set: the run keeps the version of its DAG that it was created with. None: it follows the newest version."""
+    partition_key: str | None = None
+    partition_date: int | None = None
+    """The moment for which the partition key stands, where it stands for one."""
 
 
 class LiveAttempt(NamedTuple):
@@ -276,6 +281,7 @@ class AssetEventRow(NamedTuple):
     source_index: int
     aliases: tuple[str, ...]
     """Aliases under which it was emitted, sorted."""
+    partition_key: str | None = None
 
 
 class WaitingAsset(NamedTuple):
@@ -289,6 +295,20 @@ class WaitingAsset(NamedTuple):
     events: int
     first_at: int
     """When the earliest event was emitted."""
+    last: int
+    """Number of the latest event."""
+    last_at: int
+
+
+class WaitingPartition(NamedTuple):
+    """Events that wait for the run of one partition key of a consuming DAG."""
+
+    key: str
+    assets: tuple[tuple[AssetRow, frozenset[str]], ...]
+    """Assets with the partition keys of their events."""
+    dates: tuple[tuple[int, int], ...]
+    """(number of the asset, partition date) of its events that have one."""
+    first_at: int
     last: int
     """Number of the latest event."""
     last_at: int
@@ -383,6 +403,30 @@ class NewJob(NamedTuple):
     executor_class: str | None = None
 
 
+class InputRequest(NamedTuple):
+    """A question to a person that an attempt stores when it ends. Moments are microseconds."""
+
+    slot: int
+    fence: int
+    try_number: int
+    at: int
+    wait: InputWait
+
+
+class InputAnswer(NamedTuple):
+    """The answer to the question of an attempt, or the defaults that count after the timeout. Moments are microseconds."""
+
+    slot: int
+    fence: int
+    at: int
+    user_id: str | None
+    """None: nobody answered in time, and the defaults are the answer."""
+    user_name: str | None
+    chosen: tuple[str, ...]
+    params: bytes
+    """JSON object: name of a form field → its value."""
+
+
 class TaskWrite(NamedTuple):
     """One guarded write: the new row, and the state and fence that the store must have before."""
 
@@ -441,6 +485,10 @@ class AttemptEnd(NamedTuple):
     signal: int | None
     rendered: bytes | None = None
     """JSON object: its rendered template fields."""
+    cpu: int | None = None
+    """CPU that its processes have used, microseconds."""
+    peak_memory: int | None = None
+    """Greatest resident memory of one of its processes, bytes."""
 
 
 class AttemptRow(NamedTuple):
@@ -505,6 +553,35 @@ class XComWrite(NamedTuple):
     at: int
 
 
+class TaskStateEntry(NamedTuple):
+    """One value that a task keeps between its tries."""
+
+    key: str
+    value: bytes
+    """JSON text."""
+    at: int
+    """When it was written."""
+    expires_at: int | None
+    """None: never."""
+
+
+class AssetStateEntry(NamedTuple):
+    """One value that belongs to an asset."""
+
+    key: str
+    value: bytes
+    """JSON text."""
+    at: int
+    """When it was written."""
+    writer: str
+    """`task` or `api`."""
+    source_dag: str | None = None
+    """The task instance that wrote it."""
+    source_run: str | None = None
+    source_task: str | None = None
+    source_index: int | None = None
+
+
 class NewAssetEvent(NamedTuple):
     """An update of an asset. Name or URI is empty in a reference, which stands for the asset that has the other."""
 
@@ -520,6 +597,29 @@ class NewAssetEvent(NamedTuple):
     source_run: str | None = None
     source_task: str | None = None
     source_index: int = -1
+    origin: str | None = None
+    """Token of an asset watcher's event: an asset gets only one event with this token."""
+    partition_key: str | None = None
+    partition_date: int | None = None
+    """Of the run that emitted it, where the event has the run's key."""
+
+
+class WatcherRow(NamedTuple):
+    """What the trigger of an asset watcher does now."""
+
+    number: int
+    """See `model.assets.watcher_number`."""
+    classpath: str
+    worker: str | None
+    """The worker that runs it; None: it does not run."""
+    failures: int
+    """In a row."""
+    error: str | None
+    """Of the last failure, where no event came since."""
+    next_start: int | None
+    """When it is started again, where it does not run."""
+    since: int
+    """When that began."""
 
 
 @dataclass(slots=True)
@@ -559,6 +659,12 @@ class RunWrite:
     """Runs of the same batch, written before this one, that it depends on: if one of them is stale, this one is stale, too."""
     version: int | None = None
     """The new version of the run: its rows match it now. None: unchanged."""
+    input_requests: list[InputRequest] = field(default_factory=list)
+    """Questions to persons; one replaces an earlier one of the same try."""
+    input_answers: list[InputAnswer] = field(default_factory=list)
+    """Defaults that answer a question. If a person has answered meanwhile, nothing of the run is written."""
+    summary: bytes | None = None
+    """At the end of the run: the states of its task instances (see `kernel.run_summary`)."""
 
 
 @dataclass(slots=True)
@@ -580,6 +686,37 @@ class NewRun:
     note: str | None = None
     backfill: int | None = None
     """Number of the backfill that creates it."""
+    partition_key: str | None = None
+    partition_date: int | None = None
+
+
+class RunImport(NamedTuple):
+    """A run that was executed elsewhere, with all its rows. Moments are microseconds."""
+
+    dag_id: str
+    run_id: str
+    run_type: RunType
+    state: RunState
+    version: int
+    """Its definition has exactly the tasks that `rows` have."""
+    logical_date: int | None
+    interval_start: int | None
+    interval_end: int | None
+    run_after: int
+    queued_at: int
+    started_at: int | None
+    ended_at: int | None
+    conf: bytes | None
+    triggered_by: str
+    triggering_user: str | None
+    note: str | None
+    rows: Sequence[TaskRow]
+    """By slot, from 0 without gaps."""
+    journal: Sequence[JournalEntry]
+    attempts: Sequence[AttemptRow]
+    hostnames: Mapping[int, str]
+    """Slot → the machine of its last attempt."""
+    xcoms: Sequence[XComWrite]
 
 
 class Skipped(NamedTuple):
@@ -667,3 +804,4 @@ class ParsedFile(NamedTuple):
     duration: int
     is_dynamic: bool
     at: int
+    bundle_version: str | None = None

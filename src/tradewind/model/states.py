@@ -191,6 +191,8 @@ COMMANDED: frozenset[TaskState] = frozenset({_S.SUCCESS, _S.FAILED, _S.SKIPPED, 
 """Finished states. Leaving one takes a command (or, for `upstream_failed`, fail-fast) and a new fence."""
 
 FINISHED: frozenset[TaskState] = COMMANDED
+WAITING: frozenset[TaskState] = frozenset({_S.DEFERRED, _S.AWAITING_INPUT})
+"""States in which a try goes on without an attempt, until its wait ends."""
 OCCUPYING: frozenset[TaskState] = frozenset({_S.QUEUED, _S.RUNNING, _S.RESTARTING})
 """States with an attempt: the task instance holds its pool slots and counts against every limit."""
 FAILURES: frozenset[TaskState] = frozenset({_S.FAILED, _S.UPSTREAM_FAILED})
@@ -218,6 +220,8 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     RESCHEDULE = "reschedule"
     DEFERRED = "deferred"
+    AWAITING_INPUT = "awaiting_input"
+    """Deferred until a person answers."""
     LOST = "lost"
     """The worker died or was stopped. If the attempt had started, its try has failed, unless lost attempts are repeated; else the
     task instance is queued again, a bounded number of times."""

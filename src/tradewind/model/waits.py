@@ -1,10 +1,11 @@
-"""What a deferred task waits for, and how it continues: plain values that are stored and sent.
+"""Waits of deferred tasks, and how the tasks continue: plain values that are stored and sent.
 
 A task that waits without a process is in state `deferred`. It can wait for:
 
 - a trigger: the author's code, which the triggerer runs beside many others;
 - a moment: a timer of the scheduler;
-- task instances or runs of DAGs: the scheduler sees their changes, so it wakes the task at once.
+- task instances or runs of DAGs: the scheduler sees their changes, so it wakes the task at once;
+- the answer of a person: then its state is `awaiting_input`.
 
 When the wait ends, the task continues in another attempt of the same try (`Deferral.method` is called with the event). Where
 nothing is left to do (`method` is None), the scheduler ends the task itself.
@@ -77,7 +78,23 @@ class EveryWait(msgspec.Struct, frozen=True, tag="every"):
     of: tuple[TasksWait, ...]
 
 
-Wait = TriggerWait | MomentWait | TasksWait | EveryWait
+class InputWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="input"):
+    """A wait for the answer of a person (human in the loop). The names are Airflow's."""
+
+    subject: str
+    options: tuple[str, ...]
+    body: str | None = None
+    defaults: tuple[str, ...] | None = None
+    """The options that count when nobody has answered in time; None: the task fails."""
+    multiple: bool = False
+    """Several options may be chosen."""
+    params: bytes = b"{}"
+    """JSON object: name of a form field → `{value, description, schema}`."""
+    assigned_users: tuple[tuple[str, str], ...] = ()
+    """(id, name) of those who may answer; empty: everybody who may edit the task instance."""
+
+
+Wait = TriggerWait | MomentWait | TasksWait | EveryWait | InputWait
 
 NEVER_BY_ITSELF = 253_370_764_800_000_000
 """9999-01-01: stands for a wait that only its timeout ends."""

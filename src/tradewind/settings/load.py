@@ -5,7 +5,8 @@ The value of each setting comes from the first of these sources that sets it:
 1. the environment: `TRADEWIND__CORE__PARALLELISM`
 2. the file: `$TRADEWIND_HOME/tradewind.toml`, or the file in TRADEWIND_CONFIG
 3. the environment, under Airflow's name: `AIRFLOW__CORE__PARALLELISM`
-4. the default
+4. the airflow.cfg that AIRFLOW_CONFIG or AIRFLOW_HOME names (see `airflow_file`)
+5. the default
 
 So a value for Tradewind always overrides a value for Airflow. All problems are reported together.
 """
@@ -17,10 +18,28 @@ from collections.abc import Mapping
 
 from tradewind.model.errors import ConfigError
 from tradewind.settings import sources
+from tradewind.settings.airflow_file import AirflowFile, read_airflow_file
 from tradewind.settings.frozen import Frozen
 from tradewind.settings.options import BY_NAME, OPTIONS, SECTIONS, Option
 from tradewind.settings.paths import Paths, paths_below
-from tradewind.settings.sections import Api, Core, Database, Logging, Operators, Parser, Runner, Scheduler, Secrets
+from tradewind.settings.sections import (
+    Api,
+    Bundles,
+    Celery,
+    Core,
+    Database,
+    Gateway,
+    Ldap,
+    Logging,
+    Oidc,
+    Operators,
+    Parser,
+    Runner,
+    Scheduler,
+    Secrets,
+    StateStore,
+    Worker,
+)
 from tradewind.settings.sources import GivenValue, suggestion
 from tradewind.settings.values import Context, InvalidValue, Value, read, text
 
@@ -65,6 +84,8 @@ class Settings(Frozen):
         home: the home folder, absolute.
         config_file: the file that was read; None if there is none.
         runtime_dir: $XDG_RUNTIME_DIR, or "".
+        airflow: the airflow.cfg that the environment names; its values for DAG files.
+        ignored: sentences about values of the airflow.cfg that Tradewind cannot use.
         unused: names of `AIRFLOW__…` variables that are set but have no effect in Tradewind, sorted.
         explanations: one per setting, in the order of the table.
     """
@@ -75,12 +96,21 @@ class Settings(Frozen):
     core: Core
     database: Database
     parser: Parser
+    bundles: Bundles
     scheduler: Scheduler
     runner: Runner
+    celery: Celery
+    worker: Worker
+    gateway: Gateway
+    oidc: Oidc
+    ldap: Ldap
     api: Api
     logging: Logging
     operators: Operators
+    state_store: StateStore
     secrets: Secrets
+    airflow: AirflowFile
+    ignored: tuple[str, ...]
     unused: tuple[str, ...]
     explanations: Mapping[str, Explanation]
 
@@ -95,6 +125,18 @@ class Settings(Frozen):
             logs=self.logging.folder,
             runtime_dir=self.runtime_dir,
         )
+
+    @property
+    def store(self) -> str:
+        """The location of the store: the URL of a database server, or the path of the SQLite file. May contain a password."""
+        return self.database.url or self.database.path
+
+    @property
+    def store_name(self) -> str:
+        """`store` for messages, without a password."""
+        from tradewind.model.database_urls import without_password  # lazy import: few commands name the database
+
+        return without_password(self.store)
 
     def explain(self, name: str) -> Explanation:
         """Value, source, default and meaning of the setting `section.key`.
@@ -133,14 +175,20 @@ def load(env: Mapping[str, str] | None = None, home: str | None = None) -> Setti
     path, required = sources.config_file(env, home)
     problems: list[str] = []
     unused: list[str] = []
+    ignored: list[str] = []
     given: dict[str, list[GivenValue]] = {}
+    context = Context(home=home, env=env)
+    airflow = read_airflow_file(env)
+    if airflow.problem is not None:
+        ignored.append(airflow.problem)
     for one in (
         *sources.from_environment(env, problems),
         *sources.from_file(path, required, problems),
         *sources.from_airflow_environment(env, unused),
+        *sources.from_airflow_commands(env, problems),
+        *(sources.from_airflow_file(airflow.values, airflow.path, context, ignored) if airflow.path and airflow.values else ()),
     ):
         given.setdefault(one.option.name, []).append(one)
-    context = Context(home=home, env=env)
     values = {option.name: _value(option, given.get(option.name, []), context, problems) for option in OPTIONS}
     if not problems:
         _check_together(values, problems)
@@ -151,6 +199,8 @@ def load(env: Mapping[str, str] | None = None, home: str | None = None) -> Setti
         home=home,
         config_file=path if os.path.isfile(path) else None,
         runtime_dir=env.get("XDG_RUNTIME_DIR", ""),
+        airflow=airflow,
+        ignored=tuple(ignored),
         unused=tuple(unused),
         explanations={name: _explain(o, values, effective, given.get(name, []), context) for name, o in BY_NAME.items()},
         **_sections(effective),
@@ -193,6 +243,13 @@ def _check_together(values: Mapping[str, Any], problems: list[str]) -> None:
     ):
         if values[small] > values[large]:
             problems.append(f"{small} = {values[small]} must not be larger than {large} = {values[large]}")
+    url: str | None = values["database.url"]
+    if url is not None and not url.startswith(("postgresql:", "postgresql+", "postgres:", "postgres+")):
+        scheme = url.partition(":")[0]
+        problems.append(
+            f"database.url begins with {scheme!r}; it must be postgresql://user:password@host:port/database. "
+            "For a SQLite file set database.path"
+        )
 
 
 def _scaled(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,11 +262,18 @@ def _sections(values: Mapping[str, Any]) -> dict[str, Any]:
         "core": Core,
         "database": Database,
         "parser": Parser,
+        "bundles": Bundles,
         "scheduler": Scheduler,
         "runner": Runner,
+        "celery": Celery,
+        "worker": Worker,
+        "gateway": Gateway,
+        "oidc": Oidc,
+        "ldap": Ldap,
         "api": Api,
         "logging": Logging,
         "operators": Operators,
+        "state_store": StateStore,
         "secrets": Secrets,
     }
     return {

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tradewind.model.executor_names import LOCAL, SUPPORTED
 from tradewind.settings.frozen import Frozen
 
 TYPE_CHECKING = False  # see frozen.py
 if TYPE_CHECKING:
     from typing import Literal
 
-    Kind = Literal["int", "float", "bool", "str", "path", "duration", "choice", "timezone", "by_folder"]
+    Kind = Literal["int", "float", "bool", "str", "path", "duration", "choice", "timezone", "by_folder", "executors"]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -30,7 +31,8 @@ class Option(Frozen):
     Attributes:
         section, key: `[section] key = …` in the file, `TRADEWIND__SECTION__KEY` in the environment.
         kind: how the text is converted. `duration`: seconds, may have a fraction. `path`: see `values.py`. `by_folder`:
-            `folder=word, …`, each word one of `choices`; without `choices` an integer or `none`.
+            `folder=word, …`, each word one of `choices`; without `choices` an integer or `none`. `executors`: names of
+            executors, separated by commas (see `model.executor_names`).
         default: the typed value (for a path: its text before expansion); None only if `nullable`.
         description: one or two sentences.
         unit: what the number counts, for messages.
@@ -88,8 +90,20 @@ def _seconds_to_hours(text: str) -> str:
         return text
 
 
+def _minutes_to_hours(text: str) -> str:
+    try:
+        return str(float(text) / 60)
+    except ValueError:
+        return text
+
+
 def _log_level(text: str) -> str:
     return {"WARN": "WARNING", "FATAL": "CRITICAL"}.get(text.strip().upper(), text)
+
+
+def _only_postgres(text: str) -> str:
+    """A URL of PostgreSQL; `none` for the databases of Airflow that Tradewind cannot use."""
+    return text if text.startswith(("postgresql:", "postgresql+", "postgres:", "postgres+")) else "none"
 
 
 def _none_if_zero(text: str) -> str:
@@ -121,16 +135,18 @@ _CORE = (
         low=0,
         high=100_000,
         unit="tasks",
-        description="Maximum number of tasks that run at the same time on one executor; 0 = unlimited.",
+        description="Maximum number of tasks that run at the same time on each executor; 0 = unlimited.",
         airflow=("core.parallelism",),
     ),
     Option(
         section="core",
         key="executor",
-        kind="choice",
-        default="LocalExecutor",
-        choices=("LocalExecutor", "SequentialExecutor"),
-        description="Where tasks run: in parallel on this machine, or one after another.",
+        kind="executors",
+        default=LOCAL,
+        choices=SUPPORTED,
+        description="The executors, separated by commas. The first one is the default; a task names another one with `executor=`. "
+        "LocalExecutor runs tasks in parallel on this machine, SequentialExecutor one after another, CeleryExecutor on Celery "
+        "workers. `alias:LocalExecutor` gives an executor a second name.",
         airflow=("core.executor",),
     ),
     Option(
@@ -399,10 +415,22 @@ _CORE = (
 _DATABASE = (
     Option(
         section="database",
+        key="url",
+        kind="str",
+        default=None,
+        nullable=True,
+        secret=True,
+        description="A PostgreSQL database in place of the SQLite file: postgresql://user:password@host:port/database; "
+        "none = the file database.path. The tables are in a schema of their own, tradewind.",
+        airflow=("database.sql_alchemy_conn", "core.sql_alchemy_conn"),
+        from_airflow=_only_postgres,
+    ),
+    Option(
+        section="database",
         key="path",
         kind="path",
         default="$TRADEWIND_HOME/tradewind.db",
-        description="The SQLite database file.",
+        description="The SQLite database file. It is not used if database.url is set.",
     ),
     Option(
         section="database",
@@ -483,7 +511,7 @@ _PARSER = (
         unit="seconds",
         safety_net=True,
         description="Time between two scans of the DAG folder, for changes that the file watch missed.",
-        airflow=("dag_processor.refresh_interval", "scheduler.dag_dir_list_interval"),
+        airflow=("scheduler.dag_dir_list_interval",),
     ),
     Option(
         section="parser",
@@ -776,6 +804,12 @@ _RUNNER = (
     ),
 )
 
+
+def _enabled_or_disabled(text: str) -> str:
+    """Airflow also has `Hidden`, which hides the button of its page: no tests either."""
+    return "enabled" if text.strip().lower() == "enabled" else "disabled"
+
+
 _API = (
     Option(
         section="api",
@@ -810,6 +844,38 @@ _API = (
     ),
     Option(
         section="api",
+        key="session_hours",
+        kind="float",
+        default=168.0,
+        low=0.01,
+        high=8760.0,
+        unit="hours",
+        description="Time after which a login in the browser expires, even if it is used.",
+        airflow=("fab.session_lifetime_minutes", "webserver.session_lifetime_minutes"),
+        from_airflow=_minutes_to_hours,
+    ),
+    Option(
+        section="api",
+        key="session_idle_hours",
+        kind="float",
+        default=12.0,
+        low=0.01,
+        high=8760.0,
+        unit="hours",
+        description="Time without requests after which a login in the browser expires.",
+    ),
+    Option(
+        section="api",
+        key="base_url",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Address of the web server in browsers, if a reverse proxy changes it: https://tradewind.example.com; "
+        "none = the address that requests name.",
+        airflow=("api.base_url", "webserver.base_url"),
+    ),
+    Option(
+        section="api",
         key="trusted_proxies",
         kind="str",
         default=None,
@@ -838,6 +904,205 @@ _API = (
         description="Maximum number of rows in one page of a list.",
         airflow=("api.maximum_page_limit",),
     ),
+    Option(
+        section="api",
+        key="test_connection",
+        kind="choice",
+        default="disabled",
+        choices=("disabled", "enabled"),
+        description="enabled = clients with the role op may have a connection tested by its hook, in a process of its own on this "
+        "machine.",
+        airflow=("core.test_connection",),
+        from_airflow=_enabled_or_disabled,
+    ),
+)
+
+_ROLE_OF_ALL = ("none", "public", "viewer", "user", "op", "admin")
+
+
+def _group_options(section: str) -> tuple[Option, ...]:
+    """The settings of groups are the same for an identity provider and a directory."""
+    return (
+        Option(
+            section=section,
+            key="groups",
+            kind="str",
+            default=None,
+            nullable=True,
+            description='Rights that groups give, as JSON: {"data-eng": "op", "finance": ["viewer", "team:finance:user", '
+            '"role:auditor"]}. Each login sets them again; none = groups give no rights, and administrators give the roles.',
+        ),
+        Option(
+            section=section,
+            key="default_role",
+            kind="choice",
+            default="none",
+            choices=_ROLE_OF_ALL,
+            description="Role of everybody who logs in by provider or directory; none = only members of the groups may log in.",
+        ),
+        Option(
+            section=section,
+            key="create_accounts",
+            kind="bool",
+            default=True,
+            description="The first login creates the account; false = only people who have an account already may log in.",
+        ),
+        Option(
+            section=section,
+            key="ca_file",
+            kind="path",
+            default=None,
+            nullable=True,
+            description="File with the trusted certificates (PEM); none = the trusted certificates of the system.",
+        ),
+    )
+
+
+_OIDC = (
+    Option(
+        section="oidc",
+        key="issuer",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Address of the identity provider, exactly as its discovery document names it: "
+        "https://login.example.com/realms/main; none = no login by OpenID Connect.",
+    ),
+    Option(
+        section="oidc",
+        key="client_id",
+        kind="str",
+        default="tradewind",
+        description="Id of this server at the provider.",
+    ),
+    Option(
+        section="oidc",
+        key="client_secret",
+        kind="str",
+        default=None,
+        nullable=True,
+        secret=True,
+        description="Secret of this server at the provider; none = a public client, which only PKCE protects.",
+    ),
+    Option(
+        section="oidc",
+        key="label",
+        kind="str",
+        default="Sign in with single sign-on",
+        description="Text of the button on the login page.",
+    ),
+    Option(
+        section="oidc",
+        key="scopes",
+        kind="str",
+        default="openid profile email",
+        description="Scopes to ask for, separated by blanks. Some providers send groups only with a scope of its own.",
+    ),
+    Option(
+        section="oidc",
+        key="name_claim",
+        kind="str",
+        default="preferred_username",
+        description="Claim with the name of a new account.",
+    ),
+    Option(
+        section="oidc",
+        key="groups_claim",
+        kind="str",
+        default="groups",
+        description="Claim with the groups; with dots, a path: realm_access.roles.",
+    ),
+    *_group_options("oidc"),
+)
+
+_LDAP = (
+    Option(
+        section="ldap",
+        key="url",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Address of the directory that checks passwords: ldaps://ldap.example.com; none = no login by LDAP.",
+    ),
+    Option(
+        section="ldap",
+        key="start_tls",
+        kind="bool",
+        default=True,
+        description="Encrypt a connection to ldap:// with StartTLS; false = passwords are sent without encryption.",
+    ),
+    Option(
+        section="ldap",
+        key="bind_dn",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Distinguished name of the account that searches for people; none = an anonymous search.",
+    ),
+    Option(
+        section="ldap",
+        key="bind_password",
+        kind="str",
+        default=None,
+        nullable=True,
+        secret=True,
+        description="Password of bind_dn.",
+    ),
+    Option(
+        section="ldap",
+        key="search_base",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Where people are searched: ou=people,dc=example,dc=com. Necessary if url is set.",
+    ),
+    Option(
+        section="ldap",
+        key="user_filter",
+        kind="str",
+        default="(&(objectClass=person)(uid={name}))",
+        description="Filter for the entry of a person. {name} stands for the name. Active Directory: (sAMAccountName={name}).",
+    ),
+    Option(
+        section="ldap",
+        key="name_attribute",
+        kind="str",
+        default="uid",
+        description="Attribute with the name of a new account; of Active Directory: sAMAccountName.",
+    ),
+    Option(
+        section="ldap",
+        key="groups_attribute",
+        kind="str",
+        default="memberOf",
+        description="Attribute of a person with the names of its groups.",
+    ),
+    Option(
+        section="ldap",
+        key="group_search_base",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Where groups are searched, in a directory without that attribute; none = no search.",
+    ),
+    Option(
+        section="ldap",
+        key="group_filter",
+        kind="str",
+        default="(member={dn})",
+        description="Finds the groups of a person. {dn} stands for the distinguished name of the person.",
+    ),
+    Option(
+        section="ldap",
+        key="timeout",
+        kind="duration",
+        default=5.0,
+        low=0.1,
+        high=60.0,
+        unit="seconds",
+        description="Time for a connection to the directory, and for each of its answers.",
+    ),
+    *_group_options("ldap"),
 )
 
 _LOGGING = (
@@ -881,6 +1146,34 @@ _LOGGING = (
         unit="MiB",
         description="Maximum size of all task logs. If it is exceeded, the logs of the oldest runs are deleted; 0 = no limit.",
     ),
+    Option(
+        section="logging",
+        key="remote_logging",
+        kind="bool",
+        default=False,
+        description="Whether `standalone` and `scheduler` upload task logs to `logging.remote_base_log_folder`.",
+        airflow=("logging.remote_logging", "core.remote_logging"),
+    ),
+    Option(
+        section="logging",
+        key="remote_base_log_folder",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Where task logs are uploaded, and read if this machine does not have them: an address of fsspec, such as "
+        "s3://bucket/logs, gs://bucket/logs or abfs://container/logs.",
+        airflow=("logging.remote_base_log_folder", "core.remote_base_log_folder"),
+    ),
+    Option(
+        section="logging",
+        key="remote_storage_options",
+        kind="str",
+        default=None,
+        nullable=True,
+        secret=True,
+        description='JSON object of arguments for the file system of fsspec, such as {"endpoint_url": "http://minio:9000"}; none = '
+        "the environment decides (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS …).",
+    ),
 )
 
 _OPERATORS = (
@@ -891,6 +1184,28 @@ _OPERATORS = (
         default=False,
         description="Default of `deferrable` of operators and sensors.",
         airflow=("operators.default_deferrable",),
+    ),
+)
+
+_STATE_STORE = (
+    Option(
+        section="state_store",
+        key="default_retention_days",
+        kind="int",
+        default=30,
+        low=0,
+        high=36_500,
+        unit="days",
+        description="A value in the state store of a task expires after this time, unless the task says otherwise; 0 = never.",
+        airflow=("state_store.default_retention_days",),
+    ),
+    Option(
+        section="state_store",
+        key="clear_on_success",
+        kind="bool",
+        default=False,
+        description="Delete the values in the state store of a task instance when it succeeds.",
+        airflow=("state_store.clear_on_success",),
     ),
 )
 
@@ -908,15 +1223,207 @@ _SECRETS = (
     ),
 )
 
+_CELERY = (
+    Option(
+        section="celery",
+        key="broker_url",
+        kind="str",
+        default=None,
+        nullable=True,
+        secret=True,
+        description="URL of the broker of the CeleryExecutor: redis://… or amqp://… (RabbitMQ), for scheduler and workers.",
+        airflow=("celery.broker_url",),
+    ),
+    Option(
+        section="celery",
+        key="worker_concurrency",
+        kind="int",
+        default=16,
+        low=1,
+        high=10_000,
+        unit="tasks",
+        description="Tasks that a Celery worker runs at the same time, unless -c or --autoscale is given.",
+        airflow=("celery.worker_concurrency",),
+    ),
+)
+
+_WORKER = (
+    Option(
+        section="worker",
+        key="gateway",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="For `tradewind worker` on another machine: address of the gateway, such as wss://gateway.example.com:8974; "
+        "several are separated by commas.",
+    ),
+    Option(
+        section="worker",
+        key="token",
+        kind="str",
+        default=None,
+        nullable=True,
+        secret=True,
+        description="Token of this worker, made by `tradewind workers token` on the machine of the scheduler.",
+    ),
+    Option(
+        section="worker",
+        key="ca_file",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="File with the certificates that may sign the certificate of the gateway; none = those of the system.",
+    ),
+    Option(
+        section="worker",
+        key="outage_lease",
+        kind="duration",
+        default=900.0,
+        low=30,
+        high=DAY_SECONDS,
+        unit="seconds",
+        description="How long the tasks of a remote worker continue while its gateway or the scheduler is unavailable. Set "
+        "the same value on all machines: the scheduler waits equally long before it gives the tasks to another worker.",
+    ),
+    Option(
+        section="worker",
+        key="dag_files",
+        kind="choice",
+        default="gateway",
+        choices=("gateway", "local"),
+        description="Where a remote worker gets the DAG files: `gateway` = the gateway sends the files of the scheduler's machine; "
+        "`local` = the worker reads its own DAG folder.",
+    ),
+)
+
+_BUNDLES = (
+    Option(
+        section="bundles",
+        key="list",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Further DAG files, from git: `git+https://host/repo@branch#subdir=dags&conn=ID`, several with spaces between, "
+        "each with an optional name before it (`name=git+…`). Or Airflow's JSON list of bundles; then the DAG folder is read "
+        "only if it is in the list.",
+        airflow=("dag_processor.dag_bundle_config_list",),
+    ),
+    Option(
+        section="bundles",
+        key="refresh_interval",
+        kind="duration",
+        default=60.0,
+        low=1,
+        high=FOREVER_SECONDS,
+        unit="seconds",
+        description="Time between two fetches of a repository.",
+        airflow=("dag_processor.refresh_interval",),
+    ),
+    Option(
+        section="bundles",
+        key="fetch_timeout",
+        kind="duration",
+        default=300.0,
+        low=1,
+        high=DAY_SECONDS,
+        unit="seconds",
+        description="A fetch that takes longer is ended. The last version stays in use, and the fetch is tried again.",
+    ),
+    Option(
+        section="bundles",
+        key="storage_folder",
+        kind="path",
+        default="$TRADEWIND_HOME/dag_bundles",
+        description="Folder for the copies of repositories and the files of their versions.",
+        airflow=("dag_processor.dag_bundle_storage_path",),
+    ),
+    Option(
+        section="bundles",
+        key="disable_versioning",
+        kind="bool",
+        default=False,
+        description="Runs follow the newest version of their bundle and do not keep the version that they were created with. "
+        "A DAG's `disable_bundle_versioning` has priority.",
+        airflow=("dag_processor.disable_bundle_versioning",),
+    ),
+)
+
+_GATEWAY = (
+    Option(
+        section="gateway",
+        key="enabled",
+        kind="bool",
+        default=False,
+        description="Whether `standalone` and `scheduler` start a gateway, through which workers on other machines connect.",
+    ),
+    Option(
+        section="gateway",
+        key="host",
+        kind="str",
+        default="127.0.0.1",
+        description="Address on which the gateway listens. Except on the loopback address, use TLS (gateway.certificate).",
+    ),
+    Option(
+        section="gateway",
+        key="port",
+        kind="int",
+        default=8974,
+        low=0,
+        high=65535,
+        unit="port number",
+        description="Port on which the gateway listens; 0 = any free port.",
+    ),
+    Option(
+        section="gateway",
+        key="name",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Name of the gateway, different for each one and the same after a restart; none = host name and port.",
+    ),
+    Option(
+        section="gateway",
+        key="url",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Address under which schedulers on other machines reach this gateway, such as wss://one.example.com:8974; "
+        "none = host and port of the gateway. Standby schedulers need the address.",
+    ),
+    Option(
+        section="gateway",
+        key="certificate",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="File with the certificate of the gateway and its chain (PEM); none = no TLS.",
+    ),
+    Option(
+        section="gateway",
+        key="private_key",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="File with the private key of the certificate; none = it is in the file of the certificate.",
+    ),
+)
+
 OPTIONS: tuple[Option, ...] = (
     *_CORE,
     *_DATABASE,
     *_PARSER,
+    *_BUNDLES,
     *_SCHEDULER,
     *_RUNNER,
     *_API,
+    *_OIDC,
+    *_LDAP,
     *_LOGGING,
     *_OPERATORS,
+    *_STATE_STORE,
+    *_CELERY,
+    *_WORKER,
+    *_GATEWAY,
     *_SECRETS,
 )
 

@@ -32,8 +32,10 @@ class Paths(Frozen):
         lock: the writer lock, held by the process that may write to the SQLite database.
         socket_folder: `run`, or the short folder.
         spool: reports that wait for the scheduler.
+        worker_key: signs the tokens of remote workers and of their attempts.
         xcom: XComs that are too large for the database.
-        passwords: the file of users.
+        accounts: the database of users, their tokens and sessions.
+        passwords: the file of users of earlier releases, which becomes `accounts`.
     """
 
     home: str
@@ -49,6 +51,8 @@ class Paths(Frozen):
     xcom: str
     fernet_key: str
     jwt_key: str
+    worker_key: str
+    accounts: str
     passwords: str
 
     @property
@@ -107,7 +111,8 @@ class Paths(Frozen):
             make_private(self.logs)
         for ending in ("", "-wal", "-shm"):
             make_private(self.database + ending)
-        for key in (self.fernet_key, self.jwt_key, self.passwords):
+            make_private(self.accounts + ending)
+        for key in (self.fernet_key, self.jwt_key, self.worker_key, self.passwords):
             if make_private(key):
                 from tradewind.observe.log import Log  # lazy import: logging takes time to import, and this is rare
 
@@ -141,6 +146,8 @@ def paths_below(home: str, *, dags: str, plugins: str, database: str, logs: str,
         xcom=os.path.join(home, "xcom"),
         fernet_key=os.path.join(home, "fernet.key"),
         jwt_key=os.path.join(home, "jwt.key"),
+        worker_key=os.path.join(home, "worker.key"),
+        accounts=os.path.join(home, "accounts.db"),
         passwords=os.path.join(home, "passwords"),
     )
 

@@ -101,16 +101,18 @@ class Core(Frozen):
         seconds = self.default_task_execution_timeout
         return None if seconds is None else round(seconds * 1_000_000)
 
-    def definition_defaults(self) -> DefinitionDefaults:
+    def definition_defaults(self, disable_bundle_versioning: bool = False) -> DefinitionDefaults:
         """The default values of DAG and task arguments."""
         from tradewind.model.definition import DefinitionDefaults  # lazy import: loads msgspec; few processes make definitions
 
         return DefinitionDefaults(
+            disable_bundle_versioning=disable_bundle_versioning,
             retries=self.default_task_retries,
             retry_delay=self.default_task_retry_delay_us,
             max_active_tasks=self.max_active_tasks_per_dag,
             max_active_tasks_all_runs=self.max_active_tasks_all_runs,
             max_active_tasks_of_folders=self.max_active_tasks_of_folders,
+            executors=self.executor,
             max_active_runs=self.max_active_runs_per_dag,
             catchup=self.catchup_by_default,
             schedule_meaning=self.meaning,
@@ -120,8 +122,9 @@ class Core(Frozen):
 
 
 class Database(Frozen):
-    """The SQLite file and its durability."""
+    """The SQLite file and its durability, or the URL of a server."""
 
+    url: str | None
     path: str
     busy_timeout: float
     max_page_count: int
@@ -143,6 +146,19 @@ class Parser(Frozen):
     timeout_us = _Micros("timeout")
     rescan_interval_us = _Micros("rescan_interval")
     dynamic_interval_us = _Micros("dynamic_interval")
+
+
+class Bundles(Frozen):
+    """Where DAG files come from besides the DAG folder."""
+
+    list: str | None
+    refresh_interval: float
+    fetch_timeout: float
+    storage_folder: str
+    disable_versioning: bool
+
+    refresh_interval_us = _Micros("refresh_interval")
+    fetch_timeout_us = _Micros("fetch_timeout")
 
 
 class Scheduler(Frozen):
@@ -194,30 +210,126 @@ class Runner(Frozen):
     verdict_resend_interval_us = _Micros("verdict_resend_interval")
 
 
+class Celery(Frozen):
+    """The CeleryExecutor and its workers."""
+
+    broker_url: str | None
+    worker_concurrency: int
+
+    def __repr__(self) -> str:
+        url = "none" if self.broker_url is None else "***"
+        return f"Celery(broker_url={url}, worker_concurrency={self.worker_concurrency})"
+
+
+class Worker(Frozen):
+    """The connection of a worker on another machine to the scheduler."""
+
+    gateway: str | None
+    token: str | None
+    ca_file: str | None
+    outage_lease: float
+    dag_files: str
+
+    outage_lease_us = _Micros("outage_lease")
+
+    def __repr__(self) -> str:
+        return f"Worker(gateway={self.gateway!r}, token={'none' if self.token is None else '***'})"
+
+
+class Gateway(Frozen):
+    """The gateway, to which workers on other machines connect."""
+
+    enabled: bool
+    host: str
+    port: int
+    name: str | None
+    url: str | None
+    certificate: str | None
+    private_key: str | None
+
+
 class Api(Frozen):
     """The web server."""
 
     host: str
     port: int
     token_hours: float
+    session_hours: float
+    session_idle_hours: float
+    base_url: str | None
     trusted_proxies: str | None
     password_min_length: int
     page_limit_max: int
+    test_connection: str
+
+
+class Oidc(Frozen):
+    """Logins at an identity provider by OpenID Connect."""
+
+    issuer: str | None
+    client_id: str
+    client_secret: str | None
+    label: str
+    scopes: str
+    name_claim: str
+    groups_claim: str
+    groups: str | None
+    default_role: str
+    create_accounts: bool
+    ca_file: str | None
+
+    def __repr__(self) -> str:
+        return f"Oidc(issuer={self.issuer!r}, client_secret={'none' if self.client_secret is None else '***'})"
+
+
+class Ldap(Frozen):
+    """Logins whose passwords a directory checks."""
+
+    url: str | None
+    start_tls: bool
+    bind_dn: str | None
+    bind_password: str | None
+    search_base: str | None
+    user_filter: str
+    name_attribute: str
+    groups_attribute: str
+    group_search_base: str | None
+    group_filter: str
+    timeout: float
+    groups: str | None
+    default_role: str
+    create_accounts: bool
+    ca_file: str | None
+
+    timeout_us = _Micros("timeout")
+
+    def __repr__(self) -> str:
+        return f"Ldap(url={self.url!r}, bind_password={'none' if self.bind_password is None else '***'})"
 
 
 class Logging(Frozen):
-    """Level of the services' logs; folder, retention and maximum size of task logs."""
+    """Level of the services' logs; folder, retention, maximum size and upload of task logs."""
 
     level: str
     folder: str
     retention_days: float
     max_total_mb: int
+    remote_logging: bool
+    remote_base_log_folder: str | None
+    remote_storage_options: str | None
 
 
 class Operators(Frozen):
     """Defaults of operators."""
 
     default_deferrable: bool
+
+
+class StateStore(Frozen):
+    """Settings of the values that tasks keep between their tries."""
+
+    default_retention_days: int
+    clear_on_success: bool
 
 
 class Secrets(Frozen):

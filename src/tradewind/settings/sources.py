@@ -9,10 +9,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from tradewind.model.errors import nearest
+from tradewind.model.errors import ConfigError, nearest
 from tradewind.settings.frozen import Frozen
 from tradewind.settings.options import BY_AIRFLOW_NAME, BY_NAME, OPTIONS, SECTIONS, Option
-from tradewind.settings.values import expand_user
+from tradewind.settings.values import Context, InvalidValue, expand_user, read
 
 _PREFIX = "TRADEWIND__"
 _AIRFLOW_PREFIX = "AIRFLOW__"
@@ -83,7 +83,53 @@ def from_airflow_environment(env: Mapping[str, str], unused: list[str]) -> Itera
                 used.add(name)
                 raw = option.from_airflow(env[name]) if option.from_airflow is not None else env[name]
                 yield GivenValue(option=option, raw=raw, place=f"environment variable {name}", airflow=True)
+    used |= {f"{name}_CMD" for option in OPTIONS if option.secret for name in option.airflow_envs}
     unused.extend(name for name in sorted(env) if name.startswith(_AIRFLOW_PREFIX) and name not in used)
+
+
+def from_airflow_commands(env: Mapping[str, str], problems: list[str]) -> Iterator[GivenValue]:
+    """The values of `AIRFLOW__SECTION__KEY_CMD` variables: the output of a command. Airflow has them for secrets only."""
+    for option in OPTIONS:
+        for name in option.airflow_envs if option.secret else ():
+            command = env.get(f"{name}_CMD")
+            if env.get(f"{name}_SECRET"):
+                problems.append(
+                    f"environment variable {name}_SECRET: settings are not read from secrets backends; "
+                    f"set {option.env} or {name}_CMD"
+                )
+            elif command and not env.get(name):
+                from tradewind.settings.airflow_file import (
+                    command_output,
+                )  # lazy import: few installations have such a variable
+
+                try:
+                    raw = command_output(command, f"{name}_CMD")
+                except ConfigError as error:
+                    problems.append(str(error))
+                    continue
+                raw = option.from_airflow(raw) if option.from_airflow is not None else raw
+                yield GivenValue(option=option, raw=raw, place=f"environment variable {name}_CMD", airflow=True)
+
+
+def from_airflow_file(values: Mapping[str, str], path: str, context: Context, ignored: list[str]) -> Iterator[GivenValue]:
+    """The values of an airflow.cfg for settings of Tradewind, newest name first. A value that cannot be used is added to `ignored`.
+
+    Secrets, and the folder of logs, which Airflow writes to, are never taken from the file.
+    """
+    from tradewind.settings.airflow_options import FILE_OPTIONS_NOT_USED, all_names  # lazy import: only with an airflow.cfg
+
+    for option in OPTIONS:
+        for name in all_names(option):
+            text = values.get(name, "")
+            if not text or option.secret or name in FILE_OPTIONS_NOT_USED:
+                continue
+            raw = option.from_airflow(text) if option.from_airflow is not None else text
+            try:
+                read(option, raw, context)
+            except InvalidValue as invalid:
+                ignored.append(f"{path}: {name} = {text!r} is not used: {option.name} {invalid}")
+                continue
+            yield GivenValue(option=option, raw=raw, place=f"{path} ({name})", airflow=True)
 
 
 def from_file(path: str, required: bool, problems: list[str]) -> Iterator[GivenValue]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from tradewind.model.errors import did_you_mean
+from tradewind.model.executor_names import entries
 from tradewind.settings.frozen import Frozen
 from tradewind.settings.options import Option
 
@@ -54,6 +55,8 @@ def wanted(option: Option) -> str:
         return "true or false"
     if option.kind == "choice":
         return "one of " + ", ".join(option.choices)
+    if option.kind == "executors":
+        return "one of " + ", ".join(option.choices) + ", or several of them with commas between"
     if option.kind == "path":
         return "a path"
     if option.kind == "timezone":
@@ -141,6 +144,24 @@ def _choice(option: Option, raw: object, context: Context) -> str:
     raise InvalidValue(f"must be {wanted(option)}.{did_you_mean(str(raw), option.choices)}")
 
 
+def _executors(option: Option, raw: object, context: Context) -> str:
+    """Names of executors in a normal form: `LocalExecutor,alias:SequentialExecutor`. An import path becomes its class name."""
+    if not isinstance(raw, str) or not raw.strip(", "):
+        raise InvalidValue(f"must be {wanted(option)}")
+    if ";" in raw or "=" in raw:
+        raise InvalidValue(f"has executors of teams, which are not supported yet; it must be {wanted(option)}")
+    known = {choice.lower(): choice for choice in option.choices}
+    found: dict[str, str] = {}
+    for written, alias in entries(raw):
+        name = known.get(written.lower())
+        if name is None:
+            raise InvalidValue(f"must be {wanted(option)}.{did_you_mean(written, option.choices)}")
+        if name in found or any(alias and alias == one.partition(":")[0] for one in found.values()):
+            raise InvalidValue(f"names {alias or name} twice; name each executor once")
+        found[name] = f"{alias}:{name}" if alias else name
+    return ",".join(found.values())
+
+
 def _by_folder(option: Option, raw: object, context: Context) -> str:
     """`folder=word, …` in a normal form: sorted by folder, without slashes context folders."""
     if not isinstance(raw, str):
@@ -219,4 +240,5 @@ _READERS: dict[str, Callable[[Option, object, Context], Value]] = {
     "path": _path,
     "timezone": _timezone,
     "by_folder": _by_folder,
+    "executors": _executors,
 }

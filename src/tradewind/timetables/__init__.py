@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tradewind.timetables.cron import PRESETS
 from tradewind.timetables.describe import describe
-from tradewind.timetables.runs import Bounds, RunTimes, manual_interval, next_run, upcoming
+from tradewind.timetables.runs import Bounds, RunTimes, following, manual_interval, next_run, preceding, upcoming
 from tradewind.timetables.schedule_argument import delta_from, parse_schedule, validate
 from tradewind.timetables.steps import delta_of
 
@@ -23,9 +23,11 @@ __all__ = [
     "delta_from",
     "delta_of",
     "describe",
+    "following",
     "manual_interval",
     "next_run",
     "parse_schedule",
+    "preceding",
     "upcoming",
     "validate",
 ]

@@ -75,6 +75,10 @@ class Timetable:
     active_runs_limit: int | None = None
     """Maximum number of running runs, also if the DAG allows more."""
     run_ordering: Sequence[str] = ("data_interval_end", "logical_date")
+    partitioned: bool = False
+    """True if its runs have partition keys."""
+    partitioned_at_runtime: bool = False
+    """True if whoever triggers a run may give a partition key, and its tasks say the keys of their asset events."""
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> Timetable:

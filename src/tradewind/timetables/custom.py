@@ -14,6 +14,7 @@ from tradewind.model.definition import CustomSchedule
 from tradewind.model.errors import ScheduleError
 from tradewind.model.ids import DAG_FILE_MODULE
 from tradewind.model.moments import to_micros
+from tradewind.model.partitions import KEY_MAX
 from tradewind.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable, to_pendulum
 from tradewind.timetables.runs import Bounds, RunTimes
 
@@ -42,7 +43,15 @@ def to_custom_schedule(timetable: Timetable) -> CustomSchedule:
         raise ScheduleError(
             f"active_runs_limit of the timetable {name} is {limit!r}; it must be None or an integer of at least 1"
         )
-    return CustomSchedule(module, name, data, str(description) if description else None, not timetable.can_be_scheduled, limit)
+    return CustomSchedule(
+        module,
+        name,
+        data,
+        str(description) if description else None,
+        not timetable.can_be_scheduled,
+        limit,
+        bool(timetable.partitioned_at_runtime),
+    )
 
 
 def load_timetable(kind: Any, data: bytes) -> Timetable:
@@ -81,15 +90,16 @@ def compute_next_run(timetable: Timetable, last: RunTimes | None, bounds: Bounds
     name = type(timetable).__qualname__
     if not isinstance(found, DagRunInfo):
         raise ScheduleError(f"next_dagrun_info() of {name} returned {found!r}; it must return a DagRunInfo or None")
-    if found.partition_key is not None or found.partition_date is not None:
-        raise ScheduleError(
-            f"{name} returned a run of a partition, which is not supported yet; return a run with a data_interval"
-        )
     run_after = _moment(f"{name}: run_after", found.run_after)
+    key, date = found.partition_key, None
+    if key is not None and (not isinstance(key, str) or not key.strip() or len(key) > KEY_MAX):
+        raise ScheduleError(f"{name} returned the partition key {key!r}; it must be a text with 1 to {KEY_MAX} characters")
+    if found.partition_date is not None:
+        date = _moment(f"{name}: partition_date", found.partition_date)
     if found.data_interval is None:
-        return RunTimes(None, None, None, run_after)
+        return RunTimes(None, None, None, run_after, key, date)
     start, end = _interval(name, found.data_interval)
-    return RunTimes(start, start, end, run_after)
+    return RunTimes(start, start, end, run_after, key, date)
 
 
 def compute_manual_interval(timetable: Timetable, at: int) -> tuple[int, int] | None:

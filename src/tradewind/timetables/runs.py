@@ -28,9 +28,12 @@ from tradewind.model.definition import (
     Schedule,
 )
 from tradewind.model.errors import ScheduleError
-from tradewind.model.moments import MINUTE
+from tradewind.model.moments import MINUTE, from_micros
+from tradewind.model.partitions import CronPartition
+from tradewind.timetables.partition_keys import cron_key
 from tradewind.timetables.steps import nominal_length, shift
 from tradewind.timetables.ticks import Ticks, ticks
+from tradewind.timetables.zones import zone
 
 _JUST_MISSED = 5 * MINUTE
 """With `run_immediately=None` or False, a time that passed at most this long (or a tenth of the interval) ago gets its run."""
@@ -43,6 +46,8 @@ class RunTimes(NamedTuple):
     start: int | None
     end: int | None
     run_after: int
+    partition_key: str | None = None
+    partition_date: int | None = None
 
 
 class Bounds(NamedTuple):
@@ -199,9 +204,23 @@ def _next_cron_trigger(schedule: CronSchedule, last: RunTimes | None, bounds: Bo
             moments.append(moment)
     if not moments:
         return None
+    if schedule.partition is not None:
+        return partition_run(schedule, schedule.partition, moments[0])
     spans = [(shift(moment, schedule.interval, -1), moment) for moment in moments]
     passed = [] if bounds.catchup else [span for span in spans if span[0] <= now]
     return _interval(*(max(passed) if passed else min(spans)))
+
+
+def partition_run(schedule: CronSchedule, partition: CronPartition, moment: int) -> RunTimes | None:
+    """The run at a tick, with the partition key and date that belong to it. None if the partition's tick does not exist."""
+    clock = ticks(schedule.expressions[0], schedule.timezone)
+    date: int | None = moment
+    for _ in range(abs(partition.offset)):
+        date = None if date is None else clock.after(date) if partition.offset > 0 else clock.before(date)
+    if date is None:
+        return None
+    local = from_micros(date).astimezone(zone(schedule.timezone).tz)
+    return RunTimes(None, None, None, moment, cron_key(local, partition.key_format), date)
 
 
 def _first_tick(schedule: CronSchedule, clock: Ticks, now: int) -> int | None:
@@ -313,6 +332,8 @@ def manual_interval(schedule: Schedule, at: int, now: int) -> tuple[int, int] | 
             return None if start is None or end is None else (start, end)
         case DeltaSchedule(interval_kind="data"):
             return shift(at, schedule.delta, -1), at
+        case CronSchedule(partition=CronPartition()):
+            return None
         case CronSchedule() | DeltaSchedule():
             return shift(at, schedule.interval, -1), at
         case CustomSchedule():
@@ -333,13 +354,14 @@ def upcoming(schedule: Schedule, after: int, count: int | None = None) -> Iterat
     moment: int | None = after
     while left > 0:
         left -= 1
-        moment = _following(schedule, after if moment is None else moment)
+        moment = following(schedule, after if moment is None else moment)
         if moment is None:
             return
         yield moment
 
 
-def _following(schedule: Schedule, moment: int) -> int | None:
+def following(schedule: Schedule, moment: int) -> int | None:
+    """The first time of the schedule after `moment`; None if it has no times."""
     match schedule:
         case CronSchedule():
             return _Union([ticks(expression, schedule.timezone) for expression in schedule.expressions]).after(moment)
@@ -347,5 +369,18 @@ def _following(schedule: Schedule, moment: int) -> int | None:
             return shift(moment, schedule.delta)
         case EventsSchedule():
             return min((date for date in schedule.dates if date > moment), default=None)
+        case _:
+            return None
+
+
+def preceding(schedule: Schedule, moment: int) -> int | None:
+    """The last time of the schedule before `moment`; None if it has no times."""
+    match schedule:
+        case CronSchedule():
+            return _Union([ticks(expression, schedule.timezone) for expression in schedule.expressions]).before(moment)
+        case DeltaSchedule():
+            return shift(moment, schedule.delta, -1)
+        case EventsSchedule():
+            return max((date for date in schedule.dates if date < moment), default=None)
         case _:
             return None

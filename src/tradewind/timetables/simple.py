@@ -20,6 +20,19 @@ class NullTimetable(BuiltInTimetable):
         return NoSchedule()
 
 
+class PartitionedAtRuntime(NullTimetable):
+    """Runs only when triggered, if wanted with a partition key. Its tasks say the partition keys of their asset events."""
+
+    partitioned_at_runtime = True
+
+    @property
+    def summary(self) -> str:
+        return "PartitionedAtRuntime"
+
+    def as_schedule(self, timezone: str = "UTC") -> Schedule:
+        return NoSchedule(partitioned_at_runtime=True)
+
+
 class OnceTimetable(BuiltInTimetable):
     """One run, at the start date: `schedule="@once"`."""
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import timedelta, tzinfo
 from typing import Any
 
+import msgspec
+
 from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule, Schedule
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import duration_micros
+from tradewind.model.partitions import CronPartition
 from tradewind.timetables.base import Timetable
 from tradewind.timetables.builtin import BuiltInTimetable, CronTimetable, DeltaInput, decode_delta, encode_delta, timezone_name
 from tradewind.timetables.cron import preset
@@ -64,6 +67,54 @@ class CronTriggerTimetable(CronTimetable):
             timezone=data["timezone"],
             interval=decode_delta(data["interval"]),
             run_immediately=_unpack_immediately(data["run_immediately"]),
+        )
+
+
+class CronPartitionTimetable(CronTriggerTimetable):
+    """Runs at the times of a cron expression. Each has a partition key and date instead of a logical date and a data interval.
+
+    Args:
+        cron: a cron expression or a preset.
+        timezone: the time zone of the cron expression and of the keys.
+        run_offset: the partition is this many times of the expression after the run; negative: before it.
+        run_immediately: see `CronTriggerTimetable`.
+        key_format: how the partition date becomes the key, for `strftime`.
+    """
+
+    partitioned = True
+
+    def __init__(
+        self,
+        cron: str,
+        *,
+        timezone: str | tzinfo,
+        run_offset: int | None = None,
+        run_immediately: bool | timedelta | None = False,
+        key_format: str = CronPartition().key_format,
+    ) -> None:
+        super().__init__(cron, timezone=timezone, run_immediately=run_immediately)
+        if run_offset is not None and (not isinstance(run_offset, int) or isinstance(run_offset, bool)):
+            raise ScheduleError(f"run_offset is {run_offset!r}; it must be an integer, as in Airflow")
+        self._run_offset = run_offset or 0
+        self._key_format = key_format
+
+    def as_schedule(self, timezone: str = "UTC") -> Schedule:
+        plain = super().as_schedule(timezone)
+        assert isinstance(plain, CronSchedule)
+        return msgspec.structs.replace(plain, partition=CronPartition(self._key_format, self._run_offset))
+
+    def serialize(self) -> dict[str, Any]:
+        more = {"run_offset": self._run_offset, "key_format": self._key_format}
+        return {name: value for name, value in super().serialize().items() if name != "interval"} | more
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> Timetable:
+        return cls(
+            data["expression"],
+            timezone=data["timezone"],
+            run_offset=data["run_offset"],
+            run_immediately=_unpack_immediately(data["run_immediately"]),
+            key_format=data["key_format"],
         )
 
 

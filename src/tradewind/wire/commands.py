@@ -16,23 +16,22 @@ This module is apart from `wire.messages` because processes of tasks send no com
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from tradewind.model import errors
 from tradewind.model.errors import TradewindError, WireError, WrongArgument, did_you_mean
-from tradewind.model.states import RunType
+from tradewind.model.states import FINISHED, RunState, RunType, TaskState
+from tradewind.wire.explanations import Explanation, OpenWaitList, UpcomingList
 from tradewind.wire.messages import CommandRequest, CommandResult
 
 R = TypeVar("R")
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer that a database can hold."""
-
-Explanation = dict[str, Any]
-"""An answer of `tradewind why` and its like; `docs/how-to/why-is-my-task-not-running.md` names the fields."""
 
 
 class Command(msgspec.Struct, Generic[R], frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="command"):
@@ -57,6 +56,20 @@ class SetPaused(Command[SetPausedResult], frozen=True, tag="set_paused"):
 
     dag_id: str
     is_paused: bool
+
+
+class SetFavorite(Command[None], frozen=True, tag="set_favorite"):
+    """Add a DAG to the favorites of the user who sends the command, or remove it from them."""
+
+    dag_id: str
+    is_favorite: bool
+
+
+class ReadDagFile(Command[None], frozen=True, tag="read_dag_file"):
+    """Let the parser read a DAG file again, even if the file has not changed."""
+
+    bundle: str
+    file: str
 
 
 class TriggerResult(_Result, frozen=True):
@@ -93,6 +106,8 @@ class Trigger(Command[TriggerResult], frozen=True, tag="trigger"):
     note: str | None = None
     run_type: RunType = RunType.MANUAL
     triggered_by: str = "cli"
+    partition_key: str | None = None
+    """Only for a DAG with partitions."""
 
 
 class TriggerFromTaskResult(_Result, frozen=True):
@@ -129,6 +144,27 @@ class DeleteDag(Command[DeleteDagResult], frozen=True, tag="delete_dag"):
     dag_id: str
 
 
+class DeleteRunResult(_Result, frozen=True):
+    spills: list[str]
+    """Names of spill files that nothing refers to any more."""
+
+
+class DeleteRun(Command[DeleteRunResult], frozen=True, tag="delete_run"):
+    """Delete a DAG run that has ended, with all that belongs to it."""
+
+    dag_id: str
+    run_id: str
+
+
+class DeleteTaskInstance(Command[None], frozen=True, tag="delete_task_instance"):
+    """Take a task instance out of a run that has ended: it becomes `removed`, and its XComs are deleted."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: Whole = -1
+
+
 class RetireResult(_Result, frozen=True):
     runs: int
     spills: list[str]
@@ -155,6 +191,28 @@ class EditedTask(_Result, frozen=True):
     map_index: int
     state: str
     to: str
+
+
+class AnswerInputResult(_Result, frozen=True):
+    """The answer as it was written."""
+
+    chosen: list[str]
+    params: dict[str, Any]
+    at: int
+
+
+class AnswerInput(Command[AnswerInputResult], frozen=True, tag="answer_input"):
+    """Answer the question of a task in state `awaiting_input`. Who may answer is decided by the client."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    chosen: list[str]
+    user_id: str
+    user_name: str
+    map_index: Whole = -1
+    params: dict[str, Any] = {}
+    """The values of the form fields: all of them, or none."""
 
 
 class EditTasksResult(_Result, frozen=True):
@@ -188,6 +246,9 @@ class EditTasks(Command[EditTasksResult], frozen=True):
     note: str | None = None
     after: tuple[Whole, Whole] | None = None
     """`next` of the step before."""
+    expected: str | None = None
+    """`fingerprint` of the same step of a dry run: if the step would change other task instances now, it is refused and writes
+    nothing."""
 
 
 class ClearTasks(EditTasks, frozen=True, tag="clear"):
@@ -306,6 +367,74 @@ class RunTask(Command[RunTaskResult], frozen=True, tag="run_task"):
     """Used until the task instance is cleared. None: the pool it has, by default the pool that its DAG names."""
 
 
+# --- XComs ------------------------------------------------------------------------------------------------------------
+
+
+class SetXCom(Command[None], frozen=True, tag="set_xcom"):
+    """Write an XCom of a task instance. `value` is its JSON text."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    key: str
+    value: str
+    map_index: Whole = -1
+    replace: bool = True
+    """False: the command is refused if the XCom exists."""
+
+
+class DeleteXCom(Command[None], frozen=True, tag="delete_xcom"):
+    dag_id: str
+    run_id: str
+    task_id: str
+    key: str
+    map_index: Whole = -1
+
+
+# --- state stores -----------------------------------------------------------------------------------------------------
+
+
+class SetTaskState(Command[None], frozen=True, tag="set_task_state"):
+    """Write a value into the state store of a task instance. `value` is its JSON text."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    key: str
+    value: str
+    map_index: Whole = -1
+    expires_at: Whole | None = None
+    """Microseconds. None: never."""
+    only_existing: bool = False
+    """Change the value of a key that exists, and keep the moment at which it expires."""
+
+
+class DeleteTaskState(Command[None], frozen=True, tag="delete_task_state"):
+    """Delete a value from the state store of a task instance, or all of them. No effect if there is none."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    key: str | None = None
+    map_index: Whole | None = -1
+    """None: of all task instances of the task."""
+
+
+class SetAssetState(Command[None], frozen=True, tag="set_asset_state"):
+    """Write a value into the state store of an asset. `value` is its JSON text."""
+
+    asset_id: Whole
+    key: str
+    value: str
+
+
+class DeleteAssetState(Command[None], frozen=True, tag="delete_asset_state"):
+    """Delete a value from the state store of an asset, or all of them. No effect if there is none."""
+
+    asset_id: Whole
+    key: str | None = None
+
+
 # --- backfills --------------------------------------------------------------------------------------------------------
 
 
@@ -405,17 +534,20 @@ class CreateAssetEvent(Command[CreateAssetEventResult], frozen=True, tag="create
     uri: str | None = None
     extra: Any = None
     """A mapping."""
+    partition_key: str | None = None
 
 
 class MaterializeAsset(Command[TriggerResult], frozen=True, tag="materialize_asset"):
-    """Trigger the DAG that produces an asset."""
+    """Trigger the DAG that produces an asset. `dag_id`: which one; None: there is only one."""
 
     asset_id: Whole | None = None
     name: str | None = None
     uri: str | None = None
+    dag_id: str | None = None
     conf: Any = None
     note: str | None = None
     triggered_by: str = "cli"
+    partition_key: str | None = None
 
 
 class DropQueuedEventsResult(_Result, frozen=True):
@@ -497,6 +629,100 @@ class DeleteConnection(Command[None], frozen=True, tag="delete_connection"):
     conn_id: str
 
 
+# --- import from Airflow ----------------------------------------------------------------------------------------------
+
+
+class ImportedTask(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A task instance of an imported run. Moments are microseconds."""
+
+    task_id: str
+    state: TaskState
+    map_index: Whole = -1
+    try_number: Whole = 0
+    """Number of tries that have begun."""
+    max_tries: Whole | None = None
+    """Maximum number of retries; None: as the DAG says."""
+    queued_at: Whole | None = None
+    started_at: Whole | None = None
+    ended_at: Whole | None = None
+    hostname: str | None = None
+    operator: str | None = None
+    length: Whole | None = None
+    """Number of elements for tasks that are mapped over the result."""
+    reason: str | None = None
+
+
+class ImportedXCom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An XCom of an imported run: its encoded value, or the name of its spill file."""
+
+    task_id: str
+    map_index: Whole
+    key: str
+    value: bytes | None
+    spill: str | None
+    size: Whole
+    at: Whole
+
+
+class ImportedRun(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A DAG run of another orchestrator. Moments are microseconds."""
+
+    dag_id: str
+    run_id: str
+    run_type: RunType
+    state: RunState
+    """`queued`: Tradewind continues the run."""
+    logical_date: Whole | None
+    interval_start: Whole | None
+    interval_end: Whole | None
+    """None, where there is a logical date: where the interval ends by the schedule of the DAG here."""
+    run_after: Whole
+    queued_at: Whole
+    started_at: Whole | None = None
+    ended_at: Whole | None = None
+    conf: dict[str, Any] = {}
+    note: str | None = None
+    triggering_user: str | None = None
+    tasks: list[ImportedTask] = []
+    xcoms: list[ImportedXCom] = []
+
+
+class RefusedRun(NamedTuple):
+    dag_id: str
+    run_id: str
+    reason: str
+
+
+class ImportRunsResult(_Result, frozen=True):
+    created: int
+    existing: int
+    """Number of runs that had been imported before, or that have the logical date of an existing run."""
+    refused: list[RefusedRun]
+
+
+class ImportRuns(Command[ImportRunsResult], frozen=True, tag="import_runs"):
+    """Store DAG runs of Airflow with their task instances. A run that exists stays as it is."""
+
+    runs: Annotated[list[ImportedRun], msgspec.Meta(max_length=1000)]
+    origin: str
+    """The source of the runs, for the history of task instances: `Airflow 2.11`."""
+
+
+class ImportPositionResult(_Result, frozen=True):
+    moved: bool
+    """False: the schedule had this position, or a later one."""
+
+
+class ImportPosition(Command[ImportPositionResult], frozen=True, tag="import_position"):
+    """Move the schedule of a DAG after the latest run that Airflow has created from it, so that no run is repeated."""
+
+    dag_id: str
+    logical_date: Whole
+    interval_start: Whole | None = None
+    interval_end: Whole | None = None
+    """None: where the interval ends by the schedule of the DAG here (Airflow 1.10 does not store it)."""
+
+
 # --- DAG files and plugins: sent by the parser ------------------------------------------------------------------------
 
 
@@ -533,6 +759,8 @@ class RegisterFile(Command[RegisterFileResult], frozen=True, tag="register_file"
     at: Whole
     problem: FileProblem | None = None
     is_dynamic: bool = False
+    bundle_version: str | None = None
+    """Version of the bundle that was read; None: it has no versions."""
 
 
 class RegisterFiles(Command[RegisterFileResult], frozen=True, tag="register_files"):
@@ -562,6 +790,22 @@ class KnownFiles(Command[dict[str, KnownFile]], frozen=True, tag="known_files"):
     """List the files of a bundle that the scheduler knows, by name."""
 
     bundle: str
+
+
+class MoveToBundleVersionResult(_Result, frozen=True):
+    moved: list[str]
+    """Ids of DAGs whose next runs use the version."""
+    used: list[str]
+    """Versions of the bundle that unfinished runs keep to."""
+
+
+class MoveToBundleVersion(Command[MoveToBundleVersionResult], frozen=True, tag="move_to_bundle_version"):
+    """Record that files are the same in a newer version of their bundle. A file that was read again meanwhile is left alone."""
+
+    bundle: str
+    version: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    files: dict[str, str]
+    """File → the hash that is stored for it."""
 
 
 class ForgetFilesResult(_Result, frozen=True):
@@ -594,6 +838,15 @@ class NoteLogins(Command[None], frozen=True, tag="note_logins"):
     """Write logins to the audit log."""
 
     rows: Annotated[list[LoginRow], msgspec.Meta(max_length=1000)]
+
+
+class NoteAccountEvent(Command[None], frozen=True, tag="note_account_event"):
+    """Write a change of an account to the audit log. The actor of the command is who changed it."""
+
+    event: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    at: Whole
+    detail: Annotated[str, msgspec.Meta(max_length=200_000)]
+    """JSON object."""
 
 
 class RevokeTokenResult(_Result, frozen=True):
@@ -672,7 +925,7 @@ class WhyDag(Command[Explanation], frozen=True, tag="why_dag"):
     logical_date: Whole | None = None
 
 
-class Upcoming(Command[Explanation], frozen=True, tag="upcoming"):
+class Upcoming(Command[UpcomingList], frozen=True, tag="upcoming"):
     """List what starts next. `dag_ids` empty: of all DAGs. `timezone` None: UTC."""
 
     count: Whole = 20
@@ -680,7 +933,17 @@ class Upcoming(Command[Explanation], frozen=True, tag="upcoming"):
     timezone: str | None = None
 
 
-class OpenWaits(Command[Explanation], frozen=True, tag="waits"):
+class Activity(Command[dict[str, Any]], frozen=True, tag="activity"):
+    """List what runs now, and the limits that task instances wait for."""
+
+
+class PoolActivity(Command[dict[str, Any]], frozen=True, tag="pool_activity"):
+    """List who holds the slots of a pool, and who waits for them."""
+
+    pool: str
+
+
+class OpenWaits(Command[OpenWaitList], frozen=True, tag="waits"):
     """List deferred task instances. With `impossible` only those whose wait can never end."""
 
     dag_id: str | None = None
@@ -691,6 +954,16 @@ class OpenWaits(Command[Explanation], frozen=True, tag="waits"):
 
 AnyCommand = (
     SetPaused
+    | SetFavorite
+    | ReadDagFile
+    | DeleteRun
+    | DeleteTaskInstance
+    | SetXCom
+    | DeleteXCom
+    | SetTaskState
+    | DeleteTaskState
+    | SetAssetState
+    | DeleteAssetState
     | Trigger
     | TriggerFromTask
     | DeleteDag
@@ -701,6 +974,7 @@ AnyCommand = (
     | NoteRun
     | NoteTask
     | RunTask
+    | AnswerInput
     | CreateBackfill
     | PauseBackfill
     | CancelBackfill
@@ -715,18 +989,24 @@ AnyCommand = (
     | DeleteVariable
     | SetConnection
     | DeleteConnection
+    | ImportRuns
+    | ImportPosition
     | RegisterFile
     | RegisterFiles
     | RegisterPlugins
     | KnownFiles
     | ForgetFiles
+    | MoveToBundleVersion
     | NoteLogins
+    | NoteAccountEvent
     | RevokeToken
     | Ping
     | Why
     | WhyDag
     | Upcoming
     | OpenWaits
+    | Activity
+    | PoolActivity
 )
 
 COMMANDS: dict[str, type[Command[Any]]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyCommand)}
@@ -823,6 +1103,23 @@ def edit_in_steps(command: EditTasks, call: Callable[[Command[EditTasksResult]],
         after = step.next
         if after is None:
             return
+
+
+def fingerprint(touched: Iterable[EditedTask]) -> str:
+    """A short text that is the same for the same task instances in the same order, with the same new states.
+
+    Of the state before only counts whether it is finished: an attempt may start or retry between a preview and the edit.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for one in touched:
+        before = one.state if one.state in _FINISHED_STATES else "unfinished"
+        to = "unfinished" if one.to in _RESET else one.to
+        digest.update(_encode((one.dag_id, one.run_id, one.task_id, one.map_index, before, to)))
+    return digest.hexdigest()
+
+
+_FINISHED_STATES = frozenset(state.value for state in FINISHED)
+_RESET = frozenset({TaskState.NONE.value, TaskState.RESTARTING.value})
 
 
 def result_for(op: str, result: object) -> CommandResult:

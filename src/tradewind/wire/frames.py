@@ -1,4 +1,4 @@
-"""Frames: a length, then so many bytes. Without IO, so that every process can use its own loop.
+"""Frames: a length, then this number of bytes. Without IO, so that every process can use its own loop.
 
 A frame is a 4-byte big-endian length followed by a msgpack document. `FrameReader` gets the bytes of the socket and yields whole
 documents; an incomplete frame is kept until the rest arrives.

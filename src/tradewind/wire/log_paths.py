@@ -47,7 +47,7 @@ def run_folder(dag_id: str, run_id: str) -> str:
 
 
 def is_log(name: str) -> bool:
-    """Is this the file name of a task log, in this layout or the earlier one?"""
+    """Whether this is the file name of a task log, in the present layout or the earlier one."""
     return _NAME.search(name) is not None
 
 

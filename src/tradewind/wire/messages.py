@@ -59,7 +59,7 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tasks that missed the deadline."""
     blocking: tuple[tuple[str, str], ...] = ()
     """(task id, state) of the tasks that had not succeeded at that time."""
-    word: str = ""
+    end_reason: str = msgspec.field(default="", name="word")
     """Airflow's reason for the end of a run: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
 
 
@@ -82,7 +82,7 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     bundle: str = ""
     """Name of the bundle that has the DAG file."""
     bundle_version: str | None = None
-    """Version of the bundle that the run keeps to; None: the files as they are now."""
+    """Version of the bundle with the files that the attempt uses; None: the files as they are now."""
     folder: str = ""
     """Absolute path of the bundle's files on the worker. The worker host fills it in; the scheduler does not know it."""
     file: str = ""
@@ -94,6 +94,8 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     interval_start: int | None = None
     interval_end: int | None = None
     run_after: int = 0
+    partition_key: str | None = None
+    partition_date: int | None = None
     run_started: int | None = None
     queued_at: int | None = None
     first_started: int | None = None
@@ -104,6 +106,8 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     execution_timeout: int | None = None
     pool: str = "default_pool"
     queue: str = "default"
+    executor: str = ""
+    """Name of the executor that runs the attempt; empty: any."""
     priority: int = 1
     owner: str = "airflow"
     run_as_user: str | None = None
@@ -153,6 +157,8 @@ class AssetUpdate(msgspec.Struct, frozen=True, omit_defaults=True):
     about: bytes = b""
     """JSON object: extra of the asset itself, where the task created the asset while it ran."""
     aliases: tuple[str, ...] = ()
+    partition_key: str | None = None
+    """None: that of the run."""
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
@@ -187,6 +193,10 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     """The nonce of the `Start` of this process. Empty: no process was forked, or an older release wrote the report."""
     host: str = ""
     """Name of the worker host process that first forwarded the report. Empty: an older release."""
+    cpu: int | None = None
+    """CPU that the process and its ended children have used, microseconds. None: not known."""
+    peak_memory: int | None = None
+    """Greatest resident memory of the process, or of one of its ended children, bytes. None: not known."""
 
 
 class CalledBack(msgspec.Struct, frozen=True, omit_defaults=True, tag="called_back"):
@@ -243,10 +253,6 @@ class GetConnection(msgspec.Struct, frozen=True, tag="connection"):
     conn_id: str
 
 
-Lookup = GetVariable | GetConnection
-"""The questions that a DAG file may ask while it is imported."""
-
-
 class GetTaskStates(msgspec.Struct, frozen=True, omit_defaults=True, tag="task_states"):
     """Read states of task instances of a DAG at given logical dates. Sensors for other DAGs ask this.
 
@@ -269,6 +275,36 @@ class GetPreviousRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="previ
     dag_id: str
     logical_date: int
     state: str | None = None
+
+
+class FindRuns(msgspec.Struct, frozen=True, omit_defaults=True, tag="find_runs"):
+    """Read runs of a DAG, the latest ones if there are too many. Answered by `Value` with a list of mappings, the oldest first.
+
+    A filter that is None or empty matches all runs. Moments are microseconds and refer to the logical date, or `run_after` of
+    runs without one; both bounds are included.
+    """
+
+    op: int
+    dag_id: str
+    run_id: str | None = None
+    state: str | None = None
+    run_types: tuple[str, ...] = ()
+    start: int | None = None
+    end: int | None = None
+    at_most: int = 1_000
+
+
+class ListRows(msgspec.Struct, frozen=True, omit_defaults=True, tag="list_rows"):
+    """Read rows as `settings.Session()` of Airflow shows them. Answered by `Value` with a list of mappings.
+
+    `variable` and `connection` answer names only; the values are asked for one by one. `dag` answers all DAGs, `pool` all pools,
+    `task_instance` those of `run_ids` of the DAG `dag_id`.
+    """
+
+    op: int
+    table: str
+    dag_id: str = ""
+    run_ids: tuple[str, ...] = ()
 
 
 class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_run"):
@@ -313,6 +349,35 @@ class GetAsset(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset"):
     uri: str = ""
 
 
+class GetStateEntry(msgspec.Struct, frozen=True, omit_defaults=True, tag="get_state"):
+    """Read a value from the state store of the task instance that asks, or of an asset that is named by name, URI or both.
+
+    Answered by `Value` with its JSON text.
+    """
+
+    op: int
+    key: str
+    name: str = ""
+    uri: str = ""
+
+
+class SetStateEntry(msgspec.Struct, frozen=True, omit_defaults=True, tag="set_state"):
+    """Write a value into the state store of the task instance that asks, or of an asset. Answered by `Value`."""
+
+    op: int
+    key: str | None
+    """None: all keys; only with `value` None."""
+    value: str | None = None
+    """JSON text. None: delete."""
+    name: str = ""
+    uri: str = ""
+    expires_at: int | None = None
+    """When a value of a task expires. None: never."""
+
+
+Lookup = GetVariable | GetConnection | ListRows
+"""The requests that a DAG file may send while it is imported."""
+
 RunnerRequest = (
     Start
     | Report
@@ -325,9 +390,13 @@ RunnerRequest = (
     | GetConnection
     | GetTaskStates
     | GetPreviousRun
+    | FindRuns
+    | ListRows
     | TriggerRun
     | GetAssetEvents
     | GetAsset
+    | GetStateEntry
+    | SetStateEntry
 )
 
 
@@ -418,16 +487,43 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     protocol: int = PROTOCOL
     triggers: tuple[AttemptKey, ...] = ()
     """Waits whose triggers it runs."""
-    earlier: str = ""
+    previous_process: str = ""
     """Name of the previous process of this worker host in the same home folder."""
-    earlier_end: str = ""
+    previous_end: str = ""
     """How the previous process ended, in a sentence."""
     log_trouble: str = ""
     """Why the worker host cannot write task logs; empty: it can."""
     queues: tuple[str, ...] = ()
     """Queues that it serves; empty: all."""
+    executors: tuple[str, ...] = ()
+    """Names of the executors whose attempts it takes; empty: all."""
     draining: bool = False
     """It finishes what it runs and takes nothing new."""
+    gateway: str = ""
+    """Name of the gateway through which it is connected. The gateway fills it in."""
+
+
+class GatewayHello(msgspec.Struct, frozen=True, tag="gateway_hello"):
+    """A gateway registers."""
+
+    name: str
+
+
+class Relayed(msgspec.Struct, frozen=True, tag="relayed"):
+    """The first message of a connection that the standby scheduler of another machine forwards."""
+
+    address: str
+    """Of that machine, for the log."""
+
+
+class WorkerAway(msgspec.Struct, frozen=True, omit_defaults=True, tag="worker_away"):
+    """A gateway has lost the connection of a worker."""
+
+    worker: str
+    host: str
+    """Name of its process."""
+    lease: int = 0
+    """Microseconds from now in which the worker may still run tasks; 0: it ended normally."""
 
 
 class Draining(msgspec.Struct, frozen=True, omit_defaults=True, tag="draining"):
@@ -489,7 +585,7 @@ class AttemptGone(msgspec.Struct, frozen=True, omit_defaults=True, tag="gone"):
 class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
     """Make the call of `workload.call` in its own process. A repeated order has no effect if the call runs or has just ended."""
 
-    post: int
+    callback_id: int
     """Its number in the outbox."""
     tries: int
     """Tries before this one."""
@@ -501,7 +597,7 @@ class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
 class CallbackDone(msgspec.Struct, frozen=True, omit_defaults=True, tag="called"):
     """The result of a `CallbackOrder`."""
 
-    post: int
+    callback_id: int
     tries: int
     ok: bool
     reason: str = ""
@@ -525,8 +621,12 @@ class Unlisted(msgspec.Struct, frozen=True, tag="unlisted"):
     attempts: tuple[AttemptKey, ...]
 
 
+WATCHER_RUN = -1
+"""The run number in keys of asset watchers, which no run has. The slot is the watcher's number, the fence counts its starts."""
+
+
 class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A trigger to run. Its key is the key of the attempt that deferred itself."""
+    """A trigger to run. Its key is the key of the attempt that deferred itself; for an asset watcher see `WATCHER_RUN`."""
 
     key: AttemptKey
     wait: TriggerWait
@@ -540,6 +640,10 @@ class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
     """The DAG file, relative to the bundle: modules in the same folder can be imported, too."""
     folder: str = ""
     """Absolute path of the bundle's files on the worker: its modules can be imported. The worker host fills it in."""
+    watches: bool = False
+    """The trigger watches assets: it goes on after an event, and each event is a `WatcherEvent`."""
+    bundle_version: str | None = None
+    """Version of the bundle; None: the files as they are now."""
 
 
 class RunTriggers(msgspec.Struct, frozen=True, tag="run_triggers"):
@@ -559,6 +663,23 @@ class TriggerFired(msgspec.Struct, frozen=True, tag="trigger_fired"):
 
     key: AttemptKey
     end: TriggerEnd
+
+
+class WatcherEvent(msgspec.Struct, frozen=True, tag="watcher_event"):
+    """The trigger of an asset watcher fired, and goes on. Sent again until `WatcherEventTaken` names it."""
+
+    key: AttemptKey
+    token: str
+    """Random: an event that comes twice counts once."""
+    payload: bytes
+    """JSON."""
+
+
+class WatcherEventTaken(msgspec.Struct, frozen=True, tag="watcher_event_taken"):
+    """The event of an asset watcher is committed, so its trigger may go on."""
+
+    key: AttemptKey
+    token: str
 
 
 class Welcome(msgspec.Struct, frozen=True, omit_defaults=True, tag="welcome"):
@@ -585,6 +706,8 @@ class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_h
     """The job type of a service that stays connected (`DagProcessorJob`); empty for other clients."""
     service_id: str = ""
     """Names this process of the service."""
+    watch: bool = False
+    """It gets `Changed`."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag="goodbye"):
@@ -616,6 +739,9 @@ class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result
 LOOKUP_CHANGED = "lookup"
 """Kind of the notice to the parser that a variable or connection was changed; its text is `variable bucket` or `connection db`."""
 
+READ_FILE = "read_file"
+"""Kind of the notice to the parser that a person wants a DAG file to be read again; its text is the name of the file."""
+
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
     """Something changed. The client reads the details from the database."""
@@ -629,6 +755,13 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
     text: str = ""
 
 
+class Changed(msgspec.Struct, frozen=True, tag="changed"):
+    """The names of objects that have changed since the last message of this kind, for open pages."""
+
+    names: list[str]
+    """See `scheduler.changes`."""
+
+
 # --- scheduler ⇄ parser: custom timetables ------------------------------------------------------------------
 
 
@@ -637,10 +770,10 @@ class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="as
 
     number: int
     dag_id: str
-    folder: str
-    """Absolute path of the DAG folder."""
+    bundle: str
+    """Name of the bundle that has the DAG file. The parser knows its folder."""
     file: str
-    """The DAG's file in it."""
+    """The DAG file, relative to the bundle."""
     schedule: bytes
     """An encoded `CustomSchedule`."""
     last: tuple[int | None, int | None, int | None, int] | None = None
@@ -650,13 +783,16 @@ class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="as
     catchup: bool = False
     manual_at: int | None = None
     """Set: ask for the data interval of a manual run at this time, not for the next run."""
+    bundle_version: str | None = None
+    """Version of the bundle; None: the files as they are now."""
 
 
 class TimetableAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="on_timetable_answer"):
     """The answer of a custom timetable. `problem`: why there is none, in a sentence."""
 
     number: int
-    run: tuple[int | None, int | None, int | None, int] | None = None
+    run: tuple[int | None, int | None, int | None, int, str | None, int | None] | None = None
+    """The fields of `RunTimes`."""
     interval: tuple[int, int] | None = None
     problem: str | None = None
     stack_trace: str = ""
@@ -669,11 +805,15 @@ ToScheduler = (
     | Unlisted
     | LogTrouble
     | ClientHello
+    | GatewayHello
+    | Relayed
+    | WorkerAway
     | Goodbye
     | FromRunner
     | AttemptGone
     | CallbackDone
     | TriggerFired
+    | WatcherEvent
     | CommandRequest
     | TimetableAnswer
 )
@@ -687,9 +827,11 @@ FromScheduler = (
     | Reconcile
     | RunTriggers
     | DropTriggers
+    | WatcherEventTaken
     | ToRunner
     | CommandResult
     | Notice
+    | Changed
     | TimetableQuestion
 )
 

@@ -13,14 +13,18 @@ from typing import Any, Protocol
 
 from tradewind.model.errors import TradewindError
 from tradewind.wire.messages import (
+    FindRuns,
     GetAsset,
     GetAssetEvents,
     GetConnection,
     GetPreviousRun,
+    GetStateEntry,
     GetTaskStates,
     GetVariable,
+    ListRows,
     MaskSecrets,
     RunnerAnswer,
+    SetStateEntry,
     SetVariable,
     TriggerRun,
     XComPull,
@@ -33,9 +37,13 @@ Question = (
     | GetConnection
     | GetTaskStates
     | GetPreviousRun
+    | FindRuns
+    | ListRows
     | TriggerRun
     | GetAssetEvents
     | GetAsset
+    | GetStateEntry
+    | SetStateEntry
     | MaskSecrets
 )
 
@@ -76,7 +84,7 @@ def current() -> Runtime:
 
 
 def is_installed() -> bool:
-    """Is a runtime installed in this process?"""
+    """Whether a runtime is installed in this process."""
     return _current is not _ABSENT
 
 

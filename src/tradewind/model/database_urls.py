@@ -1,0 +1,48 @@
+"""URLs of databases: which server they name, and how they are shown."""
+
+from __future__ import annotations
+
+
+def on_server(url: str) -> bool:
+    """Whether a URL names a database server, not a file. A path is no URL."""
+    scheme, mark, _ = url.partition("://")
+    return bool(mark) and scheme != "sqlite"
+
+
+def client_url(url: str) -> str:
+    """A URL of PostgreSQL in the form of PostgreSQL's client library: without the name of a Python driver.
+
+    SQLAlchemy's `?host=/var/run/postgresql` is understood by both.
+    """
+    _, mark, rest = url.partition("://")
+    return f"postgresql://{rest}" if mark else url
+
+
+def without_password(url: str) -> str:
+    """A URL for messages: without passwords, and without options that do not say where the database is. A path stays as it is."""
+    if not on_server(url):
+        return url
+    from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit  # lazy import: only with a database server
+
+    try:
+        parts = urlsplit(client_url(url))
+        user, host = parts.username, parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+        query = [(name, value) for name, value in parse_qsl(parts.query) if name in ("host", "port", "hostaddr", "service")]
+    except ValueError:
+        return "postgresql://…"
+    shown_user = f"{quote(unquote(user))}@" if user else ""
+    shown_query = f"?{urlencode(query, safe='/')}" if query else ""
+    return f"postgresql://{shown_user}{host}{port}{parts.path}{shown_query}"
+
+
+def password_of(url: str) -> str | None:
+    """The password in a URL; None if it has none."""
+    from urllib.parse import parse_qsl, unquote, urlsplit  # lazy import: only with a database server
+
+    try:
+        parts = urlsplit(client_url(url))
+        given = parts.password or dict(parse_qsl(parts.query)).get("password")
+    except ValueError:
+        return None
+    return unquote(given) if given else None
