@@ -6,7 +6,8 @@ Two finders stand in `sys.meta_path`:
   because provider packages probe for names with `try: … except ImportError`. It leaves `airflow.providers` to Python, so that
   installed provider packages are found where they are.
 - the fallback is last. It serves the modules of `airflow.providers` that Tradewind has by itself (`airflow.providers.standard`)
-  when no installed package has them, and says which package is missing for the others.
+  when no installed package has them, and says which package is missing for the others. It also serves `airflow_plugins`, the
+  plugins of a talk on Airflow 1.8, when nobody else has a package of this name.
 
 A name is looked up in the table when it is used for the first time: `import airflow` loads nothing else.
 """
@@ -23,11 +24,13 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from tradewind.airflow import names, plugin_names
+from tradewind.airflow import moved_modules, names, plugin_names
 from tradewind.model.errors import did_you_mean
 
 ROOT = "airflow"
 PROVIDERS = "airflow.providers"
+TALK = "airflow_plugins"
+TALK_PLUGINS = "tradewind.airflow.compat.talk_plugins"
 EXAMPLES = ("airflow.example_dags", "airflow.contrib.example_dags")
 SWITCH = "TRADEWIND_AIRFLOW_NAMESPACE"
 """Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never does."""
@@ -60,12 +63,18 @@ class NamespaceModule(ModuleType):
         return value
 
     def _outside_the_table(self, name: str) -> Any:
-        """A name that a plugin offers here.
+        """A name that a plugin offers in this module, or a constant or helper of a module that is now in a provider package.
 
         Raises:
-            ImportError: no plugin does, and an import statement asks: Python would drop the sentence of an AttributeError.
-            AttributeError: no plugin does.
+            ImportError: there is none, and an import statement asks: Python would drop the sentence of an AttributeError. Or the
+                provider package is not installed.
+            AttributeError: there is none.
         """
+        homes = moved_modules.homes_of(self.__name__) if self.__name__ not in plugin_names.PACKAGES else ()
+        for home in homes:
+            found = getattr(_installed(home), name, None)
+            if found is not None:
+                return found
         if self.__name__ in plugin_names.PACKAGES:
             value = plugin_names.find(self.__name__, name)
             if value is not None:
@@ -82,8 +91,16 @@ class NamespaceModule(ModuleType):
         return sorted({*self.__dict__, *names.names_of(self.__name__)})
 
 
+def _installed(module: str) -> ModuleType | None:
+    """A module of a provider package, if it can be imported."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return None
+
+
 def _is_there(module: str, name: str) -> bool:
-    """Can `from module import *` give this name, or is it one of a provider package that is not installed?"""
+    """Whether `from module import *` can give this name. False: the name is in a provider package that is not installed."""
     target = names.find(module, name) or ""
     if not target.startswith(f"{PROVIDERS}."):
         return True
@@ -153,14 +170,60 @@ class StrictFinder:
         """
         if name == ROOT:
             return _spec(name, folders())
-        if not name.startswith("airflow.") or name == PROVIDERS or name.startswith("airflow.providers."):
+        if not name.startswith("airflow.") or name == PROVIDERS:
             return None
+        if name.startswith("airflow.providers."):
+            return _with_dropped_names(name, path)
         if names.is_module(name):
             return _spec(name)
         found = _example(name) or _plugin(name)
         if found is not None:
             return found
         raise ModuleNotFoundError(f"No module named {name!r}.{did_you_mean(name, names.modules())}", name=name)
+
+
+class DroppedNamesLoader:
+    """Executes a module of an installed provider package, and then serves the names that it has dropped.
+
+    The package wins: only names that it does not have lead to the table. Everything else is the loader of the package.
+    """
+
+    def __init__(self, genuine: Any) -> None:
+        self._genuine = genuine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_genuine"], name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Let the package's loader create the module."""
+        made: ModuleType | None = self._genuine.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Execute the package's code, then add the fallback for names."""
+        self._genuine.exec_module(module)
+        theirs = getattr(module, "__getattr__", None)
+
+        def find(name: str) -> Any:
+            target = names.provider_target(module.__name__, name)
+            if target is not None:
+                return resolve(target)
+            if theirs is not None:
+                return theirs(name)
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+        vars(module)["__getattr__"] = find
+
+
+def _with_dropped_names(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """The spec of an installed module that had other names once; None for other modules: Python finds them."""
+    if not names.had_other_names(name):
+        return None
+    spec = PathFinder.find_spec(name, path)
+    if spec is None or spec.loader is None:
+        return None
+    spec.loader = DroppedNamesLoader(spec.loader)  # type: ignore[assignment]
+    return spec
 
 
 class PluginLoader(TableLoader):
@@ -203,11 +266,44 @@ class FallbackFinder:
         Raises:
             ModuleNotFoundError: with the package to install.
         """
+        if name == TALK or name.startswith(f"{TALK}."):
+            return _talk_plugin(name)
         if name != PROVIDERS and not name.startswith("airflow.providers."):
             return None
-        if name in (PROVIDERS, *names.PROVIDER_GROUPS) or names.is_module(name):
+        if name in (PROVIDERS, *names.PROVIDER_GROUPS) or names.is_module(name) or names.had_other_names(name):
             return _spec(name)
-        raise ModuleNotFoundError(f"No module named {name!r}. {names.provider_advice(name)}", name=name)
+        raise ModuleNotFoundError(f"No module named {name!r}. {_advice(name)}", name=name)
+
+
+def _advice(name: str) -> str:
+    """What to do about a missing module of a provider package."""
+    package = names.provider_package(name)
+    parts = len(package.removeprefix("apache-airflow-providers-").split("-"))
+    root = sys.modules.get(".".join(name.split(".")[: 2 + min(parts, 2)]))
+    if root is None or isinstance(root, NamespaceModule):
+        return names.provider_advice(name)
+    version = getattr(root, "__version__", "")
+    return f"The installed {package} {version} has no such module; other releases of the package may have it".replace("  ", " ")
+
+
+class TalkPluginsLoader(TableLoader):
+    """Creates a module of the plugins of the talk."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Put in the module's names."""
+        plugins = importlib.import_module(TALK_PLUGINS)
+        for name in plugins.MODULES[module.__name__]:
+            setattr(module, name, getattr(plugins, name))
+
+
+def _talk_plugin(name: str) -> ModuleSpec | None:
+    """The spec of a module of `airflow_plugins`, or None. If the user has a package of this name, only that package is used."""
+    package = sys.modules.get(TALK)
+    theirs = package is not None and not isinstance(package, NamespaceModule)
+    if theirs or name not in importlib.import_module(TALK_PLUGINS).MODULES:
+        return None
+    return ModuleSpec(name, TalkPluginsLoader(), is_package=name == TALK)  # type: ignore[arg-type]
 
 
 def folders() -> list[str]:
@@ -226,7 +322,7 @@ def genuine_airflow() -> str | None:
 
 
 def is_active() -> bool:
-    """Is the namespace served in this process?"""
+    """Whether the namespace is served in this process."""
     return StrictFinder in sys.meta_path
 
 

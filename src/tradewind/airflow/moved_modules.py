@@ -418,8 +418,7 @@ contrib.utils.gcp_field_validator google.cloud.utils.field_validator
     GcpBodyFieldValidator GcpFieldValidationException GcpValidationSpecificationException
 contrib.utils.mlengine_operator_utils google.cloud.utils.mlengine_operator_utils create_evaluate_ops
 contrib.utils.mlengine_prediction_summary google.cloud.utils.mlengine_prediction_summary JsonCoder MakeSummary
-contrib.utils.sendgrid utils.module_loading import_string
-contrib.utils.weekday utils.weekday WeekDay
+contrib.utils.sendgrid sendgrid.utils.emailer send_email
 executors.celery_executor celery.executors.celery_executor CeleryExecutor
 executors.celery_executor celery.executors.celery_executor_utils app
 executors.celery_kubernetes_executor celery.executors.celery_kubernetes_executor CeleryKubernetesExecutor
@@ -461,8 +460,6 @@ operators.check_operator common.sql.operators.sql
     SQLValueCheckOperator
 operators.docker_operator docker.operators.docker DockerOperator
 operators.druid_check_operator apache.druid.operators.druid_check DruidCheckOperator
-operators.dummy operators.empty EmptyOperator
-operators.dummy_operator operators.empty EmptyOperator
 operators.gcs_to_s3 amazon.aws.transfers.gcs_to_s3 GCSToS3Operator
 operators.generic_transfer common.sql.operators.generic_transfer GenericTransfer
 operators.google_api_to_s3_transfer amazon.aws.transfers.google_api_to_s3
@@ -543,6 +540,12 @@ def modules() -> frozenset[str]:
 def names_of(module: str) -> dict[str, str]:
     """The names of an old module, and where each is today: `module of a provider:name`."""
     return _targets().get(module, {})
+
+
+@functools.cache
+def homes_of(module: str) -> tuple[str, ...]:
+    """The modules of provider packages that have the names of an old module today."""
+    return tuple(dict.fromkeys(target.partition(":")[0] for target in names_of(module).values()))
 
 
 @functools.cache

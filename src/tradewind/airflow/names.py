@@ -10,16 +10,25 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from tradewind.airflow import internal_modules, moved_modules, provider_names
+from tradewind.airflow import (
+    dropped_provider_names,
+    inherited_names,
+    internal_modules,
+    moved_modules,
+    provider_names,
+    renamed_provider_modules,
+)
+from tradewind.provider_packages import extras
 
 VERSION = "3.3.2+tradewind"
 """What `airflow.__version__` says: provider packages refuse to be imported by an Airflow that is too old."""
 
 
 class Place(NamedTuple):
-    """Where a name is, and which generations of Airflow have it under this module."""
+    """The place of a name, and the generations of Airflow that have it in this module."""
 
     target: str
     """`package.module:attribute`."""
@@ -46,6 +55,11 @@ ROWS: tuple[Row, ...] = (
         "tradewind.sdk.decorators",
         "DecoratedOperator TaskDecorator get_unique_task_id=unique_task_id task_decorator_factory",
         "decorators.base:2 sdk.bases.decorator:3",
+    ),
+    (
+        "tradewind.sdk.decorators",
+        "PythonDecoratedOperator=DecoratedOperator _PythonDecoratedOperator=DecoratedOperator",
+        "decorators.python:2 operators.python:2",
     ),
     ("tradewind.sdk.setup_teardown", "setup teardown", "decorators:2 sdk:3 decorators.setup_teardown:2"),
     (
@@ -129,7 +143,7 @@ ROWS: tuple[Row, ...] = (
     ),
     # --- states and enumerations ------------------------------------------------------------------------------------------
     ("tradewind.model.states", "TriggerRule", "utils.trigger_rule sdk:3 task.trigger_rule:3"),
-    ("tradewind.model.states", "WeightRule", "utils.weight_rule sdk:3"),
+    ("tradewind.model.states", "WeightRule", "utils.weight_rule sdk:3 task.weight_rule:3"),
     ("tradewind.model.states", "DagRunState=RunState TaskInstanceState=TaskState", "utils.state:2 sdk:3"),
     ("tradewind.airflow.compat.state", "State JobState", "utils.state"),
     # --- exceptions -------------------------------------------------------------------------------------------------------
@@ -141,7 +155,8 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.sdk.plugins", "AirflowPlugin", "plugins_manager sdk.plugins_manager:3"),
     ("tradewind.sdk.notifier", "BaseNotifier", "notifications:2 notifications.basenotifier:2 sdk:3 sdk.bases.notifier:3"),
     ("tradewind.execution.macros", "*", "macros sdk.execution_time.macros:3"),
-    ("tradewind.sdk.weekday", "WeekDay", "utils.weekday:2 providers.standard.utils.weekday:3"),
+    ("tradewind.execution.macros", "time uuid json dateutil yaml", "macros"),
+    ("tradewind.sdk.weekday", "WeekDay", "utils.weekday:2 contrib.utils.weekday:1 providers.standard.utils.weekday:3"),
     # --- operators --------------------------------------------------------------------------------------------------------
     (
         "tradewind.operators.bash",
@@ -310,16 +325,26 @@ ROWS: tuple[Row, ...] = (
     ),
     ("tradewind.triggers.testing", "SuccessTrigger FailureTrigger", "triggers.testing:2"),
     ("tradewind.triggers.http", "HttpTrigger HttpSensorTrigger", "providers.http.triggers.http:2"),
+    ("tradewind.airflow.compat.serde", "serialize deserialize encode decode", "serialization.serde:2 sdk.serde:3"),
     # --- timetables -------------------------------------------------------------------------------------------------------
     ("tradewind.timetables.base", "DataInterval TimeRestriction DagRunInfo Timetable", "timetables.base:2"),
-    ("tradewind.timetables.interval", "CronDataIntervalTimetable DeltaDataIntervalTimetable", "timetables.interval:2 sdk:3"),
+    ("tradewind.timetables.base", "BaseTimetable=Timetable", "sdk.bases.timetable:3"),
+    (
+        "tradewind.timetables.interval",
+        "CronDataIntervalTimetable DeltaDataIntervalTimetable",
+        "timetables.interval:2 sdk:3 sdk.definitions.timetables.interval:3",
+    ),
     (
         "tradewind.timetables.trigger",
         "CronTriggerTimetable MultipleCronTriggerTimetable DeltaTriggerTimetable",
         "timetables.trigger:2 sdk:3",
     ),
-    ("tradewind.timetables.events", "EventsTimetable", "timetables.events:2 sdk:3"),
-    ("tradewind.timetables.simple", "NullTimetable OnceTimetable ContinuousTimetable", "timetables.simple:2"),
+    ("tradewind.timetables.events", "EventsTimetable", "timetables.events:2 sdk:3 sdk.definitions.timetables.events:3"),
+    (
+        "tradewind.timetables.simple",
+        "NullTimetable OnceTimetable ContinuousTimetable",
+        "timetables.simple:2 sdk.definitions.timetables.simple:3",
+    ),
     # --- operators that provider packages have dropped ----------------------------------------------------------------------
     *(
         (
@@ -347,24 +372,41 @@ ROWS: tuple[Row, ...] = (
     ),
     # --- Airflow 3 only: files with these load --------------------------------------------------------------------------------
     (
-        "tradewind.airflow.compat.hitl",
+        "tradewind.operators.hitl",
         "ApprovalOperator HITLOperator HITLBranchOperator HITLEntryOperator",
         f"{_STANDARD}.operators.hitl:3",
     ),
-    ("tradewind.airflow.compat.partitions", "*", "sdk:3"),
     (
-        "tradewind.airflow.compat.partitions",
-        "CronPartitionTimetable",
-        "timetables.trigger:3 sdk.definitions.timetables.trigger:3",
+        "tradewind.operators.hitl",
+        "HITLRejectException HITLTimeoutError HITLTriggerEventError",
+        f"{_STANDARD}.exceptions:3",
     ),
     (
-        "tradewind.airflow.compat.partitions",
-        "PartitionedAssetTimetable PartitionedAtRuntime",
+        "tradewind.sdk.partitions",
+        """AllowedKeyMapper ChainMapper DayWindow FanOutMapper FixedKeyMapper HourWindow IdentityMapper MinimumCount MonthWindow
+        PartitionMapper PartitionedAssetTimetable ProductMapper QuarterWindow RollupMapper SegmentWindow StartOfDayMapper
+        StartOfHourMapper StartOfMonthMapper StartOfQuarterMapper StartOfWeekMapper StartOfYearMapper WaitForAll WaitPolicy
+        WeekWindow Window YearWindow""",
+        "sdk:3 partition_mappers:3",
+    ),
+    (
+        "tradewind.timetables.trigger",
+        "CronPartitionTimetable",
+        "sdk:3 timetables.trigger:3 sdk.definitions.timetables.trigger:3",
+    ),
+    (
+        "tradewind.sdk.partitions",
+        "AssetTriggeredTimetable PartitionedAssetTimetable",
         "timetables.simple:3 sdk.definitions.timetables.assets:3",
     ),
-    ("tradewind.airflow.compat.partitions", "PartitionMapper RollupMapper", "sdk.definitions.partition_mappers.base:3"),
+    (
+        "tradewind.timetables.simple",
+        "PartitionedAtRuntime",
+        "sdk:3 timetables.simple:3 sdk.definitions.timetables.assets:3",
+    ),
+    ("tradewind.sdk.partitions", "PartitionMapper RollupMapper", "sdk.definitions.partition_mappers.base:3"),
     *(
-        ("tradewind.airflow.compat.partitions", listed, f"{package}.{module}:3")
+        ("tradewind.sdk.partitions", listed, f"{package}.{module}:3")
         for package in ("sdk.definitions.partition_mappers", "partition_mappers")
         for listed, module in (
             ("PartitionMapper RollupMapper", "base"),
@@ -441,7 +483,7 @@ ROWS: tuple[Row, ...] = (
     ("jinja2.nativetypes", "NativeEnvironment", "templates:2"),
     ("jinja2.sandbox", "SandboxedEnvironment", "templates:2"),
     ("tradewind.airflow.compat.lineage", "File", "lineage.datasets:1"),
-    ("tradewind.airflow.compat.listeners", "hookimpl", "policies:2"),
+    ("tradewind.sdk.policy_hooks", "hookimpl local_settings_hookspec", "policies:2"),
     (
         "tradewind.airflow.compat.configuration",
         "get_airflow_home get_airflow_config AIRFLOW_CONFIG expand_env_var mkdir_p",
@@ -505,6 +547,11 @@ ROWS: tuple[Row, ...] = (
     ),
     ("tradewind.airflow.compat.secrets_backends", "BaseSecretsBackend", "secrets secrets.base_secrets sdk.bases.secrets:3"),
     ("tradewind.airflow.compat.secrets_backends", "DEFAULT_SECRETS_SEARCH_PATH", "secrets"),
+    (
+        "tradewind.airflow.compat.secrets_backends",
+        "LocalFilesystemBackend load_variables load_connections_dict",
+        "secrets.local_filesystem",
+    ),
     ("tradewind.airflow.compat.secrets_backends", "EnvironmentVariablesBackend", "secrets.environment_variables"),
     *(
         ("tradewind.airflow.compat.kubernetes_objects", names, f"kubernetes.{module}:1-2 contrib.kubernetes.{module}:1")
@@ -577,7 +624,72 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.network", "get_hostname getfqdn", "utils.net"),
     ("tradewind.airflow.compat.permissions", "*", "security.permissions:2"),
     ("tradewind.airflow.compat.stats", "Stats", "stats sdk.observability.stats:3"),
-    ("tradewind.airflow.compat.listeners", "hookimpl", "listeners:2 sdk._shared.listeners:3"),
+    ("tradewind.execution.run_queries", "get_last_dagrun", "models.dag:2"),
+    ("tradewind.airflow.compat.local_client", "Client", "api.client.local_client api.client.json_client api.client.api_client"),
+    ("tradewind.airflow.compat.local_client", "get_current_api_client", "api.client"),
+    (
+        "tradewind.airflow.compat.local_client",
+        "trigger_dag",
+        "api.common.trigger_dag:2 api.common.experimental.trigger_dag:1",
+    ),
+    ("tradewind.sdk.listeners", "hookimpl", "listeners:2 sdk._shared.listeners:3"),
+    (
+        "tradewind.sdk.listeners",
+        "ListenerManager get_listener_manager",
+        "listeners.listener:2 sdk._shared.listeners.listener:3",
+    ),
+    ("tradewind.sdk.listeners", "get_listener_manager", "sdk.listener:3"),
+    ("tradewind.sdk.listeners", "TaskRunnerMarker", "sdk.execution_time.task_runner:3"),
+    # --- constants, type names and older places of decorators ------------------------------------------------------------------
+    (
+        "tradewind.airflow.compat.constants",
+        """DEFAULT_OWNER DEFAULT_POOL_SLOTS DEFAULT_PRIORITY_WEIGHT DEFAULT_EXECUTOR DEFAULT_QUEUE DEFAULT_RETRIES
+        DEFAULT_RETRY_DELAY MAX_RETRY_DELAY DEFAULT_WEIGHT_RULE DEFAULT_TRIGGER_RULE DEFAULT_TASK_EXECUTION_TIMEOUT
+        TaskStateChangeCallback""",
+        "models.abstractoperator:2 models.baseoperator:2",
+    ),
+    ("tradewind.airflow.compat.constants", "TaskPreExecuteHook TaskPostExecuteHook", "models.baseoperator:2"),
+    (
+        "tradewind.airflow.compat.constants",
+        "DEFAULT_VIEW_PRESETS ORIENTATION_PRESETS DagStateChangeCallback ScheduleArg ScheduleIntervalArg=ScheduleArg",
+        "models.dag:2",
+    ),
+    ("tradewind.airflow.compat.constants", "DEFAULT_SCHEDULE_INTERVAL", "models.dag:2"),
+    ("tradewind.airflow.compat.constants", "CYCLE_NEW CYCLE_IN_PROGRESS CYCLE_DONE", "utils.dag_cycle_tester"),
+    ("tradewind.airflow.compat.constants", "KEY_REGEX", "utils.helpers"),
+    ("tradewind.airflow.compat.constants", "MAX_XCOM_SIZE", "utils.xcom models.xcom"),
+    ("tradewind.airflow.compat.constants", "CONN_ENV_PREFIX", "hooks.base_hook:1 secrets:1"),
+    ("tradewind.airflow.compat.constants", "ALLOWED_CONN_TYPE", "operators.sql:2"),
+    (
+        "tradewind.airflow.compat.permissions",
+        """RESOURCE_ADMIN_MENU RESOURCE_AIRFLOW RESOURCE_ASSET RESOURCE_AUDIT_LOG RESOURCE_BROWSE_MENU RESOURCE_CLUSTER_ACTIVITY
+        RESOURCE_CONFIG RESOURCE_CONNECTION RESOURCE_DAG_CODE RESOURCE_DAG_DEPENDENCIES RESOURCE_DAG_WARNING RESOURCE_DATASET
+        RESOURCE_DOCS RESOURCE_DOCS_MENU RESOURCE_IMPORT_ERROR RESOURCE_JOB RESOURCE_MY_PASSWORD RESOURCE_MY_PROFILE
+        RESOURCE_PLUGIN RESOURCE_POOL RESOURCE_PROVIDER RESOURCE_SLA_MISS RESOURCE_TASK_INSTANCE RESOURCE_TASK_LOG
+        RESOURCE_TASK_RESCHEDULE RESOURCE_TRIGGER RESOURCE_VARIABLE RESOURCE_WEBSITE RESOURCE_XCOM""",
+        "security.permissions:2",
+    ),
+    ("tradewind.airflow.compat.log_settings", "CustomTTYColoredFormatter", "utils.log.colored_log"),
+    (
+        "tradewind.airflow.compat.log_settings",
+        "DEFAULT_LOGGING_CONFIG LOG_LEVEL LOG_FORMAT BASE_LOG_FOLDER REMOTE_LOGGING",
+        "config_templates.airflow_local_settings",
+    ),
+    *(
+        ("tradewind.sdk.decorators", f"{theirs}=task.{ours}", f"decorators:2 decorators.{module}:2")
+        for theirs, ours, module in (
+            ("python_task", "python", "python"),
+            ("virtualenv_task", "virtualenv", "python_virtualenv"),
+            ("external_python_task", "external_python", "external_python"),
+            ("branch_task", "branch", "branch_python"),
+            ("branch_virtualenv_task", "branch_virtualenv", "branch_virtualenv"),
+            ("branch_external_python_task", "branch_external_python", "branch_external_python"),
+            ("short_circuit_task", "short_circuit", "short_circuit"),
+            ("sensor_task", "sensor", "sensor"),
+            ("bash_task", "bash", "bash"),
+        )
+    ),
+    ("tradewind.sdk.setup_teardown", "setup_task=setup teardown_task=teardown", "decorators:2 decorators.setup_teardown:2"),
     *provider_names.ROWS,
 )
 
@@ -621,7 +733,7 @@ def _tables() -> _Tables:
 
 
 def is_module(name: str) -> bool:
-    """Is this a module of the table, or a package that holds one?"""
+    """Whether this is a module of the table, or a package that contains one."""
     return name in _tables().modules
 
 
@@ -639,10 +751,33 @@ def find(module: str, name: str) -> str | None:
     for home in tables.open.get(module, ()):
         if name in _offered(home):
             return f"{home}:{name}"
-    moved = moved_modules.names_of(module).get(name)
+    moved = moved_modules.names_of(module).get(name) or provider_target(module, name)
     if moved is None and module in ("airflow.operators", "airflow.sensors", "airflow.hooks"):
-        return _inside(module).get(name) or moved_modules.by_class(module).get(name)
-    return moved or internal_modules.target(module, name)
+        moved = _inside(module).get(name) or moved_modules.by_class(module).get(name)
+    return moved or internal_modules.target(module, name) or inherited_names.target(module, name)
+
+
+def provider_target(module: str, name: str) -> str | None:
+    """The present place of a name that a module of a provider package once had, or None."""
+    renamed = renamed_provider_modules.names_of(module).get(name)
+    return renamed or dropped_provider_names.names_of(module).get(name)
+
+
+def had_other_names(module: str) -> bool:
+    """Whether this module of a provider package once had names that the present module does not have."""
+    return bool(renamed_provider_modules.names_of(module) or dropped_provider_names.names_of(module))
+
+
+def place_of(module: str, name: str) -> Place | None:
+    """The place of a name, and the generations that have it. None: the name is unknown, or moved to a provider package."""
+    return _tables().places.get(module, {}).get(name)
+
+
+def places() -> Iterator[tuple[str, str, Place]]:
+    """Every module, name and place of the table."""
+    for module, known in _tables().places.items():
+        for name, place in known.items():
+            yield module, name, place
 
 
 @functools.cache
@@ -694,7 +829,11 @@ def provider_advice(module: str) -> str:
     Args:
         module: `airflow.providers.apache.hive.hooks.hive`, or any part of it below `airflow.providers`.
     """
-    return f"Install its provider package: pip install {provider_package(module)}"
+    package = provider_package(module)
+    name = package.removeprefix("apache-airflow-providers-")
+    if name in extras.PROVIDERS:
+        return f"Install its provider package: tradewind providers install {name}"
+    return f"Tradewind knows no provider package {name!r}. Install the package that has this module with pip"
 
 
 def provider_package(module: str) -> str:

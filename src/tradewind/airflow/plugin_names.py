@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tradewind.sdk import plugins
-from tradewind.sdk.load import plugins_folder
+from tradewind.sdk.import_paths import plugins_folder
 
 PACKAGES = {
     "airflow.operators": "operators",

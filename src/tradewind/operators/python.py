@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from typing import Any
 
 from tradewind.execution.context import get_current_context
@@ -55,12 +56,15 @@ class PythonOperator(CallableOperator):
     """
 
     ui_color = "#ffefeb"
+    _began: float | None = None
+    """When `execute` began, on the monotonic clock in seconds; None before that."""
 
     def __init__(self, *, show_return_value_in_logs: bool = True, provide_context: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.show_return_value_in_logs = show_return_value_in_logs
 
     def execute(self, context: Any) -> Any:
+        self._began = time.monotonic()
         self.op_kwargs = self.call_kwargs(context)
         result = self.execute_callable()
         # Without a result nothing is logged, so that a task without output needs no log file.
@@ -76,10 +80,14 @@ class PythonOperator(CallableOperator):
         return run_to_end(self.python_callable(*self.op_args, **self.op_kwargs))
 
     def on_kill(self) -> None:
-        """Stop all processes that the function has started, with SIGTERM, then SIGKILL."""
+        """Stop all processes that the function has started, with SIGTERM, then SIGKILL.
+
+        Older children of this process are not stopped: they belong to other code, such as the program that tests a DAG.
+        """
         from tradewind.execution.end_children import stop_children  # lazy import: needed only when a task is stopped
 
-        stop_children()
+        if self._began is not None:
+            stop_children(self._began)
 
 
 class BranchPythonOperator(BranchOnResult, PythonOperator):

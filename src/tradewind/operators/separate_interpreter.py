@@ -58,7 +58,7 @@ class SeparateInterpreterOperator(PythonOperator):
         skip_on_exit_code: exit codes of the interpreter (`sys.exit(code)`) after which the task becomes skipped.
         env_vars: environment variables of the interpreter.
         inherit_env: the interpreter also gets the environment of the task.
-        expect_airflow: accepted without effect; in Airflow, checks that Airflow is installed there.
+        expect_airflow, expect_pendulum: accepted without effect; in Airflow, they check what is installed there.
         others: see `PythonOperator`.
     """
 
@@ -73,6 +73,7 @@ class SeparateInterpreterOperator(PythonOperator):
         env_vars: Mapping[str, str] | None = None,
         inherit_env: bool = True,
         expect_airflow: bool = True,
+        expect_pendulum: bool = False,
         use_airflow_context: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -102,6 +103,7 @@ class SeparateInterpreterOperator(PythonOperator):
         self.env_vars = env_vars
         self.inherit_env = inherit_env
         self.expect_airflow = expect_airflow
+        self.expect_pendulum = expect_pendulum
         self._command: Command | None = None
 
     @contextmanager

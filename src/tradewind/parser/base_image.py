@@ -24,7 +24,7 @@ import resource
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -40,7 +40,9 @@ from tradewind.platform import linux
 from tradewind.platform.fork_server import ForkServer, Ready, encode, freeze_heap
 from tradewind.sdk.conf import conf
 from tradewind.sdk.definition import to_definition
-from tradewind.sdk.load import Loaded, load_file, plugins_folder
+from tradewind.sdk.entry_points import read_entry_points
+from tradewind.sdk.import_paths import plugins_folder
+from tradewind.sdk.load import Loaded, load_file
 from tradewind.sdk.open_dags import collecting
 from tradewind.wire import runtime
 
@@ -56,6 +58,7 @@ PRELOADED = (
     "textwrap",
     "uuid",
     "pendulum",
+    "tradewind.airflow.finder",
     "tradewind.execution.context",
     "tradewind.sdk.decorators",
     "tradewind.sdk.exceptions",
@@ -100,6 +103,7 @@ def main() -> None:
     secret_names.configure_from(os.environ)
     for name in PRELOADED:
         importlib.import_module(name)
+    read_entry_points()
     _warm_up()
     freeze_heap()
     me = os.getpid()
@@ -180,7 +184,7 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
 
 def _handle_order(order: ParseOrder) -> ChildReport:
     if order.ask is not None:
-        return timetable_child.answer(order.ask, order.memory_limit)
+        return timetable_child.answer(order.ask, order.folder, order.memory_limit)
     return plugins_child.read_plugins(order.folder) if order.plugins else read_file(order)
 
 
@@ -295,7 +299,20 @@ def read_file(order: ParseOrder) -> ChildReport:
             found.append(problems.out_of_memory(error, path, order.memory_limit))
         except Exception as error:
             found.append(_with_line(problems.from_exception(error, path), dag, path))
-    return ChildReport(tuple(dags), tuple(found), tuple(map(tuple, loaded.sources)), _why_volatile(loaded))  # type: ignore[arg-type]
+    sources: Any = tuple(map(tuple, loaded.sources))
+    connections = _connections(loaded) if order.find_connections else ()
+    return ChildReport(tuple(dags), tuple(found), sources, _why_volatile(loaded), connections=connections)
+
+
+def _connections(loaded: Loaded) -> tuple[str, ...]:
+    """The connection ids of all operators: attributes such as `conn_id` and `aws_conn_id`."""
+    found: set[str] = set()
+    for dag in loaded.dags.values():
+        for task in dag.task_dict.values():
+            for name, value in vars(task).items():
+                if name.endswith("conn_id") and isinstance(value, str) and value and "{{" not in value:
+                    found.add(value)
+    return tuple(sorted(found))
 
 
 def _loaded_sources(folder: str, path: str) -> tuple[tuple[str, int, int], ...]:

@@ -57,6 +57,7 @@ class Job:
     """One request to a child process, usually to read a file."""
 
     file: str
+    folder: str
     done: Callable[[ReadResult], None]
     ask: TimetableQuestion | None = None
     plugins: bool = False
@@ -102,24 +103,26 @@ class ParseChildren:
 
     # --- jobs -----------------------------------------------------------------------------------------------------------
 
-    def read(self, file: str, done: Callable[[ReadResult], None], *, first: bool = False) -> None:
-        """ReadResult a file (relative path); `done` is called from the loop.
+    def read(self, file: str, done: Callable[[ReadResult], None], *, folder: str = "", first: bool = False) -> None:
+        """Read a file (relative path); `done` is called from the loop.
 
         Args:
+            folder: the folder of its bundle; empty: the DAG folder.
             first: before the jobs in the queue, because a person has just saved the file.
         """
-        job = Job(file, done)
+        job = Job(file, folder or self.config.folder, done)
         (self._queue.appendleft if first else self._queue.append)(job)
         self._start_jobs()
 
     def ask(self, ask: TimetableQuestion, done: Callable[[TimetableAnswer], None]) -> None:
         """Call a method of a custom timetable; `done` is called from the loop. Before other jobs, because runs depend on it."""
-        self._queue.appendleft(Job(ask.file, lambda read: done(timetable_answer(ask, read.report)), ask))
+        folder = self.config.folder_of(ask.bundle, ask.bundle_version)
+        self._queue.appendleft(Job(ask.file, folder, lambda read: done(timetable_answer(ask, read.report)), ask))
         self._start_jobs()
 
     def read_plugins(self, done: Callable[[ReadResult], None]) -> None:
         """Load the plugins, to list them."""
-        self._queue.append(Job(".", done, plugins=True))
+        self._queue.append(Job(".", self.config.plugins_folder, done, plugins=True))
         self._start_jobs()
 
     def busy(self) -> int:
@@ -205,7 +208,7 @@ class ParseChildren:
     def _order(self, link: socket.socket, job: Job) -> bool:
         config = self.config
         order = orders.ParseOrder(
-            self._folder(job),
+            job.folder,
             job.file,
             config.memory_limit,
             max(1, -(-config.timeout // SECOND)) + 1,
@@ -214,6 +217,7 @@ class ParseChildren:
             config.user_settings,
             job.ask,
             job.plugins,
+            config.find_connections,
         )
         job.memory = os.memfd_create("report", os.MFD_CLOEXEC)
         job.pipe, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -333,13 +337,8 @@ class ParseChildren:
             report = _failed(problems.from_status(status, _text(memory), path, cpu_seconds))
         self._finish_job(job, report)
 
-    def _folder(self, job: Job) -> str:
-        if job.plugins:
-            return self.config.plugins_folder
-        return self.config.folder if job.ask is None else job.ask.folder
-
     def _path(self, job: Job) -> str:
-        return os.path.join(self._folder(job), job.file)
+        return os.path.join(job.folder, job.file)
 
     def _finish_job(self, job: Job, report: ChildReport) -> None:
         output = _text(bytes(job.output))

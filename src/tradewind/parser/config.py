@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tradewind.model.bundles import Scope
+from tradewind.bundles.specs import VersionedBundle
+from tradewind.model.bundles import Scope, folder_of
 from tradewind.model.definition import DefinitionDefaults
 
 
@@ -17,6 +18,20 @@ class ParserConfig(msgspec.Struct, frozen=True):
     """Absolute path of the plugins folder; empty: plugins are not read."""
     bundle: str = "dags-folder"
     """The name of the folder in the database."""
+    version: str | None = None
+    """Version of the bundle whose files are in `folder`. None: the bundle has no versions, and its folder may change."""
+    versioned: dict[str, VersionedBundle] = {}
+    """The bundles that have versions, by name."""
+    bundles: dict[str, str] = {}
+    """Absolute paths of the folders of all configured bundles, by name: their custom timetables are asked here, too."""
+    all_bundles: dict[str, str] = {}
+    """The bundles that this parser reads, by name, with their folders (not used for one with versions). Empty: only `bundle`."""
+    reports_plugins: bool = True
+    """Tell the scheduler which plugins there are."""
+    refresh_interval: int = 60_000_000
+    """Time between two fetches of a bundle with versions."""
+    fetch_timeout: int = 300_000_000
+    """Maximum duration of one fetch."""
     only: str = ""
     """A file or folder inside, with forward slashes: only this is read, and other files keep their state. Empty: everything."""
     scheduler_socket: str = ""
@@ -33,8 +48,16 @@ class ParserConfig(msgspec.Struct, frozen=True):
     max_tasks_per_dag: int = 200_000
     defaults: DefinitionDefaults = DefinitionDefaults()
     """Defaults for everything that a DAG file does not set."""
+    find_connections: bool = False
+    """Report the connection ids of the operators, too."""
     user_settings: dict[str, str] = {}
     """`section.key` → string, for user code that reads settings. Never a secret."""
+
+    def folder_of(self, bundle: str, version: str | None = None) -> str:
+        """The absolute path of a bundle's files on this machine."""
+        if version is not None and bundle in self.versioned:
+            return self.versioned[bundle].files(version)
+        return self.folder if bundle == self.bundle else folder_of(bundle, self.bundles, self.folder)
 
     def covers(self, file: str) -> bool:
         """True if this file (path inside the folder) is to be read."""

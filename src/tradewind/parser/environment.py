@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+_BACKEND = re.compile(r"AIRFLOW__(SECRETS__BACKEND|WORKERS__SECRETS_BACKEND)(_KWARGS)?$")
+"""The secrets backend is asked by user code."""
 _OWN = re.compile(r"(TRADEWIND|AIRFLOW)__")
 _SECRET = re.compile(
     r"__(SECRETS|DATABASE)__|FERNET|SECRET|PASSWORD|TOKEN|JWT|SQL_ALCHEMY|BROKER_URL|RESULT_BACKEND|CREDENTIAL|PRIVATE|_CMD$"
@@ -17,4 +19,8 @@ _SECRET = re.compile(
 
 def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
     """A copy without Tradewind's own secrets."""
-    return {name: value for name, value in environment.items() if not (_OWN.match(name) and _SECRET.search(name))}
+    return {name: value for name, value in environment.items() if _BACKEND.match(name) or not _is_own_secret(name)}
+
+
+def _is_own_secret(name: str) -> bool:
+    return bool(_OWN.match(name) and _SECRET.search(name))

@@ -5,13 +5,23 @@ from __future__ import annotations
 import os
 
 from tradewind.client.channel import Channel
+from tradewind.sdk.open_dags import warn_author
 from tradewind.wire import runtime
-from tradewind.wire.messages import GetVariable, Lookup, RunnerAnswer
+from tradewind.wire.messages import GetConnection, GetVariable, ListRows, Lookup, RunnerAnswer, SetVariable, Value
+
+CHANGE = "change of variable "
+"""Begins the note that a file changes a variable while it is imported."""
 
 
 def lookup_name(request: Lookup) -> str:
     """`variable bucket`, `connection db`: the names that the scheduler uses in its notices of changes."""
-    return f"variable {request.key}" if isinstance(request, GetVariable) else f"connection {request.conn_id}"
+    match request:
+        case GetVariable():
+            return f"variable {request.key}"
+        case GetConnection():
+            return f"connection {request.conn_id}"
+        case ListRows():
+            return f"list of {request.table}"
 
 
 def _no_spills(name: str) -> bytes:
@@ -28,17 +38,27 @@ class ParsingRuntime:
 
     def __init__(self, descriptor: int) -> None:
         self.lookups: dict[str, None] = {}
-        """Names of the requested variables and connections, in order."""
+        """Names of the requested variables and connections, and of the variables that the file changes, in order."""
+        self._written: dict[str, str | None] = {}
+        """Variables that the file has set or deleted, which only this import sees."""
         self._channel = Channel(descriptor, _no_spills)
         self._pid = os.getpid()
 
     def ask(self, request: runtime.Question) -> RunnerAnswer:
         """The answer to a request for a variable or connection.
 
+        A variable that the file sets is not stored: each reading of the file would store it again. The rest of the import reads the
+        new value, and the file's DAGs get a warning.
+
         Raises:
             NoRuntime: any other request, or a request from a process that the file has forked.
             Unreachable: no answer arrived in time.
         """
+        if isinstance(request, SetVariable):
+            return self._write(request)
+        if isinstance(request, GetVariable) and request.key in self._written:
+            value = self._written[request.key]
+            return Value(request.op, value is not None, value)
         if not isinstance(request, Lookup):
             raise runtime.NoRuntime(
                 f"{type(request).__name__} was requested while no task is running. A DAG file may read only variables and "
@@ -48,6 +68,16 @@ class ParsingRuntime:
             raise runtime.NoRuntime("variables and connections cannot be read in a process that a DAG file starts")
         self.lookups[lookup_name(request)] = None
         return self._channel.ask(request)
+
+    def _write(self, request: SetVariable) -> Value:
+        verb = "deleted" if request.value is None else "set"
+        warn_author(
+            f"the variable {request.key!r} is {verb} at the top level of the file: nothing is stored, only this import sees it. "
+            "Change variables in a task, or with `tradewind variables`"
+        )
+        self.lookups[f"{CHANGE}{request.key}"] = None
+        self._written[request.key] = request.value
+        return Value(request.op, True, None)
 
     def read_spill(self, name: str) -> bytes:
         raise runtime.NoRuntime("no task is running")

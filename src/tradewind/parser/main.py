@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import msgspec
 
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
+from tradewind.parser.bundle_refresher import BundleRefresher
 from tradewind.parser.children import ParseChildren
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.scheduler_link import SchedulerLink
@@ -27,8 +30,8 @@ class Passes:
     A pass is complete when every file was read in it and the scheduler has committed the results.
     """
 
-    def __init__(self, service: ParserService, loop: Loop, wanted: int, done: Callable[[], None]) -> None:
-        self._service = service
+    def __init__(self, parser: ParserProcess, loop: Loop, wanted: int, done: Callable[[], None]) -> None:
+        self._parser = parser
         self._loop = loop
         self._wanted = wanted
         self._done = done
@@ -36,7 +39,7 @@ class Passes:
 
     def check(self) -> None:
         """Continue the current pass or start the next one. Schedules the next check unless all passes are complete."""
-        while self._service.settled() and not self._service.read_again_below(self._number):
+        while self._parser.settled() and not self._parser.read_again_below(self._number):
             log.info("all DAG files were read", reading=self._number, of=self._wanted)
             if self._number == self._wanted:
                 self._done()
@@ -54,20 +57,57 @@ class ParserProcess:
 
     def __init__(self, config: ParserConfig, loop: Loop, clock: Clock, *, owns_process: bool) -> None:
         self.loop = loop
-        self.children = ParseChildren(config, loop, clock, _kill_orphans if owns_process else None)
+        self.children = ParseChildren(config, loop, clock, self._kill_orphans if owns_process else None)
         self.link = SchedulerLink(loop, config.scheduler_socket, "parser", on_ask=self.children.ask)
-        self.service = ParserService(config, clock, loop, self.link.call, self.children)
-        self.link.on_up = self.service.on_scheduler_connected
-        self.link.on_changed = self.service.lookup_changed
+        self.services = [ParserService(one, clock, loop, self.link.call, self.children) for one in _one_each(config)]
+        self.refreshers = [
+            BundleRefresher(
+                config.versioned[service.config.bundle],
+                service,
+                loop,
+                self.link.look_up,
+                config.refresh_interval,
+                config.fetch_timeout,
+            )
+            for service in self.services
+            if service.config.version is not None
+        ]
+        self.service = self.services[0]
+        self.link.on_up = lambda: self._all(ParserService.on_scheduler_connected)
+        self.link.on_changed = lambda what: self._all(lambda service: service.lookup_changed(what))
+        self.link.on_read_file = lambda file: self._all(lambda service: service.read_file(file))
         self.children.look_up = self.link.look_up
 
     def start(self) -> None:
         self.children.start()
         self.link.start()
+        for refresher in self.refreshers:
+            refresher.start()
+
+    def _all(self, call: Callable[[ParserService], None]) -> None:
+        for service in self.services:
+            call(service)
+
+    def settled(self) -> bool:
+        """True if every file of every bundle was read, and the scheduler has committed the results."""
+        return all(service.settled() for service in self.services)
+
+    def read_again_below(self, readings: int) -> bool:
+        """Read each DAG file again that has fewer finished readings than this. True if there are any."""
+        below = [service.read_again_below(readings) for service in self.services]
+        return any(below)
+
+    def _kill_orphans(self) -> None:
+        """The zygote has ended: every child of this process but the fetches is an orphan that a DAG file left behind."""
+        killed = linux.reap_and_kill_orphans(frozenset(refresher.pid for refresher in self.refreshers))
+        if killed:
+            log.info("killed processes that DAG files had left behind", count=len(killed))
 
     def close(self) -> None:
         """Stop. Results that were not sent yet are lost, and their files are read again at the next start."""
-        self.service.stop()
+        for refresher in self.refreshers:
+            refresher.close()
+        self._all(ParserService.stop)
         self.link.close()
         self.children.close()
 
@@ -88,7 +128,7 @@ def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callabl
     log.info("watching DAG files", folder=config.folder, seconds_between_scans=config.rescan_interval / SECOND)
     process.start()
     if passes:
-        Passes(process.service, loop, passes, passes_done).check()
+        Passes(process, loop, passes, passes_done).check()
     try:
         loop.run()
     finally:
@@ -96,8 +136,16 @@ def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callabl
         loop.close()
 
 
-def _kill_orphans() -> None:
-    """Called when the zygote has ended: every child of this process is then an orphan that a DAG file left behind."""
-    killed = linux.reap_and_kill_orphans(frozenset())
-    if killed:
-        log.info("killed processes that DAG files had left behind", count=len(killed))
+def _one_each(config: ParserConfig) -> Iterator[ParserConfig]:
+    """The configuration of the service of each bundle. The first one reports the plugins."""
+    if not config.all_bundles:
+        yield config
+    for number, (name, folder) in enumerate(config.all_bundles.items()):
+        version = "" if name in config.versioned else None
+        yield msgspec.structs.replace(
+            config,
+            bundle=name,
+            folder="" if version == "" else folder,
+            version=version,
+            reports_plugins=number == 0,
+        )

@@ -30,6 +30,8 @@ class ParseOrder(msgspec.Struct, frozen=True):
     """Call a method of this timetable instead of reading the file."""
     plugins: bool = False
     """Load the plugins in `folder` instead of reading a file."""
+    find_connections: bool = False
+    """Report the connection ids of the operators, too."""
 
 
 decode_report = msgspec.msgpack.Decoder(ChildReport).decode

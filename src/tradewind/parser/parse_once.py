@@ -49,25 +49,34 @@ def parse_folder(config: ParserConfig, files: Iterable[str] | None = None, answe
     """
     clock = SystemClock()
     sources = Sources(config.folder, fingerprint_salt(config), clock.wall)
-    if files is None:
-        seen = scan_folder(config.folder).files
-        files = [
-            name for name in sorted(seen) if (source := sources.source(f"{config.folder}/{name}")) and source.may_hold_dags
-        ]
-    wanted = list(files)
-    loop = Loop(clock)
+    wanted = dag_files(config) if files is None else list(files)
+    found = read_files(config, wanted, answer)
+    return [_outcome(config, clock, sources, name, found[name]) for name in wanted]
+
+
+def read_files(config: ParserConfig, files: Iterable[str], answer: Answerer | None = None) -> dict[str, ReadResult]:
+    """What the child processes report about files of a folder, by path. For the arguments see `parse_folder`."""
+    wanted = set(files)
+    loop = Loop(clock := SystemClock())
     children = _children(config, loop, clock, answer)
     found: dict[str, ReadResult] = {}
     try:
-        for name in wanted:
+        for name in sorted(wanted):
             children.read(name, lambda read, name=name: found.__setitem__(name, read))  # type: ignore[misc]
         children.start()
-        while len(found) < len(set(wanted)):
+        while len(found) < len(wanted):
             loop.turn()
     finally:
         children.close()
         loop.close()
-    return [_outcome(config, clock, sources, name, found[name]) for name in wanted]
+    return found
+
+
+def dag_files(config: ParserConfig) -> list[str]:
+    """The files of a folder that the parser would read, sorted by name."""
+    sources = Sources(config.folder, fingerprint_salt(config), SystemClock().wall)
+    seen = scan_folder(config.folder).files
+    return [name for name in sorted(seen) if (source := sources.source(f"{config.folder}/{name}")) and source.may_hold_dags]
 
 
 def ask_once(config: ParserConfig, ask: TimetableQuestion, answer: Answerer | None = None) -> TimetableAnswer:

@@ -63,6 +63,8 @@ class ChildReport(msgspec.Struct, frozen=True, array_like=True):
     """For a request to load the plugins."""
     lookups: tuple[str, ...] = ()
     """Variables and connections that the file requested: `variable bucket`, `connection db`."""
+    connections: tuple[str, ...] = ()
+    """Connection ids of its operators, if the order asks for them."""
 
 
 class FileOutcome(msgspec.Struct, frozen=True):
@@ -77,6 +79,8 @@ class FileOutcome(msgspec.Struct, frozen=True):
     duration: int
     is_dynamic: bool
     at: int
+    bundle_version: str | None = None
+    """Version of the bundle that was read; None: it has no versions."""
 
     def size(self) -> int:
         """The approximate size of the command in bytes."""

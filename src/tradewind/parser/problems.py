@@ -12,6 +12,7 @@ from types import FrameType, TracebackType
 import tradewind
 from tradewind.model.moments import SECOND
 from tradewind.parser.parse_result import Problem
+from tradewind.provider_packages import third_party
 
 MESSAGE_MAX = 2000
 TRACE_MAX = 20_000
@@ -37,6 +38,10 @@ def from_exception(error: BaseException, path: str) -> Problem:
         message = f"{type(error).__name__}: {error.msg}{where}"
     else:
         message = f"{type(error).__name__}: {_sentence(error)}" if str(error).strip() else type(error).__name__
+    notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
+    if isinstance(error, ModuleNotFoundError):
+        notes.append(third_party.advice(error.name or ""))
+    message = ". ".join([message, *filter(None, notes)])
     return Problem(_one_line(message), _trace(error), line)
 
 

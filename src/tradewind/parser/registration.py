@@ -28,4 +28,5 @@ def _register_file(outcome: FileOutcome) -> RegisterFile:
         outcome.at,
         None if outcome.problem is None else FileProblem(**msgspec.structs.asdict(outcome.problem)),
         outcome.is_dynamic,
+        outcome.bundle_version,
     )

@@ -22,6 +22,7 @@ from tradewind.wire.commands import Command, request_for
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
     LOOKUP_CHANGED,
+    READ_FILE,
     ClientHello,
     CommandResult,
     FromRunner,
@@ -58,6 +59,7 @@ class SchedulerLink:
         on_up: called each time the scheduler has accepted the connection.
         on_ask: called with a request to a custom timetable; calls back with the answer.
         on_changed: called with `variable bucket` or `connection db` when it was changed or deleted.
+        on_read_file: called with the name of a DAG file that a person wants to be read again.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class SchedulerLink:
         on_up: Callable[[], None] = lambda: None,
         on_ask: OnAsk | None = None,
         on_changed: Callable[[str], None] = lambda what: None,
+        on_read_file: Callable[[str], None] = lambda file: None,
     ) -> None:
         self.loop = loop
         self.path = path
@@ -75,6 +78,7 @@ class SchedulerLink:
         self.on_up = on_up
         self.on_ask = on_ask
         self.on_changed = on_changed
+        self.on_read_file = on_read_file
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
         self._disconnected_since: int | None = None
         self._warned = False
@@ -148,6 +152,8 @@ class SchedulerLink:
                 answered(message.body)
         elif isinstance(message, Notice) and message.kind == LOOKUP_CHANGED:
             self.on_changed(message.text)
+        elif isinstance(message, Notice) and message.kind == READ_FILE:
+            self.on_read_file(message.text)
         elif isinstance(message, TimetableQuestion) and self.on_ask is not None:
             # answered only over the same connection: over a new one the scheduler sends the request again
             self.on_ask(message, lambda answer: connection.send(encode(answer)) if connection is self._connection else None)

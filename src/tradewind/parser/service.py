@@ -48,7 +48,7 @@ from tradewind.parser.watch import open_watch
 from tradewind.platform import linux
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop, TimerHandle
-from tradewind.wire.commands import KnownFile, KnownFiles, result_of
+from tradewind.wire.commands import KnownFile, KnownFiles, MoveToBundleVersion, result_of
 from tradewind.wire.messages import CommandResult
 
 log = Log("parser")
@@ -113,6 +113,12 @@ class File:
     last_end: int = 0
     quick_readings: int = 0
     missing_since: int | None = None
+    bundle_version: str | None = None
+    """The version of the bundle that the scheduler has stored for the file."""
+    stored_hash: str = ""
+    """The hash that the scheduler has stored for it."""
+    folder: str = ""
+    """The folder of the bundle in the current reading."""
     timer: TimerHandle | None = None
 
 
@@ -125,6 +131,8 @@ class ParserService:
     """
 
     def __init__(self, config: ParserConfig, clock: Clock, loop: Loop, send: Send, children: ParseChildren) -> None:
+        self.used_versions: list[str] = []
+        """Versions of the bundle that unfinished runs keep to, as far as the scheduler has told."""
         self.config = config
         self.clock = clock
         self.loop = loop
@@ -135,7 +143,8 @@ class ParserService:
         self.sources = Sources(config.folder, fingerprint_salt(config), clock.wall)
         self.plugins = PluginsFolder(config.plugins_folder, clock.wall)
         self.scans = 0
-        self.watch = open_watch(loop, self.on_change)
+        self._moving = False
+        self.watch = open_watch(loop, self.on_change) if config.version is None else None
         self._known = False
         self._unanswered: set[str] = set()
         """Files whose reading is ignored, because the scheduler was not reachable for their lookups."""
@@ -150,6 +159,45 @@ class ParserService:
     def on_scheduler_connected(self) -> None:
         """Called at each connection to the scheduler: request the files that it knows, then scan."""
         self.send(KnownFiles(self.config.bundle), self._on_known_files)
+
+    def use_version(self, version: str, folder: str) -> None:
+        """Read the files of another version of the bundle. A reading that has begun is repeated."""
+        if version == self.config.version and folder == self.config.folder:
+            return
+        self.config = msgspec.structs.replace(self.config, version=version, folder=folder)
+        self.sources = Sources(folder, self.sources.salt, self.clock.wall)
+        for file in self.files.values():
+            file.extra = ()
+        self.scan_in(0)
+
+    def _move_unchanged_files(self) -> None:
+        """Tell the scheduler which files are the same in this version. Others are read, or have a problem and stay behind."""
+        version = self.config.version
+        if not version or self._moving:
+            return
+        moving = {
+            file.name: file.stored_hash
+            for file in self.files.values()
+            if file.known and file.good and not file.reading and file.stored_hash and file.bundle_version != version
+            if self.sources.fingerprint(file.name, file.extra) == file.fingerprint
+        }
+        self._moving = True
+        command = MoveToBundleVersion(self.config.bundle, version, moving)
+        self.send(command, lambda answer: self._moved(command, answer))
+
+    def _moved(self, command: MoveToBundleVersion, answer: CommandResult) -> None:
+        self._moving = False
+        if answer.error is not None:
+            log.warning("a new version of a bundle cannot be stored now; trying again", why=answer.message)
+            self.scan_in(SECOND)
+            return
+        for name in command.files:
+            file = self.files.get(name)
+            if file is not None:
+                file.bundle_version = command.version
+        self.used_versions = result_of(answer, command).used
+        if command.version != self.config.version:
+            self._move_unchanged_files()
 
     def stop(self) -> None:
         """Stop scanning. The results of current readings are ignored."""
@@ -196,6 +244,12 @@ class ParserService:
             elif what in file.lookups:
                 self._read(file)
 
+    def read_file(self, name: str) -> None:
+        """Read a file again, changed or not. Without effect for a file that does not exist any more."""
+        file = self.files.get(name)
+        if file is not None and self._is_readable(file):
+            self._read(file)
+
     def scan_in(self, wait: int) -> None:
         """Schedule a scan after `wait` microseconds, unless an earlier one is scheduled already."""
         due = self.clock.monotonic() + wait
@@ -218,7 +272,7 @@ class ParserService:
                 file.fingerprint = file.structure = file.shape = None
         for name, (fingerprint, is_dynamic) in held.items():
             if name not in self.files and self.config.covers(name):
-                self.files[name] = File(name, fingerprint or None, dynamic=is_dynamic, known=True)
+                self.files[name] = File(name, fingerprint or None, dynamic=is_dynamic, known=True, stored_hash=fingerprint)
         self._known = True
         unanswered, self._unanswered = self._unanswered, set()
         for name in unanswered & self.files.keys():
@@ -228,7 +282,7 @@ class ParserService:
     # --- scanning -------------------------------------------------------------------------------------------------------
 
     def _scan(self) -> None:
-        if not self._known:
+        if not self._known or not self.config.folder:
             return
         began, self._next_scan = self.clock.monotonic(), None
         self.sources.clear_listings()
@@ -247,11 +301,13 @@ class ParserService:
         for file in [file for name, file in self.files.items() if name not in found.files and name not in found.unusable]:
             self._check_missing(file, found, new)
         self._watch_modules(found)
-        blind = self.watch is None or not self.watch.complete or "" in found.unreadable
+        is_watched = self.config.version is not None or (self.watch is not None and self.watch.complete)
+        blind = not is_watched or "" in found.unreadable
         interval = min(self.config.rescan_interval, UNWATCHED_INTERVAL) if blind else self.config.rescan_interval
         took = self.clock.monotonic() - began
         self._not_before = self.clock.monotonic() + took * SCAN_SHARE
         self.scan_in(max(interval, took * SCAN_SHARE))
+        self._move_unchanged_files()
         self._check_idle_later()
 
     def _check_idle_later(self) -> None:
@@ -272,7 +328,8 @@ class ParserService:
         """A change of the plugins folder changes the fingerprint of every DAG file, because any file may import from it."""
         if self.plugins.changed(self._watch_folder):
             self.sources.salt = f"{fingerprint_salt(self.config)}\0{self.plugins.digest}"
-            self.children.read_plugins(self._send_plugins)
+            if self.config.reports_plugins:
+                self.children.read_plugins(self._send_plugins)
 
     def _send_plugins(self, read: ReadResult) -> None:
         self.send(as_command(read.report, self.clock.wall()), lambda answer: None)
@@ -417,8 +474,8 @@ class ParserService:
         file.fingerprint_at_start = self.sources.fingerprint(file.name, file.extra)
         if file.fingerprint_at_start is None:
             return
-        file.reading, file.outdated = True, False
-        self.children.read(file.name, lambda read: self._evaluate(file, read), first=first)
+        file.reading, file.outdated, file.folder = True, False, self.config.folder
+        self.children.read(file.name, lambda read: self._evaluate(file, read), folder=file.folder, first=first)
 
     def _read_in(self, file: File, wait: int) -> None:
         if file.timer is not None:
@@ -430,6 +487,9 @@ class ParserService:
         file.reading = False
         file.last_end = self.clock.monotonic()
         if self.files.get(file.name) is not file:
+            return
+        if file.folder != self.config.folder:
+            self._begin(file)  # the bundle has moved to another version meanwhile
             return
         if read.unanswered:
             self._wait_for_scheduler(file)
@@ -463,13 +523,17 @@ class ParserService:
             file.unstable, file.candidate = False, None
         elif not self._is_new_result(file, structure, shape, problem is None, read.report.volatile_because):
             self._plan(file, read)
+            self._move_unchanged_files()
             return
         file.good = problem is None
         self._accept(file, fingerprint, dags, structure, shape)
         stored_hash = fingerprint if steady and file.good else ""
         outcome = FileOutcome(
-            self.config.bundle, file.name, stored_hash, dags, problem, read.duration, file.dynamic, self.clock.wall()
+            *(self.config.bundle, file.name, stored_hash, dags, problem, read.duration, file.dynamic, self.clock.wall()),
+            bundle_version=self.config.version,
         )
+        if problem is None:
+            file.stored_hash, file.bundle_version = stored_hash, self.config.version
         self._send_outcome(file, outcome)
         self._plan(file, read)
 

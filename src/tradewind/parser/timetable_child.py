@@ -21,14 +21,20 @@ from tradewind.timetables.runs import Bounds, RunTimes
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
 
-def answer(ask: TimetableQuestion, memory_limit: int) -> ChildReport:
-    """The answer of the timetable. An exception becomes a problem."""
-    path = os.path.join(ask.folder, ask.file)
+def answer(ask: TimetableQuestion, folder: str, memory_limit: int) -> ChildReport:
+    """The answer of the timetable. An exception becomes a problem.
+
+    Args:
+        folder: absolute path of the bundle that has the DAG file.
+    """
+    path = os.path.join(folder, ask.file)
     try:
         schedule = decode_schedule(ask.schedule)
         if not isinstance(schedule, CustomSchedule):
             raise ScheduleError(f"{schedule!r} is not a custom timetable, so it needs no child process")
-        return ChildReport(timetable_answer=call_timetable(load_timetable(_class_of(schedule, ask), schedule.data), ask))
+        return ChildReport(
+            timetable_answer=call_timetable(load_timetable(_class_of(schedule, ask, folder), schedule.data), ask)
+        )
     except MemoryError as error:
         return ChildReport(problems=(problems.out_of_memory(error, path, memory_limit),))
     except BaseException as error:
@@ -43,12 +49,12 @@ def call_timetable(timetable: Timetable, ask: TimetableQuestion) -> TimetableAns
     return TimetableAnswer(ask.number, run=compute_next_run(timetable, last, Bounds(ask.earliest, ask.latest, ask.catchup)))
 
 
-def _class_of(schedule: CustomSchedule, ask: TimetableQuestion) -> Any:
+def _class_of(schedule: CustomSchedule, ask: TimetableQuestion, folder: str) -> Any:
     if schedule.module:
-        open_folders(ask.folder, ask.file)
+        open_folders(folder, ask.file)
         module = importlib.import_module(schedule.module)
     else:
-        load_file(ask.folder, ask.file, analyse=False)
+        load_file(folder, ask.file, analyse=False)
         module = sys.modules[module_of(ask.file)]
     found: Any = module
     for part in schedule.name.split("."):

@@ -15,6 +15,7 @@ import _signal  # type: ignore[import-not-found]
 import array
 import gc
 import os
+import resource
 import select
 import signal
 import socket
@@ -38,11 +39,27 @@ class Forked(msgspec.Struct, frozen=True, tag="forked"):
     problem: str | None = None
 
 
+class Used(msgspec.Struct, frozen=True, array_like=True):
+    """What a process and its ended children have used."""
+
+    cpu: int
+    """Microseconds of all cores."""
+    memory: int
+    """Greatest resident memory of one of them, bytes."""
+
+
+def used(*measured: resource.struct_rusage) -> Used:
+    """The sum of the CPU and the greatest memory of what getrusage or wait4 has measured."""
+    seconds = sum(one.ru_utime + one.ru_stime for one in measured)
+    return Used(round(seconds * 1_000_000), max(one.ru_maxrss for one in measured) * 1024)
+
+
 class Exited(msgspec.Struct, frozen=True, tag="exited"):
     """A child ended. `status` is the status of waitpid."""
 
     pid: int
     status: int
+    used: Used | None = None
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -193,14 +210,14 @@ class ForkServer:
     def _reap(self) -> None:
         while self.living:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, measured = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
             if pid in self.living:
                 self.living.discard(pid)
-                self._send_answer(Exited(pid, status))
+                self._send_answer(Exited(pid, status, used(measured)))
 
     def _send_answer(self, answer: Answer) -> None:
         try:

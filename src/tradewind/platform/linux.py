@@ -193,6 +193,14 @@ def start_time(pid: int) -> int | None:
     return int(data[data.rindex(b")") + 2 :].split()[19])
 
 
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def ticks_since_boot() -> int:
+    """The present moment in the unit of `start_time`."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * TICKS_PER_SECOND)
+
+
 def is_zombie(pid: int) -> bool:
     return _state(pid) == b"Z"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import configparser
+import csv
 import hashlib
 import io
 import os
@@ -11,7 +12,7 @@ import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from tradewind.provider_packages.stand_in import MAIN, PARTS
+from tradewind.provider_packages.stand_in import COMMAND, MAIN, PARTS
 from tradewind.provider_packages.versions import is_stand_in
 
 ENTRY = "airflow/__init__.py"
@@ -55,25 +56,40 @@ def overwritten_by() -> str | None:
     ours = _distribution(MAIN)
     if ours is None or not is_stand_in(ours.version):
         return None
-    entry = next((file for file in ours.files or () if str(file) == ENTRY), None)
-    if entry is None or entry.hash is None:
+    recorded = _recorded_hashes(ours).get(ENTRY)
+    if not recorded:
         return None
-    path = Path(str(entry.locate()))
+    path = Path(str(ours.locate_file(ENTRY)))
     try:
         digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()
     except OSError:
         return f"{path} is missing"
-    if digest == entry.hash.value:
+    if f"sha256={digest}" == recorded:
         return None
     for name in PARTS:
         other = _distribution(name)
-        if other is not None and any(str(file) == ENTRY for file in other.files or ()):
+        if other is not None and ENTRY in _recorded_hashes(other):
             return f"{name} {other.version}"
     return str(path)
 
 
+def _recorded_hashes(found: Distribution) -> dict[str, str]:
+    """Path → hash (`sha256=…`, or empty), from the file RECORD of a distribution.
+
+    `Distribution.files` leaves out files that are missing when the package importlib_metadata is imported.
+    """
+    lines = csv.reader((found.read_text("RECORD") or "").splitlines())
+    return {line[0]: line[1] if len(line) > 1 else "" for line in lines if line}
+
+
+def lacks_command() -> bool:
+    """Whether the installed stand-in is from an older Tradewind and lacks the command `airflow`."""
+    ours = _distribution(MAIN)
+    return ours is not None and is_stand_in(ours.version) and not any(one.value == COMMAND for one in ours.entry_points)
+
+
 def in_virtual_environment() -> bool:
-    """Does this interpreter belong to a virtual environment?"""
+    """Whether this interpreter belongs to a virtual environment."""
     return sys.prefix != sys.base_prefix
 
 

@@ -40,6 +40,7 @@ UNDECLARED = [
     "universal-pathlib",
     "psutil",
     "setproctitle",
+    "uuid6",
 ]
 """Third-party packages that providers import without requiring them: Airflow brings them along."""
 
@@ -54,6 +55,13 @@ __path__ = __import__("pkgutil").extend_path(__path__, __name__)
 __version__ = "{version}"
 __import__("tradewind.airflow.finder", fromlist=["finder"]).serve_from_stand_in(__name__)
 '''
+COMMAND = "tradewind.cli.commands.airflow:main"
+_ENTRY_POINTS = f"""\
+[console_scripts]
+airflow = {COMMAND}
+"""
+"""The command `airflow`. Only this package installs it, so it never stands beside the command of a genuine Airflow."""
+
 _WHEEL = """\
 Wheel-Version: 1.0
 Generator: tradewind
@@ -89,7 +97,8 @@ def build(airflow_version: str) -> list[Wheel]:
     if is_stand_in(airflow_version):
         raise ValueError(f"give the release without its local part, not {airflow_version!r}")
     version = stand_in_version(airflow_version)
-    found = [_wheel(MAIN, version, {"airflow/__init__.py": init_text(version)}, _main_requirements(airflow_version))]
+    files = {"airflow/__init__.py": init_text(version), _info_file(MAIN, version, "entry_points.txt"): _ENTRY_POINTS}
+    found = [_wheel(MAIN, version, files, _main_requirements(airflow_version))]
     if airflow_version.startswith("3."):
         found += [_wheel(name, version, {}, [f"Requires-Dist: {MAIN}=={version}"]) for name in PARTS]
     return found
@@ -117,13 +126,20 @@ def _metadata(name: str, version: str, lines: list[str]) -> str:
     return "\n".join([*head, *lines, "", _DESCRIPTION])
 
 
+def _info_file(name: str, version: str, file: str) -> str:
+    return f"{name.replace('-', '_')}-{version}.dist-info/{file}"
+
+
 def _wheel(name: str, version: str, files: dict[str, str], metadata: list[str]) -> Wheel:
-    plain = name.replace("-", "_")
-    info = f"{plain}-{version}.dist-info"
-    texts = {**files, f"{info}/METADATA": _metadata(name, version, metadata), f"{info}/WHEEL": _WHEEL}
+    texts = {
+        **files,
+        _info_file(name, version, "METADATA"): _metadata(name, version, metadata),
+        _info_file(name, version, "WHEEL"): _WHEEL,
+    }
     record = [f"{path},{_digest(text)},{len(text.encode())}" for path, text in texts.items()]
-    texts[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""])
-    return Wheel(f"{plain}-{version}-py3-none-any.whl", _archive(texts))
+    list_of_files = _info_file(name, version, "RECORD")
+    texts[list_of_files] = "\n".join([*record, f"{list_of_files},,", ""])
+    return Wheel(f"{name.replace('-', '_')}-{version}-py3-none-any.whl", _archive(texts))
 
 
 def _digest(text: str) -> str:

@@ -46,7 +46,7 @@ def _compare(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 
 
 def satisfies(version: str, specifier: str) -> bool:
-    """Does a release satisfy every condition?"""
+    """Whether a release satisfies every condition."""
     return all(_satisfies(release(version), condition) for condition in conditions(specifier))
 
 
@@ -85,5 +85,5 @@ def stand_in_version(version: str) -> str:
 
 
 def is_stand_in(version: str) -> bool:
-    """Does this version belong to a stand-in?"""
+    """Whether this version belongs to a stand-in."""
     return version.partition("+")[2] == LOCAL

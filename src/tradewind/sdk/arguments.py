@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tradewind.model.definition import LOST_ATTEMPTS
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
+from tradewind.model.executor_names import class_name
 from tradewind.model.states import TRIGGER_RULE_ALIASES, TriggerRule, WeightRule
 from tradewind.sdk import open_dags
 
@@ -207,9 +208,9 @@ def weight_rule(name: str, value: Any) -> Any:
     if type(value) is WeightRule:
         return value
     if isinstance(value, str) and "." in value:
-        module, _, class_name = value.rpartition(".")
+        module, _, name_of_class = value.rpartition(".")
         try:
-            value = getattr(importlib.import_module(module), class_name)
+            value = getattr(importlib.import_module(module), name_of_class)
         except (ImportError, AttributeError) as error:
             raise DefinitionError(f"{name} is {value!r}, which cannot be imported: {error}") from None
     if hasattr(value, "get_weight"):
@@ -264,19 +265,12 @@ def lost_attempts(name: str, value: Any) -> str:
     return found
 
 
-EXECUTORS = ("LocalExecutor", "SequentialExecutor")
-"""The supported names of executors. The setting core.executor chooses the one that runs."""
-
-
 def executor(name: str, value: Any) -> str:
-    """The name of a supported executor, or Airflow's import path of its class (`airflow.executors.…`)."""
-    found = string(name, value).rpartition(".")[2]
-    if found not in EXECUTORS:
-        raise NotYetSupported(
-            f"{name} is {value!r}: executors for several machines are not supported yet; use "
-            f"{' or '.join(EXECUTORS)}.{did_you_mean(found, EXECUTORS)}"
-        )
-    return found
+    """The name of an executor, from its name, its alias or the import path of its class (`airflow.executors.…`).
+
+    Which executors there are, the deployment decides (core.executor). An unknown name is a warning of the DAG.
+    """
+    return class_name(string(name, value))
 
 
 def retry_policy(name: str, value: Any) -> Any:

@@ -61,7 +61,7 @@ class Asset(BaseAsset):
             and their URIs are equal.
         group: a label for people and filters.
         extra: a JSON object with more information.
-        watchers: triggers that emit events; accepted with a warning, without effect.
+        watchers: triggers (`AssetWatcher`) whose events become events of this asset.
         access_control: Airflow 3.3's restriction to teams; accepted with a warning, without effect, because there are no teams.
 
     Raises:
@@ -83,11 +83,6 @@ class Asset(BaseAsset):
         access_control: Any = None,
     ) -> None:
         what = type(self).__name__
-        if watchers:
-            open_dags.warn_author(
-                f"{what} {name or uri!r}: watchers are not supported yet and have no effect; use a task, the command "
-                "`tradewind assets create-event` or POST /api/v2/assets/events to create events of the asset"
-            )
         if access_control is not None:
             open_dags.warn_author(f"{what} {name or uri!r}: access_control has no effect, because there are no teams")
         self.watchers = list(watchers)
@@ -298,6 +293,8 @@ def split_schedule(schedule: Any) -> tuple[Any, BaseAsset | None]:
         return inner, schedule.asset_condition
     if isinstance(schedule, BaseAsset):
         return None, schedule
+    if isinstance(schedule, Timetable) and schedule.partitioned and hasattr(schedule, "asset_condition"):
+        return None, as_condition(schedule.asset_condition)
     if isinstance(schedule, list | tuple | set | frozenset):
         return None, as_condition(schedule)
     return schedule, None

@@ -1,7 +1,8 @@
 """Settings for user code: Airflow's `conf.get("section", "key")`.
 
 Lookup order: the environment variables `TRADEWIND__SECTION__KEY` and `AIRFLOW__SECTION__KEY`, then the settings that the
-composition root installed in this process (never a secret, because user code gets no credentials), then the defaults of installed
+composition root installed in this process, also those of an airflow.cfg (never a secret of a service, because user code gets no
+credentials), then both under the other names that the setting has or had, then the defaults of installed
 provider packages and Airflow's own, then the fallback of the caller. A default is stronger than the fallback, as in Airflow.
 """
 
@@ -17,12 +18,18 @@ from typing import Any
 
 from tradewind.model.errors import did_you_mean
 from tradewind.provider_packages import offers
-from tradewind.sdk.conf_defaults import CORE_SECTIONS, default_of
+from tradewind.sdk.conf_defaults import CORE_SECTIONS, default_of, names_with_default
+from tradewind.sdk.conf_renames import names_of
 from tradewind.sdk.exceptions import AirflowConfigException
 from tradewind.sdk.variables import NOTSET
 
 _TRUE = frozenset({"t", "true", "1", "yes", "on"})
 _FALSE = frozenset({"f", "false", "0", "no", "off"})
+
+
+def _variables_of(prefix: str, section: str) -> str:
+    """The start of the environment variables of a section. A dot becomes `_`: `providers.jdbc` → `AIRFLOW__PROVIDERS_JDBC__`."""
+    return f"{prefix}__{section.replace('.', '_').upper()}__"
 
 
 class SettingsReader:
@@ -40,14 +47,19 @@ class SettingsReader:
         return dict(self._installed)
 
     def _find(self, section: str, key: str) -> str | None:
-        for prefix in ("TRADEWIND", "AIRFLOW"):
-            found = os.environ.get(f"{prefix}__{section.upper()}__{key.upper()}")
+        section, key = section.lower(), key.lower()
+        name = f"{section}.{key}"
+        for one in (name, *(other for other in names_of(name) if other != name)):
+            there, _, option = one.rpartition(".")
+            for prefix in ("TRADEWIND", "AIRFLOW"):
+                found = os.environ.get(f"{_variables_of(prefix, there)}{option.upper()}")
+                if found is not None:
+                    return found
+            found = self._installed.get(one)
             if found is not None:
                 return found
-        section, key = section.lower(), key.lower()
-        found = self._installed.get(f"{section}.{key}")
-        if found is not None or section in CORE_SECTIONS:
-            return found
+        if section in CORE_SECTIONS:
+            return None
         return offers.config_defaults().get((section, key))
 
     def get(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> Any:
@@ -118,18 +130,21 @@ class SettingsReader:
         """The settings of a section: key → value, numbers and booleans converted. None: there is no such section."""
         name = section.lower()
         found: dict[str, str] = {key: text for (where, key), text in offers.config_defaults().items() if where == name}
-        found.update({key.partition(".")[2]: text for key, text in self._installed.items() if key.startswith(f"{name}.")})
+        found.update({key[len(name) + 1 :]: text for key, text in self._installed.items() if key.startswith(f"{name}.")})
         for prefix in ("AIRFLOW", "TRADEWIND"):
-            start = f"{prefix}__{section.upper()}__"
+            start = _variables_of(prefix, section)
             found.update({key[len(start) :].lower(): text for key, text in os.environ.items() if key.startswith(start)})
         return {key: _typed(text) for key, text in found.items()} or None
 
     def as_dict(self, *_args: Any, **_options: Any) -> dict[str, dict[str, str]]:
-        """The settings that were installed in this process: section → key → value."""
+        """All settings that this process knows, including the environment and the defaults: section → key → value."""
+        names = {*names_with_default(), *offers.config_defaults()}
+        names.update((section, key) for section, _, key in (name.partition(".") for name in self._installed))
         found: dict[str, dict[str, str]] = {}
-        for name, value in self._installed.items():
-            section, _, key = name.partition(".")
-            found.setdefault(section, {})[key] = value
+        for section, key in sorted(names):
+            value = self.get(section, key, None)
+            if value is not None:
+                found.setdefault(section, {})[key] = str(value)
         return found
 
     def getjson(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> Any:

@@ -279,3 +279,8 @@ def default_of(section: str, option: str) -> str | None:
         home = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
         return os.path.join(home, folder)
     return DEFAULTS.get((section, option))
+
+
+def names_with_default() -> frozenset[tuple[str, str]]:
+    """(section, option) of every setting with a default."""
+    return frozenset(DEFAULTS) | frozenset(_FOLDERS)

@@ -27,6 +27,7 @@ from tradewind.sdk.default_args import accepted_names
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.names import MAX_LENGTH, check_dag_id
 from tradewind.sdk.params import NOTSET, DagParam, ParamsDict
+from tradewind.sdk.positional import positional_as_in_airflow_1
 from tradewind.sdk.taskgroup import TaskGroup
 
 if TYPE_CHECKING:
@@ -61,35 +62,41 @@ _DATABASE_METHODS = frozenset(
         "create_dagrun",
         "deactivate_stale_dags",
         "deactivate_unknown_dags",
-        "following_schedule",
-        "get_active_runs",
-        "get_dagrun",
         "get_dagruns_between",
         "get_is_active",
-        "get_is_paused",
-        "get_last_dagrun",
-        "get_latest_execution_date",
-        "get_num_active_runs",
         "get_num_task_instances",
-        "get_run_dates",
         "get_run_data_interval",
         "get_task_instances",
-        "has_dag_runs",
-        "is_paused",
         "iter_dagrun_infos_between",
-        "latest_execution_date",
         "next_dagrun_info",
         "pickle",
-        "previous_schedule",
         "run",
         "set_dag_runs_state",
         "set_is_paused",
         "set_task_instance_state",
-        "sub_dag",
         "sync_to_db",
     }
 )
-"""Methods of Airflow's DAG that read or write its database, or ask its timetable."""
+"""Methods of Airflow's DAG that change its database, or read what a task cannot ask for; see `older_dag_methods` for others."""
+
+_OLDER_METHODS = frozenset(
+    {
+        "date_range",
+        "following_schedule",
+        "get_active_runs",
+        "get_dagrun",
+        "get_is_paused",
+        "get_last_dagrun",
+        "get_latest_execution_date",
+        "get_num_active_runs",
+        "get_run_dates",
+        "has_dag_runs",
+        "is_paused",
+        "latest_execution_date",
+        "previous_schedule",
+    }
+)
+"""Methods and properties of Airflow 1 and 2's DAG that `older_dag_methods` has."""
 
 _TEST_ARGUMENTS = ("logical_date", "run_conf", "conn_file_path", "variable_file_path", "use_executor", "mark_success_pattern")
 """Arguments that `DAG.test` accepts by position, in Airflow 3's order."""
@@ -111,7 +118,7 @@ class DAG:
     configuration when the definition is made, so attributes of a new DAG may be None.
 
     Args:
-        dag_id: letters, digits, `-`, `_`, `.`; at most 250 characters; unique in the DAG folder.
+        dag_id: letters of any script, digits, `-`, `_`, `.`; at most 250 characters; unique in the DAG folder.
         schedule: None (the DAG runs only when triggered), a preset (`@daily`), a cron expression, a timedelta, a relativedelta, a
             timetable, or assets: one asset, a list (all of them), or assets joined with `&` and `|`. `schedule_interval` and
             `timetable` are older names of this argument.
@@ -130,8 +137,8 @@ class DAG:
         on_success_callback, on_failure_callback: called when a run has succeeded or failed.
         sla_miss_callback: called when tasks miss their `sla`.
         deadline: a `DeadlineAlert`, or a list: when a run has to be finished, and the callback for a run that is not.
-        access_control: accepted and not applied; the warnings of the definition say so.
-        disable_bundle_versioning: accepted without effect, because DAG folders have no versions.
+        access_control: what the users of a role may do with the DAG, besides their other rights: {"finance": {"can_edit"}}.
+        disable_bundle_versioning: runs follow the newest version of their bundle. None: the setting. Without effect for a folder.
         template_searchpath, template_undefined, user_defined_macros, user_defined_filters, jinja_environment_kwargs,
             render_template_as_native_obj: how templates are rendered.
         auto_register: register the DAG when its `with` block is entered, even if no top-level variable holds it.
@@ -145,6 +152,7 @@ class DAG:
     map_provider_ids: frozenset[str] = frozenset()
     """Ids of the tasks over whose results other tasks are mapped."""
 
+    @positional_as_in_airflow_1
     def __init__(
         self,
         dag_id: str,
@@ -194,9 +202,9 @@ class DAG:
         self.description = description
         self.generation = open_dags.generation()
         """The generation of Airflow for which its file was written: 1, 2 or 3."""
-        self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(schedule, older)
+        self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(schedule, older, max_active_runs)
         tasks = older.get("max_active_tasks", max_active_tasks)
-        self._read_limits(tasks, max_active_tasks_all_runs, max_active_runs, max_consecutive_failed_dag_runs)
+        self._read_limits(tasks, max_active_tasks_all_runs, max_active_runs or None, max_consecutive_failed_dag_runs)
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
         self.catchup = catchup
         self.fail_fast = bool(older.get("fail_fast", fail_fast))
@@ -284,9 +292,13 @@ class DAG:
             raise UnknownArgument(self.located_message(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
 
     def _read_schedule(
-        self, schedule: ScheduleInput, older: Mapping[str, Any]
+        self, schedule: ScheduleInput, older: Mapping[str, Any], max_active_runs: int | None = None
     ) -> tuple[ScheduleInput, ScheduleInput, BaseAsset | None]:
-        """The schedule as given, its time part, and its asset part."""
+        """The schedule as given, its time part, and its asset part. With `max_active_runs=0`, Airflow creates no scheduled runs."""
+        if max_active_runs == 0:
+            message = "max_active_runs is 0, so the DAG has no scheduled runs, as in Airflow; use schedule=None instead"
+            open_dags.warn_author(self.located_message(message))
+            return None, None, None
         given = [] if schedule is NOTSET else [("schedule", schedule)]
         given += [(name, older[name]) for name in ("schedule_interval", "timetable") if older.get(name, NOTSET) is not NOTSET]
         if len(given) > 1:
@@ -308,6 +320,8 @@ class DAG:
             raise DefinitionError(self.located_message(f"default_args is {default_args!r}; it must be a dictionary"))
         found = dict(default_args or {})
         for name in ("start_date", "end_date"):
+            if found.get(name) == "" and open_dags.generation() < CURRENT:
+                found[name] = None  # Airflow 1 read an empty text as no date
             if found.get(name) is not None:
                 found[name] = self._read(f"default_args[{name!r}]", found[name])
         return found
@@ -392,9 +406,12 @@ class DAG:
         """Register a new task under its full id. Task groups call this.
 
         Raises:
-            DuplicateTaskId: the DAG already uses this id.
+            DuplicateTaskId: the DAG already uses this id, and its file was not written for Airflow 1.
         """
         task_id = task.task_id if group.prefix is None else f"{group.prefix}.{task.task_id}"
+        if self.generation == 1 and task_id in self.task_dict:
+            self._keep_first(self.task_dict[task_id], task, group)
+            return
         if task_id in self.ids:
             kind = "task" if task_id in self.task_dict else "task group"
             raise DuplicateTaskId(self.located_message(f"there is already a {kind} {task_id!r}"))
@@ -409,6 +426,14 @@ class DAG:
         task._dag = self
         task.task_group = group
         self.ids[task_id] = self.task_dict[task_id] = group.children[task_id] = task
+
+    def _keep_first(self, first: BaseOperator, second: BaseOperator, group: TaskGroup) -> None:
+        """Handle a task id that is used twice as Airflow 1 does: warn, and leave the second task out. Its dependencies count."""
+        message = f"there is already a task {first.task_id!r}; this one is left out, as in Airflow 1. Airflow 2 refuses the DAG"
+        open_dags.warn_author(self.located_message(message))
+        first._upstream, first._downstream = first._upstream or {}, first._downstream or {}
+        second._upstream, second._downstream = first._upstream, first._downstream
+        second.task_id, second._dag, second.task_group = first.task_id, self, group
 
     def register_group(self, group: TaskGroup) -> None:
         """Register a new task group under its id."""
@@ -555,19 +580,29 @@ class DAG:
         return None if self.schedule_interval == "@once" else self.schedule_interval
 
     @property
-    def timetable(self) -> ScheduleInput:
-        """The part of the schedule that is about time, as the author wrote it."""
-        return self.time_schedule
+    def timetable(self) -> Any:
+        """The part of the schedule that is about time, as a timetable."""
+        from tradewind.timetables.of_schedule import timetable_of  # lazy import: few DAG files ask for it
+
+        return timetable_of(None if self.time_schedule is NOTSET else self.time_schedule, self.timezone_name or "UTC")
+
+    def sub_dag(self, task_regex: str, include_downstream: bool = False, include_upstream: bool = True) -> DAG:
+        """Airflow 1's name for `partial_subset`."""
+        return self.partial_subset(task_regex, include_downstream, include_upstream)
 
     default_view = "grid"
     orientation = "LR"
 
     def __getattr__(self, name: str) -> Any:
-        """Return methods of Airflow 1 and 2 that need its database; each raises NotYetSupported when it is called.
+        """Methods of Airflow 1 and 2. Those that need its database raise NotYetSupported when they are called.
 
         Raises:
             AttributeError: Airflow has no such method.
         """
+        if name in _OLDER_METHODS:
+            from tradewind.execution.older_dag_methods import OlderDagMethods  # lazy import: few files use them
+
+            return getattr(OlderDagMethods(self), name)
         if name in _DATABASE_METHODS:
             return functools.partial(self._refuse, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tradewind.model.executor_names import entries
+from tradewind.sdk import access_control
+
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
     from tradewind.sdk.operator import BaseOperator
@@ -39,20 +42,56 @@ _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
 )
 """(argument, condition on the task, effect)."""
 
-_OF_DAGS: tuple[tuple[str, str], ...] = (
-    ("access_control", "it is not applied; the role of a user alone decides what the user may do"),
-)
+
+def all_of(dag: DAG, executors: str, catchup: bool, *, never: bool, older: bool) -> tuple[str, ...]:
+    """All warnings of a DAG; for the arguments see the functions below."""
+    return (*of_dag(dag), *of_executors(dag, executors), *of_schedule(dag, catchup, never=never, older=older))
 
 
 def of_dag(dag: DAG) -> tuple[str, ...]:
     """The warnings of a DAG."""
-    found = [f"{name}: {effect}" for name, effect in _OF_DAGS if getattr(dag, name)]
+    found = [f"access_control: {name} is not a permission of a DAG" for name in access_control.unknown(dag.access_control)]
     for name, applies, effect in _OF_TASKS:
         ids = [task.task_id for task in dag.task_dict.values() if applies(task)]
         if ids:
             more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
             found.append(f"{name} of task {ids[0]}{more}: {effect}")
     return tuple(found)
+
+
+def of_executors(dag: DAG, setting: str) -> list[str]:
+    """The warnings about executors that tasks name and the deployment does not have: one for each name.
+
+    Args:
+        setting: the value of `core.executor`.
+    """
+    present = entries(setting)
+    known = {name for entry in present for name in entry if name}
+    tasks: dict[str, list[str]] = {}
+    for task in dag.task_dict.values():
+        if task.executor and task.executor not in known:
+            tasks.setdefault(task.executor, []).append(task.task_id)
+    names = ", ".join(name for name, _ in present)
+    return [
+        f"executor of task {ids[0]}{f' and {len(ids) - 1} more' if len(ids) > 1 else ''}: {name} is not an executor of this "
+        f"deployment (core.executor: {names}); {'the task runs' if len(ids) == 1 else 'they run'} on {present[0][0]}"
+        for name, ids in tasks.items()
+    ]
+
+
+def of_schedule(dag: DAG, catchup: bool, *, never: bool, older: bool) -> list[str]:
+    """The warnings about the schedule of a DAG.
+
+    Args:
+        catchup: whether missed runs are created.
+        never: catchup is on, and there is no start date.
+        older: the DAG is read with the rules of Airflow 1 or 2.
+    """
+    without_start = (
+        "start_date: neither the DAG nor a task has one, so with catchup=True no run is scheduled, as in Airflow; add a "
+        "start_date, or set catchup=False"
+    )
+    return [*([without_start] if never else []), *([of_generation(dag, catchup)] if older else [])]
 
 
 def of_generation(dag: DAG, catchup: bool) -> str:
@@ -63,7 +102,7 @@ def of_generation(dag: DAG, catchup: bool) -> str:
     """
     missed = ", missed runs are created (catchup)" if catchup and dag.catchup is None else ""
     return (
-        f"schedule: the file uses names of Airflow {dag.generation}, so runs cover the interval before they start{missed} and "
+        f"schedule: the file is one for Airflow {dag.generation}, so runs cover the interval before they start{missed} and "
         "max_active_tasks counts over all runs, as in Airflow 2; to change this, set core.schedule_meaning_of_folders"
     )
 

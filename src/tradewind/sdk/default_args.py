@@ -17,11 +17,15 @@ from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
 from tradewind.sdk.arguments import KNOWN_ARGUMENTS, NO_EFFECT
 from tradewind.sdk.generation import CURRENT
+from tradewind.sdk.older_arguments import IN_DEFAULT_ARGS, RENAMED_ARGUMENTS, WITHOUT_EFFECT, rename, with_present_names
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
     from tradewind.sdk.operator import BaseOperator
     from tradewind.sdk.taskgroup import TaskGroup
+
+_RENAMED = frozenset(RENAMED_ARGUMENTS) | WITHOUT_EFFECT
+_RENAMED_DEFAULTS = frozenset(IN_DEFAULT_ARGS)
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -75,6 +79,8 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
             state["_task_id_given"] = kwargs.get("task_id")
         else:
             defaults = state["_default_args"]
+        if not _RENAMED.isdisjoint(kwargs):
+            rename(self._name_in_errors(), accepted_names(cls), kwargs)
         for name in defaults:
             if name in names and name not in kwargs:
                 kwargs[name] = defaults[name]
@@ -154,7 +160,7 @@ def _merged_defaults(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     own = kwargs.get("default_args")
     if own:
         found = {**found, **own}
-    return found
+    return found if _RENAMED_DEFAULTS.isdisjoint(found) else with_present_names(found)
 
 
 def dag_and_group_of(dag: DAG | None, group: TaskGroup | None) -> tuple[DAG | None, TaskGroup | None]:

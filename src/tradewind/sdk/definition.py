@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from tradewind import timetables
-from tradewind.model.assets import AssetSchedule, AssetUse
+from tradewind.model.assets import AssetSchedule, AssetUse, AssetWatch
 from tradewind.model.definition import (
     ContinuousSchedule,
+    CronSchedule,
     CustomSchedule,
     DagDefinition,
     DefinitionDefaults,
+    DeltaSchedule,
+    EventsSchedule,
     GroupDefinition,
     NoSchedule,
     ParamDefinition,
@@ -24,7 +27,7 @@ from tradewind.model.definition import (
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
 from tradewind.model.states import WeightRule
-from tradewind.sdk import dag_warnings
+from tradewind.sdk import access_control, dag_warnings
 from tradewind.sdk.arguments import CALLBACKS, as_list, callbacks, trigger_rule, weight_rule
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.generation import CURRENT
@@ -60,6 +63,9 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
     start = _start(dag, defaults)
     end = _end(dag, defaults)
     catchup = bool(defaults.catchup) if dag.catchup is None else dag.catchup
+    never = _is_never_scheduled(schedule, start, catchup)
+    if never:
+        schedule = dag.schedule_definition = NoSchedule()
     _check_calendar(dag, schedule, start, end, catchup)
     return DagDefinition(
         dag_id=dag.dag_id,
@@ -87,6 +93,9 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         owner_links=dag.owner_links,
         display_name=dag.dag_display_name,
         is_paused_upon_creation=dag.is_paused_upon_creation,
+        disable_bundle_versioning=defaults.disable_bundle_versioning
+        if dag.disable_bundle_versioning is None
+        else bool(dag.disable_bundle_versioning),
         params=_params(dag, assets is not None or not isinstance(schedule, NoSchedule)),
         groups=tuple(
             GroupDefinition(
@@ -105,11 +114,12 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
             sorted((up, down, str(info["label"])) for up, ends in dag.edge_info.items() for down, info in ends.items())
         ),
         render_template_as_native_obj=dag.render_template_as_native_obj,
+        access_control=access_control.granted(dag.access_control),
         fileloc=fileloc,
         callbacks=_callbacks(dag, DAG_CALLBACKS),
         deadlines=tuple(alert.definition() for alert in dag.deadline),
         slas=tuple(sorted({_micros(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
-        warnings=(*dag_warnings.of_dag(dag), *([dag_warnings.of_generation(dag, catchup)] if older else [])),
+        warnings=dag_warnings.all_of(dag, defaults.executors, catchup, never=never, older=older),
         assets=assets,
         asset_uses=uses,
     )
@@ -162,8 +172,20 @@ def _assets(dag: DAG, defaults: DefinitionDefaults) -> tuple[AssetSchedule | Non
 
     all_assets = [*(leaves_of(condition) if condition is not None else ()), *(use.what for use in uses)]
     check_conflicts(dag.located_message, all_assets)
-    schedule = AssetSchedule(condition.condition(), defaults.schedule_meaning == "airflow2") if condition is not None else None
-    return schedule, tuple(uses)
+    if condition is None:
+        return None, tuple(uses)
+    watchers: tuple[AssetWatch, ...] = ()
+    if any(asset.watchers for _, asset in condition.iter_assets()):
+        from tradewind.sdk.asset_watchers import watches_of  # lazy import: only where an asset has watchers
+
+        try:
+            watchers = watches_of(condition)
+        except DefinitionError as error:
+            raise DefinitionError(dag.located_message(error)) from error
+    rules = getattr(dag.schedule, "rules", None) if isinstance(dag.schedule, Timetable) and dag.schedule.partitioned else None
+    partitions = None if rules is None else rules()
+    dated = partitions is None and defaults.schedule_meaning == "airflow2"
+    return AssetSchedule(condition.condition(), dated, watchers, partitions), tuple(uses)
 
 
 def _uses(task: BaseOperator) -> list[AssetUse]:
@@ -172,6 +194,11 @@ def _uses(task: BaseOperator) -> list[AssetUse]:
     outlets = [AssetUse(task.task_id, "outlet", leaf) for one in task.outlets if (leaf := as_leaf(one)) is not None]
     inlets = [AssetUse(task.task_id, "inlet", leaf) for one in task.inlets if (leaf := as_leaf(one)) is not None]
     return list(dict.fromkeys([*outlets, *inlets]))
+
+
+def _is_never_scheduled(schedule: Schedule, start: int | None, catchup: bool) -> bool:
+    """With catchup and without a start date there is no first run; Airflow loads such a DAG and schedules nothing."""
+    return catchup and start is None and isinstance(schedule, CronSchedule | DeltaSchedule | EventsSchedule)
 
 
 def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | None, catchup: bool) -> None:

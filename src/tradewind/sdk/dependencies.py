@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tradewind.model.errors import DefinitionError
+from tradewind.sdk import open_dags
 
 if TYPE_CHECKING:
     from tradewind.sdk.operator import BaseOperator
@@ -141,11 +142,25 @@ def _draw(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node], la
         upstream.set_downstream(downstream)
         return
     text = label.label if label is not None else None
-    starts = list(_ends(upstream, "leaves"))
-    ends = list(_ends(downstream, "roots"))
+    try:
+        starts = list(_ends(upstream, "leaves"))
+        ends = list(_ends(downstream, "roots"))
+    except DefinitionError:
+        if open_dags.generation() == 1 and _assign_dag(upstream, downstream):
+            return
+        raise
     for start in starts:
         for end in ends:
             link(start, end, text)
+
+
+def _assign_dag(upstream: Any, downstream: Any) -> bool:
+    """`task << dag` and `task >> dag` of Airflow 1: put the task into the DAG. False if no side is a DAG."""
+    task, dag = (downstream, upstream) if hasattr(upstream, "register_task") else (upstream, downstream)
+    if not hasattr(dag, "register_task") or not hasattr(task, "has_dag"):
+        return False
+    task.dag = dag
+    return True
 
 
 def _ends(nodes: Node | Iterable[Node], side: str) -> Iterator[BaseOperator]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
 from tradewind.model.errors import CycleError, DefinitionError, DuplicateTaskId, NotFound, ScheduleError, TradewindError
@@ -49,8 +50,27 @@ class AirflowConfigException(AirflowException):
     """A setting is missing or has an invalid value."""
 
 
+class ErrorType(Enum):
+    """Why a request of a task was refused. Provider packages compare `error.error` of an `AirflowRuntimeError` with it."""
+
+    CONNECTION_NOT_FOUND = "CONNECTION_NOT_FOUND"
+    VARIABLE_NOT_FOUND = "VARIABLE_NOT_FOUND"
+    XCOM_NOT_FOUND = "XCOM_NOT_FOUND"
+    ASSET_NOT_FOUND = "ASSET_NOT_FOUND"
+    DAGRUN_NOT_FOUND = "DAGRUN_NOT_FOUND"
+    DAGRUN_ALREADY_EXISTS = "DAGRUN_ALREADY_EXISTS"
+    TASK_STORE_NOT_FOUND = "TASK_STORE_NOT_FOUND"
+    ASSET_STORE_NOT_FOUND = "ASSET_STORE_NOT_FOUND"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    GENERIC_ERROR = "GENERIC_ERROR"
+    API_SERVER_ERROR = "API_SERVER_ERROR"
+
+
 class AirflowRuntimeError(AirflowException):
     """The runtime could not answer a request of the task."""
+
+    error: Any = None
+    """The answer of Airflow's supervisor. Tradewind never creates it."""
 
 
 class AirflowSkipException(AirflowException):
@@ -116,6 +136,21 @@ class TaskWaits(BaseException):
     def __init__(self, deferral: Deferral) -> None:
         super().__init__("waiting without a process")
         self.deferral = deferral
+
+
+class TaskAwaitingInput(BaseException):
+    """The task instance waits for the answer of a person; `method_name` is called with the answer.
+
+    The question is given before, by `upsert_hitl_detail`.
+    """
+
+    def __init__(
+        self, *, method_name: str, kwargs: dict[str, Any] | None = None, timeout: timedelta | int | float | None = None
+    ) -> None:
+        super().__init__("waiting for the answer of a person")
+        self.method_name = method_name
+        self.kwargs = kwargs
+        self.timeout = timedelta(seconds=timeout) if isinstance(timeout, int | float) else timeout
 
 
 class TaskDeferralError(AirflowException):

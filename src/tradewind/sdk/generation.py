@@ -44,12 +44,21 @@ _OF_2 = re.compile(
 _OF_3 = re.compile(r"^\s*(?:from|import) +airflow\.sdk\b", re.MULTILINE)
 
 
+_GIVEN = re.compile(r"^# *tradewind: *airflow([123])\b", re.MULTILINE)
+"""The comment `# tradewind: airflow2` fixes the generation of a file."""
+
+
 def generation_of(source: str) -> int:
     """The generation of Airflow for which a DAG file was written: 1, 2 or 3. It is 3 if the file uses no names of only 1 or 2.
+
+    A comment `# tradewind: airflow2` at the start of a line decides it.
 
     Args:
         source: text of the file.
     """
+    given = _GIVEN.search(source)
+    if given is not None:
+        return int(given.group(1))
     if "airflow" not in source or _OF_3.search(source) or not _BEFORE_3.search(source):
         return CURRENT
     return 1 if _OF_1.search(source) and not _OF_2.search(source) else 2

@@ -121,7 +121,9 @@ def move_into(source: DAG, group: TaskGroup) -> None:
     parents: dict[int, TaskGroup] = {id(source.task_group): group}
     for inner in source.task_group_dict.values():
         known = parents[id(inner.parent_group)]
-        parents[id(inner)] = TaskGroup(inner.label, inner.prefix_group_id, known, default_args=inner.default_args)
+        made = parents[id(inner)] = TaskGroup(inner.label, inner.prefix_group_id, known, default_args=inner.default_args)
+        if "subdag" in vars(inner):
+            vars(made)["subdag"] = vars(inner)["subdag"]
     before = {id(task): task.task_id for task in tasks}
     for task in tasks:
         place = parents[id(task.task_group)]

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.model.ids import DAG_FILE_MODULE
 from tradewind.sdk.generation import CURRENT, generation_of
+from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder, serve_airflow_names
 from tradewind.sdk.open_dags import collecting
-from tradewind.sdk.policies import apply_policies
+from tradewind.sdk.plugin_links import add_plugin_links
+from tradewind.sdk.policies import apply_policies, policies_of_process
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
 
 MODULE_PREFIX = DAG_FILE_MODULE
-PLUGINS_FOLDER = "TRADEWIND__CORE__PLUGINS_FOLDER"
 
 
 class ParsingContext(NamedTuple):
@@ -76,31 +77,13 @@ def open_folders(bundle: str, file: str) -> None:
     add_plugins_folder(plugins_folder())
 
 
-def serve_airflow_names() -> None:
-    """Make `from airflow import …` import Tradewind's names in this process."""
-    from tradewind.airflow.finder import activate  # lazy import: it has a higher rank, and provides the names of this package
-
-    activate()
-
-
-def plugins_folder() -> str:
-    """The plugins folder of this process. The composition root sets the environment variable for the processes it starts."""
-    found = os.environ.get(PLUGINS_FOLDER) or os.environ.get("AIRFLOW__CORE__PLUGINS_FOLDER")
-    home = os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
-    return os.path.abspath(os.path.expanduser(found)) if found else os.path.join(home, "plugins")
-
-
-def add_plugins_folder(folder: str) -> None:
-    """Make modules of the plugins folder importable, after everything else."""
-    if folder not in sys.path and os.path.isdir(folder):
-        sys.path.append(folder)
-
-
-def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
+def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = True) -> Loaded:
     """Import `file` (relative to the folder `bundle`) as a module of its own.
 
     Args:
         analyse: also find out what the import depends on; otherwise `sources` is empty and `volatile_because` is None.
+
+        policies: let the policies of the deployment look at the DAGs.
 
     Raises:
         BaseException: any exception of the file, including SystemExit; SyntaxError if it is not valid Python.
@@ -118,10 +101,15 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
     with collecting(_generation(path)) as collected:
         spec.loader.exec_module(module)
     found = collected.found(vars(module))
-    found = found._replace(dags=tuple(apply_policies(list(found.dags))))
+    if policies:
+        found = found._replace(dags=tuple(apply_policies(list(found.dags))))
+    add_plugin_links(found.dags)
     if not analyse:
         return Loaded({dag.dag_id: dag for dag in reversed(found.dags)}, [], [], None)
     sources = [seen, *_bundle_sources(bundle, path, before)]
+    if policies:
+        known = {source.path for source in sources}
+        sources += [_source(name) for name in policies_of_process().files if name not in known and os.path.exists(name)]
     reads = next(filter(None, (_why_volatile(Path(source.path)) for source in sources)), None)
     dags = {dag.dag_id: dag for dag in reversed(found.dags)}
     return Loaded(dags, [str(duplicate) for duplicate in found.duplicates], sources, reads)

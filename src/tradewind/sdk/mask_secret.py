@@ -57,7 +57,7 @@ _DEPTH = 5
 
 def _redacted(value: Any, name: object, depth: int, deepest: int, replacement: str) -> Any:
     if isinstance(name, str) and should_hide_value_for_key(name):
-        return _replaced(value, depth, deepest, replacement)
+        return replaced(value, depth, deepest, replacement)
     if isinstance(value, dict):
         return {key: _redacted(item, key, depth + 1, deepest, replacement) for key, item in value.items()}
     if isinstance(value, tuple | set):
@@ -71,16 +71,16 @@ def _redacted(value: Any, name: object, depth: int, deepest: int, replacement: s
     return value
 
 
-def _replaced(value: Any, depth: int, deepest: int, replacement: str) -> Any:
+def replaced(value: Any, depth: int, deepest: int, replacement: str) -> Any:
     """The value with every string in it replaced; values nested too deep are replaced as a whole."""
     if depth > deepest or isinstance(value, str):
         return replacement
     if isinstance(value, dict):
-        return {key: _replaced(item, depth + 1, deepest, replacement) for key, item in value.items()}
+        return {key: replaced(item, depth + 1, deepest, replacement) for key, item in value.items()}
     if isinstance(value, tuple | set):
-        return tuple(_replaced(item, depth + 1, deepest, replacement) for item in value)
+        return tuple(replaced(item, depth + 1, deepest, replacement) for item in value)
     if isinstance(value, list):
-        return [_replaced(item, depth + 1, deepest, replacement) for item in value]
+        return [replaced(item, depth + 1, deepest, replacement) for item in value]
     return value
 
 

@@ -10,13 +10,13 @@ from tradewind.model.errors import DefinitionError
 MAX_LENGTH = 250
 """Maximum length of an id, including the prefix of its groups; Airflow's limit."""
 
-_KEY = re.compile(r"[A-Za-z0-9_.\-]+")
-_GROUP = re.compile(r"[A-Za-z0-9_\-]+")
+_KEY = re.compile(r"[\w.\-]+")
+_GROUP = re.compile(r"[\w\-]+")
 _SUFFIX = re.compile(r"__\d+$")
 
 
 def check_dag_id(dag_id: object) -> str:
-    """Check a DAG id: letters, digits, `-`, `_`, `.`, no `..`, at most 250 characters. Returns the id.
+    """Check a DAG id: letters of any script, digits, `-`, `_`, `.`, no `..`, at most 250 characters. Returns the id.
 
     Raises:
         DefinitionError: the id is invalid.

@@ -176,6 +176,11 @@ def record_created(dag: DAG) -> None:
         _collections[-1].record_created(dag)
 
 
+def is_reading() -> bool:
+    """Whether this process is importing a DAG file now."""
+    return bool(_collections)
+
+
 def generation() -> int:
     """The generation of Airflow for which the DAG file that is being imported was written. Outside of a DAG file: 3."""
     return _collections[-1].generation if _collections else CURRENT

@@ -7,8 +7,10 @@ An operator object stores only the arguments that the author gave. All other att
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import logging
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
@@ -148,10 +150,13 @@ class BaseOperator(Templater, Node):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if isinstance(cls.template_fields, str):
-            raise DefinitionError(
-                f"{cls.__name__}.template_fields is the text {cls.template_fields!r}; it must be a tuple of names, "
-                f"such as ({cls.template_fields!r},)"
+            warnings.warn(
+                f"{cls.__name__}.template_fields is the text {cls.template_fields!r}; it should be a tuple of names, "
+                f"such as ({cls.template_fields!r},), and is read so",
+                UserWarning,
+                stacklevel=2,
             )
+            cls.template_fields = (cls.template_fields,)
         if "__init__" in cls.__dict__:
             wrap_init(cls, InitParameters(cls.__dict__["__init__"]))
 
@@ -511,6 +516,37 @@ class BaseOperator(Templater, Node):
         copied._upstream = copied._downstream = None
         copied._is_copy = True
         return copied
+
+    def __lt__(self, other: object) -> bool:
+        """Tasks are ordered by their ids, as in Airflow: `sorted(dag.tasks)`."""
+        return self.task_id < other.task_id if isinstance(other, BaseOperator) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self.task_id <= other.task_id if isinstance(other, BaseOperator) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        """Like `<`. In a DAG file, `a > b` is nearly always a typing error for `a >> b`, so the author is warned."""
+        if not isinstance(other, BaseOperator):
+            return NotImplemented
+        open_dags.warn_author(
+            f"{self.task_id} > {other.task_id} compares two tasks and makes no dependency. "
+            f"Did you mean {self.task_id} >> {other.task_id}?"
+        )
+        return self.task_id > other.task_id
+
+    def __ge__(self, other: object) -> bool:
+        return self.task_id >= other.task_id if isinstance(other, BaseOperator) else NotImplemented
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The task with copies of its arguments; of those in `shallow_copy_attrs` only the outermost object is copied.
+
+        Operators of packages (google) call it in their own `__deepcopy__`.
+        """
+        found = object.__new__(type(self))
+        memo[id(self)] = found
+        for name, value in vars(self).items():
+            found.__dict__[name] = copy.copy(value) if name in self.shallow_copy_attrs else copy.deepcopy(value, memo)
+        return found
 
     def __repr__(self) -> str:
         return f"<Task({self.operator_name}): {self.__dict__.get('task_id')}>"

@@ -192,6 +192,11 @@ class ParamsDict(MutableMapping[str, Any]):
         merged.update(values)
         return merged
 
+    @staticmethod
+    def filter_params_by_source(params: ParamsDict, source: str) -> ParamsDict:
+        """All parameters: those of a DAG are never merged into those of a task here, so none has another source."""
+        return ParamsDict(params)
+
     def __repr__(self) -> str:
         return f"ParamsDict({self.dump()!r})"
 
@@ -225,6 +230,23 @@ class DagParam(ResolveMixin):
 
     def __repr__(self) -> str:
         return f"DagParam({self.dag.dag_id}.{self._name})"
+
+
+def check_fields(fields: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Check the values of form fields.
+
+    Args:
+        fields: name → `{value, description, schema}`. Values without a field are not checked.
+
+    Raises:
+        ParamValidationError: a value does not fit the schema of its field.
+    """
+    for name, value in values.items():
+        schema = fields.get(name, {}).get("schema") or {}
+        try:
+            Param(NOTSET, **schema).resolve(value)
+        except ParamValidationError as error:
+            raise _with_name(name, error) from None
 
 
 def _with_name(name: str, error: ParamValidationError) -> ParamValidationError:

@@ -16,37 +16,50 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from tradewind.sdk.load import add_plugins_folder, plugins_folder, serve_airflow_names
+from tradewind.sdk.entry_points import mentions, package_sources
+from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder, serve_airflow_names
 
 ENTRY_POINTS = ("airflow.plugins", "tradewind.plugins")
 """Entry point groups in which installed packages offer plugins."""
 FILE, PACKAGE = "$PLUGINS_FOLDER/", "package "
 
-_SUPPORTED = ("macros", "timetables", "operators", "sensors", "hooks")
-_LISTED_ONLY = (
-    "executors",
-    "admin_views",
+_SUPPORTED = (
+    "macros",
+    "timetables",
+    "operators",
+    "sensors",
+    "hooks",
     "listeners",
     "operator_extra_links",
     "global_operator_extra_links",
     "priority_weight_strategies",
+)
+_LISTED_ONLY = (
+    "executors",
+    "admin_views",
     "flask_blueprints",
-    "fastapi_apps",
-    "fastapi_root_middlewares",
-    "external_views",
-    "react_apps",
-    "menu_links",
-    "appbuilder_views",
-    "appbuilder_menu_items",
     "hook_lineage_readers",
     "partition_mappers",
     "windows",
     "deadline_references",
 )
-"""Other attributes of Airflow's plugins. They are listed and have no effect yet."""
+"""Other attributes of Airflow's plugins. They are listed and have no effect."""
+
+_TABLES: dict[str, tuple[str, ...]] = {
+    "fastapi_apps": ("name", "app", "url_prefix"),
+    "fastapi_root_middlewares": ("name", "middleware"),
+    "react_apps": ("name", "bundle_url", "destination", "category", "icon", "icon_dark_mode", "url_route", "nav_top_level"),
+    "appbuilder_views": ("name", "category", "label", "view"),
+    "external_views": ("name", "href", "destination", "category", "icon", "icon_dark_mode", "url_route", "nav_top_level"),
+    "appbuilder_menu_items": ("name", "href", "category"),
+}
+"""Attributes whose entries are dicts, with the keys that Airflow's REST API shows."""
+_TABLES_LISTED_ONLY = ("fastapi_apps", "fastapi_root_middlewares", "react_apps", "appbuilder_views")
+"""Those of them that have no effect: they are code of the author that would have to run in the web server."""
 
 
 class AirflowPlugin:
@@ -63,6 +76,9 @@ class AirflowPlugin:
     operator_extra_links: list[Any] = []
     global_operator_extra_links: list[Any] = []
     priority_weight_strategies: list[Any] = []
+    external_views: list[Any] = []
+    appbuilder_menu_items: list[Any] = []
+    menu_links: list[Any] = []
 
     @classmethod
     def on_load(cls, *args: Any, **kwargs: Any) -> None:
@@ -151,15 +167,49 @@ def _add(loaded: Loaded, plugin: Any, source: str) -> None:
 
 
 def describe_plugin(found: LoadedPlugin) -> dict[str, Any]:
-    """A plugin as plain values: only names.
+    """A plugin as plain values: names, and for links of the web page their addresses.
 
-    `recorded_only` lists the attributes of the plugin that have no effect yet.
+    `listener_events` lists the events for which its listeners have functions, `recorded_only` the attributes of the plugin that
+    have no effect. As in Airflow, `external_views` contains the menu items of older plugins, too.
+
+    Raises:
+        pluggy.PluginValidationError: a listener has an argument that its event does not have.
     """
     listed: dict[str, Any] = {"name": found.name, "source": found.source}
     for kind in (*_SUPPORTED, *_LISTED_ONLY):
         listed[kind] = [_named(thing) for thing in getattr(found.plugin, kind, None) or ()]
-    listed["recorded_only"] = [kind for kind in _LISTED_ONLY if listed[kind]]
+    for kind, keys in _TABLES.items():
+        listed[kind] = [_plain_entry(thing, keys) for thing in getattr(found.plugin, kind, None) or ()]
+    menu_links = (_menu_link(link) for link in getattr(found.plugin, "menu_links", None) or ())
+    listed["external_views"] += [*listed["appbuilder_menu_items"], *menu_links]
+    if listed["listeners"]:
+        from tradewind.sdk.listeners import events_of  # lazy import: needs pluggy, and few plugins have listeners
+
+        listed["listener_events"] = sorted(events_of(found.plugin.listeners))
+    listed["recorded_only"] = [kind for kind in (*_LISTED_ONLY, *_TABLES_LISTED_ONLY) if listed[kind]]
     return listed
+
+
+def _plain_entry(entry: Any, keys: tuple[str, ...]) -> dict[str, Any]:
+    """An entry of a table with those of the keys that it has. Objects become the names of their classes or functions.
+
+    Raises:
+        TypeError: the entry is not a dict.
+    """
+    if not isinstance(entry, dict):
+        raise TypeError(f"{entry!r} is not a dict with the keys {', '.join(keys)}")
+    found = {key: entry[key] for key in keys if entry.get(key) is not None}
+    return {key: value if isinstance(value, str | bool) else _named(value) for key, value in found.items()}
+
+
+def _menu_link(link: Any) -> dict[str, Any]:
+    """A link of Airflow 1: an object with the attributes name, url and category."""
+    found = {
+        "name": getattr(link, "name", None),
+        "href": getattr(link, "url", None),
+        "category": getattr(link, "category", None),
+    }
+    return {key: str(value) for key, value in found.items() if value}
 
 
 def _named(thing: Any) -> str:
@@ -174,6 +224,26 @@ def _named(thing: Any) -> str:
 def plugins_of_process() -> Loaded:
     """The plugins of this process. The first call loads them."""
     return load_plugins(plugins_folder())
+
+
+def plugin_sources(words: tuple[bytes, ...]) -> list[Path]:
+    """Python files of the plugins folder, and plugin modules of packages, whose source contains one of these words.
+
+    Much cheaper than loading the plugins, which most processes do not need. A package whose module is not found beside its metadata
+    counts with the file of its entry points: it may contain the word.
+    """
+    found = list(package_sources(ENTRY_POINTS, words))
+    for where, folders, files in os.walk(plugins_folder()):
+        folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
+        for name in files:
+            if name.endswith(".py") and mentions(path := Path(where, name), words):
+                found.append(path)
+    return found
+
+
+def listener_sources() -> list[Path]:
+    """Where listeners may come from: files whose plugins mention `listeners`."""
+    return plugin_sources((b"listeners",))
 
 
 def macros_of(name: str) -> SimpleNamespace | None:

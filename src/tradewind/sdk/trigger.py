@@ -20,7 +20,7 @@ until the answer arrives: call them through `asyncio.to_thread`.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -167,6 +167,35 @@ class BaseTrigger(Templater):
 
 
 class BaseEventTrigger(BaseTrigger):
-    """Base class of triggers that watch assets."""
+    """Base class of triggers that watch assets (`AssetWatcher`). Unlike other triggers, such a trigger goes on after an event.
 
-    shared_stream_key: Any = None
+    Watchers whose triggers have the same `shared_stream_key` share one stream of raw events: `open_shared_stream` is called
+    once for all of them, and `filter_shared_stream` of each trigger makes its own events of the raw ones.
+    """
+
+    supports_triggerer_queue = False
+    asset_state_store: Any = None
+    """None: triggers have no access to the state store of assets yet."""
+
+    def shared_stream_key(self) -> Hashable | None:
+        """The stream that this trigger shares with others; None: it has its own, `run()`."""
+        return None
+
+    @classmethod
+    def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Any]:
+        """An asynchronous generator of raw events for all triggers with the same key. `kwargs` are those of one of them."""
+        raise NotImplementedError(f"{cls.__name__} has a shared_stream_key, but does not define open_shared_stream()")
+
+    @classmethod
+    def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> Any:
+        """Airflow's stream with acknowledgements; see `execution.shared_streams`."""
+        raise NotImplementedError(f"{cls.__name__} does not define create_shared_stream_producer()")
+
+    def filter_shared_stream(self, shared_stream: AsyncIterator[Any]) -> AsyncIterator[TriggerEvent]:
+        """An asynchronous generator of this trigger's events, made of the raw events."""
+        raise NotImplementedError(f"{type(self).__name__} has a shared_stream_key, but does not define filter_shared_stream()")
+
+    @staticmethod
+    def hash(classpath: str, kwargs: dict[str, Any]) -> int:
+        """A number for the class and its arguments."""
+        return hash((classpath, repr(sorted(kwargs.items()))))

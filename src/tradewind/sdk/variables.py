@@ -1,8 +1,8 @@
 """Variables, connections and hooks for DAG authors.
 
-Variables and connections are looked up in the environment first (`TRADEWIND_VAR_NAME`, `AIRFLOW_VAR_NAME`, `TRADEWIND_CONN_ID`,
-`AIRFLOW_CONN_ID`, in upper case; the first one found is used). Then they are requested from the runtime of this process, which
-reads the stored ones. User code never gets a database connection.
+Variables and connections are looked up in the configured secrets backend, then in the environment (`TRADEWIND_VAR_NAME`,
+`AIRFLOW_VAR_NAME`, `TRADEWIND_CONN_ID`, `AIRFLOW_CONN_ID`, in upper case; the first one found is used). Then they are requested
+from the runtime of this process, which reads the stored ones. User code never gets a database connection.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from tradewind.model.errors import NotYetSupported, did_you_mean
 from tradewind.provider_packages import hook_classes
 from tradewind.sdk import secret_registry
+from tradewind.sdk.columns import of_table
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, VariableNotFound
 from tradewind.wire import runtime
 from tradewind.wire.messages import Failure, GetConnection, GetVariable, SetVariable, Value
@@ -50,6 +52,12 @@ class _NotSet:
 NOTSET: Final = _NotSet()
 
 
+class NothingToAsk(AirflowNotFoundException, runtime.NoRuntime):
+    """A variable or connection of the database was read while no task is running. Code that handles a missing connection
+    handles this error too, as in Airflow: hooks of provider packages have defaults for this case.
+    """
+
+
 def request_value(request: runtime.Question, action: str) -> Value:
     """Send a request to the runtime whose answer is a `Value`.
 
@@ -57,9 +65,13 @@ def request_value(request: runtime.Question, action: str) -> Value:
         action: what failed, for the error message, such as `cannot read variable 'x'`.
 
     Raises:
+        NothingToAsk: no task is running.
         AirflowException: the runtime could not answer; the message contains its reason.
     """
-    answer = runtime.ask(request)
+    try:
+        answer = runtime.ask(request)
+    except runtime.NoRuntime as error:
+        raise NothingToAsk(*error.args) from None
     if isinstance(answer, Value):
         secret_registry.add(answer.value, answer.secret)
         return answer
@@ -80,8 +92,33 @@ def _nearest_in_environment(prefixes: tuple[str, ...], name: str) -> str:
     return did_you_mean(name.lower(), known)
 
 
+def _secrets_backends() -> ModuleType:
+    # lazy import: the module reads settings, and settings need this module
+    from tradewind.sdk import secrets_backends
+
+    return secrets_backends
+
+
 class Variable:
-    """Named values, shared by all DAGs: `Variable.get("bucket")`. Values are strings; JSON is decoded on request."""
+    """Named values, shared by all DAGs: `Variable.get("bucket")`. Values are strings; JSON is decoded on request.
+
+    Objects are what queries of Airflow 1 and 2 give: `session.query(Variable).filter(Variable.key == "bucket").first().val`.
+    """
+
+    def __init__(self, key: str | None = None, val: Any = None, description: str | None = None, **_ignored: Any) -> None:
+        self.key = key
+        self.val = val
+        self.description = description
+
+    def get_val(self) -> Any:
+        """The value of this object."""
+        return self.val
+
+    def set_val(self, value: Any) -> None:
+        """Store this variable with another value."""
+        self.val = value
+        if self.key is not None:
+            Variable.set(self.key, value, self.description)
 
     @classmethod
     def get(
@@ -98,16 +135,23 @@ class Variable:
             VariableNotFound: the variable does not exist and no default was given. (Also a `KeyError`.)
             AirflowException: `deserialize_json` is set and the value is not JSON.
         """
-        found = _environment(VARIABLE_PREFIXES, key)
+        fallback = default if default is not NOTSET else default_var
+        found = _secrets_backends().variable(key)
+        if found is None:
+            found = _environment(VARIABLE_PREFIXES, key)
         hint = ""
         if found is None:
-            answer = request_value(GetVariable(op=0, key=key), f"cannot read variable {key!r}")
+            try:
+                answer = request_value(GetVariable(op=0, key=key), f"cannot read variable {key!r}")
+            except NothingToAsk:
+                if fallback is NOTSET:
+                    raise
+                return fallback  # as Airflow without a database
             if answer.found:
                 found = answer.value
             elif isinstance(answer.value, str):
                 hint = f" Did you mean {answer.value!r}?"
         if found is None:
-            fallback = default if default is not NOTSET else default_var
             if fallback is not NOTSET:
                 return fallback
             raise VariableNotFound(
@@ -159,6 +203,11 @@ class Variable:
         raise NotYetSupported("Variable.keys() is not supported yet; read single variables with Variable.get(name)")
 
 
+def _normalized_type(name: str) -> str:
+    """A connection type of a URI or of JSON, as hooks and packages name it."""
+    return "postgres" if name == "postgresql" else name.replace("-", "_")
+
+
 class Connection:
     """The address of another system and the credentials for it. `extra` is a JSON string, `extra_dejson` the decoded mapping.
 
@@ -204,7 +253,7 @@ class Connection:
         if not parts.scheme and "://" not in uri:
             raise AirflowException(f"connection {self.conn_id!r}: the URI has no type; expected a URI like postgres://host/db")
         scheme = parts.scheme or uri.split("://", 1)[0]
-        self.conn_type = "postgres" if scheme == "postgresql" else scheme.replace("-", "_")
+        self.conn_type = _normalized_type(scheme)
         rest = uri[len(scheme) + 3 :]
         protocol = ""
         if "://" in rest.split("?", 1)[0]:  # http://https://host: the second scheme belongs to the host
@@ -384,6 +433,8 @@ class Connection:
                     f"connection {conn_id!r}: unknown key {name!r}.{did_you_mean(name, cls._PARTS)} "
                     f"The keys are {', '.join(cls._PARTS)}."
                 )
+        if parts.get("conn_type"):
+            parts["conn_type"] = _normalized_type(str(parts["conn_type"]))
         if isinstance(parts.get("port"), str):
             try:
                 parts["port"] = int(parts["port"]) if parts["port"].strip() else None
@@ -398,11 +449,14 @@ class Connection:
 
     @classmethod
     def get(cls, conn_id: str) -> Connection:
-        """The connection with this id, from the environment or the database.
+        """The connection with this id, from the secrets backend, the environment or the database.
 
         Raises:
             AirflowNotFoundException: there is no such connection.
         """
+        from_backend: Connection | None = _secrets_backends().connection(conn_id)
+        if from_backend is not None:
+            return from_backend
         text = _environment(CONNECTION_PREFIXES, conn_id)
         if text is not None:
             return cls.from_text(text, conn_id)
@@ -489,3 +543,7 @@ class BaseHook:
     def get_conn(self) -> Any:
         """The client object; each hook documents its type."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_conn()")
+
+
+of_table(Variable, "id key val description is_encrypted")
+of_table(Connection, "id conn_id conn_type description host login password schema port extra is_encrypted is_extra_encrypted")

@@ -38,6 +38,8 @@ def make_attempt(
         result = execute_task(own, workload)
         if result.callbacks is not None:
             result.callbacks()
+        if result.listeners is not None:
+            result.listeners()
     done = getattr(own, "_instance", None) or own  # for a mapped task: the operator of this map index
     record = TestedAttempt(
         workload.task_id,

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind import timetables
-from tradewind.model.definition import CustomSchedule
+from tradewind.model.definition import CustomSchedule, NoSchedule
+from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import duration_micros, from_micros, to_micros
 from tradewind.sdk.definition import to_definition
 from tradewind.testing.dag_test import configured_defaults
@@ -35,9 +36,12 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
             Without it, the clock does not move, and the further runs follow each other directly.
 
     Raises:
-        ScheduleError: the schedule is invalid, or does not fit the dates.
+        ScheduleError: the schedule is invalid, or does not fit the dates; for example with catchup and without a start date, where
+            Airflow 3.3.2 raises an error too.
     """
     definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc, dag.generation))
+    if isinstance(definition.schedule, NoSchedule) and dag.schedule is not None:  # it loads, and its runs cannot be computed
+        raise ScheduleError(f"DAG {dag.dag_id!r} has catchup and no start date, so it has no first run; give it a start_date")
     bounds = timetables.Bounds(definition.start_date, definition.end_date, definition.catchup)
     clock, last, found = _micros(now), None, list[PlannedRun]()
     while len(found) < count:

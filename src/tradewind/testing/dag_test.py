@@ -39,13 +39,14 @@ from tradewind.model.errors import Conflict, DefinitionError, NotYetSupported, U
 from tradewind.model.moments import DAY, SECOND, iso, to_micros
 from tradewind.model.rows import NewRun, ParsedDag, ParsedFile, PoolRow, RunRow
 from tradewind.model.states import FINISHED_RUNS, Outcome, RunState, RunType, TaskState
-from tradewind.model.waits import NEVER_BY_ITSELF, Deferral, MomentWait, tasks_waits
+from tradewind.model.waits import NEVER_BY_ITSELF, Deferral, InputWait, MomentWait, tasks_waits
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.runs.params import check_conf
 from tradewind.sdk.definition import to_definition
 from tradewind.settings import load
 from tradewind.store.memory import MemoryStore
+from tradewind.testing import inline_executor
 from tradewind.testing.attempts import make_attempt
 from tradewind.testing.frozen_clock import frozen_now
 from tradewind.testing.inline_executor import InlineExecutor
@@ -191,7 +192,7 @@ class _TestRun:
         self.outside: Outside | None = None
         self._interrupted = False
         self._executor = InlineExecutor(self._perform)
-        self._scheduler = Scheduler(self.store, self.clock, inline_config(dag.folder), self._executor, 0, lambda notice: None)
+        self._scheduler = Scheduler(self.store, self.clock, inline_config(), self._executor, 0, lambda notice: None)
 
     def run(self, date: int | None, run_after: int | None, conf: dict[str, Any]) -> TestedRun:
         store, scheduler, now = self.store, self._scheduler, self.clock.wall()
@@ -314,6 +315,14 @@ class _TestRun:
                 f"[{name}] waits for DAG {dag_id!r}; dag.test() creates no runs of it, so the wait lasts until its timeout. "
                 f"To continue: mark_success_pattern={re.escape(name.partition('[')[0])!r}"
             )
+        if isinstance(deferral.wait, InputWait):
+            then = (
+                "so the wait lasts until its timeout" if deferral.timeout_at is not None else "and it has no response_timeout"
+            )
+            self._say(
+                f"[{name}] asks a person: {deferral.wait.subject!r}; dag.test() asks nobody, {then}. "
+                f"To continue: mark_success_pattern={re.escape(name.partition('[')[0])!r}"
+            )
         wait, timeout = deferral.wait, deferral.timeout_at
         if isinstance(wait, MomentWait) and wait.at < NEVER_BY_ITSELF:
             wait = msgspec.structs.replace(wait, at=wait.at + lead)
@@ -352,12 +361,11 @@ class _TestRun:
             self._say(line)
 
 
-def inline_config(folder: str, parallelism: int = 1) -> SchedulerConfig:
+def inline_config(parallelism: int = 1) -> SchedulerConfig:
     """The configuration of a scheduler in this process, whose attempts cannot be lost."""
     return SchedulerConfig(
-        dags_folder=folder,
         parallelism=parallelism,
-        executor=InlineExecutor.name,
+        executor=inline_executor.NAME,
         requeue_limit=0,
         resubmit_interval=DAY,
         sweep_interval=DAY,

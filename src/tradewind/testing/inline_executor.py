@@ -18,6 +18,8 @@ from tradewind.testing.inline_triggers import wait_inline
 from tradewind.wire.messages import Accepted, AttemptKey, LastLine, Report, Start, ToRunner, TriggerOrder, Workload
 
 HOST = "this process"
+NAME = "InlineExecutor"
+"""Recorded as the executor of each attempt."""
 
 Perform = Callable[[Workload], Report]
 """Executes one attempt and returns its report."""
@@ -25,9 +27,6 @@ Perform = Callable[[Workload], Report]
 
 class InlineExecutor(SingleWorker):
     """Attempts wait here in the order of their dispatch until `step` executes the next one."""
-
-    name = "InlineExecutor"
-    parallelism = 1
 
     def __init__(self, perform: Perform) -> None:
         self._perform = perform
@@ -61,7 +60,16 @@ class InlineExecutor(SingleWorker):
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         for order in triggers:
+            if order.watches:
+                continue
             self._triggers.setdefault(order.key, order)
+
+    def trigger_worker(self, key: AttemptKey) -> str | None:
+        """None: asset watchers do not run here."""
+        return None
+
+    def take_watcher_event(self, key: AttemptKey, token: str) -> None:
+        """Does nothing: asset watchers do not run here."""
 
     def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         for key in keys:

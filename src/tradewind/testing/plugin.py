@@ -2,17 +2,22 @@
 
 Fixtures: `dagbag`, `frozen_clock`, `fake_variables`, `fake_connections`. The folder of `dagbag` is `--dags-folder`, or the ini
 option `dags_folder`, or `dags` beside the ini file.
+
+Test files may import `airflow`: the first such import makes the `airflow` namespace available.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from tradewind.testing.dag_folder import DagFolder
     from tradewind.testing.frozen_clock import FrozenClock
     from tradewind.testing.secrets import FakeConnections, FakeVariables
@@ -23,6 +28,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tradewind")
     group.addoption("--dags-folder", default=None, metavar="FOLDER", help="the DAG files that the fixture `dagbag` reads")
     parser.addini("dags_folder", "the DAG files that the fixture `dagbag` reads, relative to the ini file", default="dags")
+
+
+class AirflowFinder:
+    """Makes the `airflow` namespace available when a test file imports `airflow` for the first time (`MetaPathFinder`)."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """The spec of `airflow`, unless a genuine Airflow is installed."""
+        if name != "airflow":
+            return None
+        from tradewind.airflow.finder import StrictFinder, activate  # lazy import: most test runs do not import airflow
+
+        sys.meta_path.remove(cls)
+        return StrictFinder.find_spec(name) if activate() else None
+
+
+def pytest_configure() -> None:
+    """Watch for the first `import airflow`."""
+    sys.meta_path.insert(0, AirflowFinder)
+
+
+def pytest_unconfigure() -> None:
+    """Stop watching."""
+    if AirflowFinder in sys.meta_path:
+        sys.meta_path.remove(AirflowFinder)
 
 
 @pytest.fixture(scope="session")

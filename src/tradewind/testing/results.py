@@ -146,10 +146,10 @@ class TestedRun:
         Args:
             only_task: only the lines of this task.
         """
-        told = {name: task for name, task in self.tasks.items() if only_task in (None, task.task_id)}
-        width = max((len(name) for name in told), default=4)
+        shown = {name: task for name, task in self.tasks.items() if only_task in (None, task.task_id)}
+        width = max((len(name) for name in shown), default=4)
         lines = []
-        for name, task in told.items():
+        for name, task in shown.items():
             took = "" if task.seconds is None else f"{task.seconds:.2f} s"
             why = "" if task.state is TaskState.SUCCESS else f"  {task.reason or ''}"
             lines.append(f"{name:<{width}}  {task.state.value:<15}  {took:>9}{why}".rstrip())

@@ -60,9 +60,6 @@ Xcoms = Mapping[Any, Any]
 class _Executor(SingleWorker):
     """Keeps workloads, cancellations and triggers until the engine takes them."""
 
-    name = "VirtualExecutor"
-    parallelism = 0
-
     def __init__(self) -> None:
         self.submitted: list[Workload] = []
         self.cancelled: list[AttemptKey] = []
@@ -83,7 +80,14 @@ class _Executor(SingleWorker):
         """Does nothing: there are no log files."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
-        self.triggers.update((order.key, order) for order in triggers)
+        self.triggers.update((order.key, order) for order in triggers if not order.watches)
+
+    def trigger_worker(self, key: AttemptKey) -> str | None:
+        """None: asset watchers do not run here."""
+        return None
+
+    def take_watcher_event(self, key: AttemptKey, token: str) -> None:
+        """Does nothing: asset watchers do not run here."""
 
     def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         for key in keys:
@@ -146,7 +150,7 @@ class VirtualTime:
         self._running: dict[AttemptKey, _RunningAttempt] = {}
         self._calls: list[tuple[int, int, Trigger, Xcoms]] = []
         self._op = 0
-        config = inline_config("", parallelism)
+        config = inline_config(parallelism)
         self._scheduler = Scheduler(self.store, self.clock, config, self._executor, 0, notify)
         self._commands = Commands(self.store, self.clock, config, str.encode, self._ask)
         self._scheduler.timetables.connect(lambda ask: self._scheduler.schedules.on_timetable_answer(self._ask(ask)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple, TypeVar
 
+from tradewind.execution.state_stores import NEVER_EXPIRE
+from tradewind.sdk.asset_watchers import AssetWatcher
 from tradewind.sdk.assets import AssetRef
-from tradewind.triggers.file import FileDeleteTrigger
+from tradewind.triggers.file import DirectoryFileDeleteTrigger
 
 __all__ = [
     "NEVER_EXPIRE",
@@ -23,24 +24,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-
-class _NeverExpire:
-    """Type of `NEVER_EXPIRE`."""
-
-    def __repr__(self) -> str:
-        return "NEVER_EXPIRE"
-
-
-NEVER_EXPIRE = _NeverExpire()
-"""Retention of a stored value: for ever."""
-
-
-class AssetWatcher:
-    """A trigger that watches for events of an asset. It is not run yet."""
-
-    def __init__(self, name: str, trigger: Any) -> None:
-        self.name, self.trigger = name, trigger
 
 
 class AssetAccessControl:
@@ -88,13 +71,6 @@ class AssetUriRef(AssetRef):
 
     def __init__(self, uri: str) -> None:
         super().__init__(uri=uri)
-
-
-class DirectoryFileDeleteTrigger(FileDeleteTrigger):
-    """Waits for a file in a folder, and deletes it."""
-
-    def __init__(self, directory: str, filename: str, poke_interval: float = 5.0, **kwargs: Any) -> None:
-        super().__init__(filepath=os.path.join(directory, filename), poke_interval=poke_interval, **kwargs)
 
 
 class BaseDeadlineReference:

@@ -32,7 +32,7 @@ class BaseAsyncOperator(BaseOperator):
 
     @property
     def is_async(self) -> bool:
-        """Does the task run `aexecute`?"""
+        """Whether the task runs `aexecute`."""
         return True
 
     async def aexecute(self, context: Any) -> Any:
@@ -54,7 +54,7 @@ class BaseAsyncOperator(BaseOperator):
 
 
 def is_async_callable(func: Any) -> bool:
-    """Is it a coroutine function, also behind `functools.partial` or as the `__call__` of an object?"""
+    """Whether it is a coroutine function, also behind `functools.partial` or as the `__call__` of an object."""
     while isinstance(func, functools.partial):
         func = func.func
     return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(getattr(func, "__call__", None))  # noqa: B004

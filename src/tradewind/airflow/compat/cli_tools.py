@@ -9,7 +9,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from types import SimpleNamespace
 from typing import Any
 
 from tradewind.model.errors import NotYetSupported
@@ -22,7 +21,6 @@ __all__ = [
     "get_bagged_dag",
     "get_dag",
     "get_dags",
-    "get_listener_manager",
     "get_remote_task_log",
     "logger_at_level",
     "process_subdir",
@@ -125,21 +123,3 @@ class _NoSentry:
 
 
 Sentry = _NoSentry()
-
-
-class _Listeners:
-    """Stands for the registry of listeners of Airflow's own services."""
-
-    hook = SimpleNamespace()
-    has_listeners = False
-
-    def add_listener(self, listener: Any) -> None:
-        """Accept a listener."""
-
-    def clear(self) -> None:
-        """Forget them."""
-
-
-def get_listener_manager() -> _Listeners:
-    """The registry of listeners."""
-    return _Listeners()

@@ -33,7 +33,7 @@ AIRFLOW_HOME = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME"
 """The home folder. Airflow 1 and 2 have it here and in `airflow.settings`."""
 
 AIRFLOW_CONFIG = os.environ.get("AIRFLOW_CONFIG") or os.path.join(AIRFLOW_HOME, "airflow.cfg")
-"""Where Airflow's configuration file would be."""
+"""The path that Airflow's configuration file would have."""
 
 get = conf.get
 getboolean = conf.getboolean
@@ -58,7 +58,7 @@ def get_airflow_home() -> str:
 
 
 def get_airflow_config(airflow_home: str = AIRFLOW_HOME) -> str:
-    """Where Airflow's configuration file would be."""
+    """The path that Airflow's configuration file would have."""
     return os.environ.get("AIRFLOW_CONFIG") or os.path.join(airflow_home, "airflow.cfg")
 
 

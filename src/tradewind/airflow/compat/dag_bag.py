@@ -5,16 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tradewind.sdk.conf import conf
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.load import load_file
+from tradewind.wire import runtime
+from tradewind.wire.empty_database import EmptyDatabase
 
 __all__ = ["DagBag"]
 
 log = logging.getLogger(__name__)
+
+Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""A folder or a file, or several of them."""
 
 _reading: list[str] = []
 """Files that bags are reading: a file that makes a bag of its own folder is not read again inside itself."""
@@ -23,8 +29,11 @@ _reading: list[str] = []
 class DagBag:
     """The DAGs of a file or folder.
 
+    Files that read variables and connections while they are imported get those of the environment and of the test; without
+    `fake_variables` and a running task the database counts as empty.
+
     Args:
-        dag_folder: the file or folder; default is the setting core.dags_folder.
+        dag_folder: the file or folder, or several; default is the setting core.dags_folder.
         include_examples: accepted; there are no example DAGs.
         safe_mode: read only files that contain the words `dag` and `airflow` or `tradewind`.
         more: other arguments of Airflow's bag, without effect (`read_dags_from_db`, `collect_dags`, …).
@@ -36,25 +45,27 @@ class DagBag:
 
     def __init__(
         self,
-        dag_folder: str | os.PathLike[str] | None = None,
+        dag_folder: Folders | None = None,
         include_examples: Any = None,
         safe_mode: bool = True,
         **more: Any,
     ) -> None:
-        self.dag_folder = os.fspath(dag_folder) if dag_folder is not None else str(conf.get("core", "dags_folder"))
+        folders = _each(dag_folder if dag_folder is not None else str(conf.get("core", "dags_folder")))
+        self.dag_folder = folders[0] if folders else os.curdir
         self.dags: dict[str, DAG] = {}
         self.import_errors: dict[str, str] = {}
         self.file_last_changed: dict[str, float] = {}
         self.safe_mode = safe_mode
         if more.get("collect_dags", True):
-            self.collect_dags(self.dag_folder, safe_mode=safe_mode)
+            self.collect_dags(folders, safe_mode=safe_mode)
 
-    def collect_dags(self, dag_folder: str | os.PathLike[str] | None = None, safe_mode: bool = True, **_more: Any) -> None:
+    def collect_dags(self, dag_folder: Folders | None = None, safe_mode: bool = True, **_more: Any) -> None:
         """Read every file of a folder, or one file."""
-        root = os.path.abspath(os.fspath(dag_folder) if dag_folder is not None else self.dag_folder)
-        folder = os.path.dirname(root) if os.path.isfile(root) else root
-        for path in _files(root):
-            self._read(folder, path, safe_mode)
+        for one in _each(dag_folder if dag_folder is not None else self.dag_folder):
+            root = os.path.abspath(one)
+            folder = os.path.dirname(root) if os.path.isfile(root) else root
+            for path in _files(root):
+                self._read(folder, path, safe_mode)
 
     def process_file(self, filepath: str, only_if_updated: bool = True, safe_mode: bool = True) -> list[DAG]:
         """Read one file.
@@ -73,7 +84,8 @@ class DagBag:
             return []
         _reading.append(path)
         try:
-            found = load_file(folder, os.path.relpath(path, folder), analyse=False).dags
+            with _answers():
+                found = load_file(folder, os.path.relpath(path, folder), analyse=False).dags
             for dag in found.values():
                 dag.validate()
         except (Exception, SystemExit):
@@ -109,6 +121,15 @@ class DagBag:
         lines = [f"{len(self.dags)} DAGs, {len(self.import_errors)} import errors in {self.dag_folder}"]
         lines += [f"{dag.dag_id}: {dag.task_count} tasks ({dag.fileloc})" for dag in self.dags.values()]
         return "\n".join(lines)
+
+
+def _each(folders: Folders) -> list[str]:
+    return [os.fspath(folders)] if isinstance(folders, str | os.PathLike) else [os.fspath(one) for one in folders]
+
+
+def _answers() -> AbstractContextManager[None]:
+    """While a file is read without a scheduler and without values of the test kit, an empty database answers it."""
+    return nullcontext() if runtime.is_installed() else runtime.installed(EmptyDatabase())
 
 
 def _files(root: str) -> Iterator[str]:

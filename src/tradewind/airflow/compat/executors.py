@@ -163,7 +163,7 @@ class BaseExecutor(LoggingMixin):
         return found
 
     def has_task(self, task_instance: Any) -> bool:
-        """Does the executor have this task instance?"""
+        """Whether the executor has this task instance."""
         return task_instance.key in self.queued_tasks or task_instance.key in self.running
 
     @property

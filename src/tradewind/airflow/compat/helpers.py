@@ -58,7 +58,7 @@ def validate_key(k: str, max_length: int = 250) -> None:
 
 
 def is_container(obj: Any) -> bool:
-    """Can one iterate over it, and is it no text?"""
+    """Whether the value can be iterated and is not a text."""
     return hasattr(obj, "__iter__") and not isinstance(obj, str)
 
 
@@ -145,19 +145,19 @@ def prune_dict(val: Any, mode: str = "strict") -> Any:
 
 
 def is_set(val: Any) -> bool:
-    """Was an argument given?"""
+    """Whether an argument was given."""
     return not isinstance(val, ArgNotSet) and val is not ArgNotSet and val is not None
 
 
 def exactly_one(*args: Any) -> bool:
-    """Is exactly one of these true?"""
+    """Whether exactly one of these is true."""
     if is_container(args[0]):
         raise ValueError("Not supported for iterable args. Use `*` to unpack your iterable in the function call.")
     return sum(map(bool, args)) == 1
 
 
 def at_most_one(*args: Any) -> bool:
-    """Is at most one of these set?"""
+    """Whether at most one of these is set."""
     return sum(map(is_set, args)) <= 1
 
 

@@ -42,7 +42,7 @@ class FSHook(BaseHook):
         return str(self.basepath)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Is the folder there?"""
+        """Whether the folder exists."""
         if not self.basepath:
             return False, "the extra of the connection has no path"
         if not os.path.exists(self.basepath):

@@ -35,7 +35,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 AUTO = "auto"
-"""As an inlet: whatever the tasks before it write."""
+"""Stands as an inlet for everything that the upstream tasks write."""
 
 
 def apply_lineage(function: F) -> F:
@@ -120,7 +120,7 @@ class AssetLineageInfo:
 
 @dataclass
 class ExtraLineageInfo:
-    """Something else that hooks told, and how often."""
+    """Another report of hooks, with its number."""
 
     key: str
     value: Any

@@ -75,7 +75,7 @@ class ExternalLoggingMixin(metaclass=abc.ABCMeta):
     @property
     @abc.abstractmethod
     def supports_external_link(self) -> bool:
-        """Has that system addresses?"""
+        """Whether that system has addresses."""
 
 
 class StreamLogWriter(TextIOBase):

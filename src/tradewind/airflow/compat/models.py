@@ -1,7 +1,7 @@
 """`airflow.models`: the tables of Airflow's metadata database, as names.
 
-DAG files import them to query the database, which user code cannot reach here. A file that only imports them, or mentions their
-columns in a function, loads; a query is refused by the session.
+DAG files import them to query the database, which user code cannot reach in Tradewind. A file that only imports them, or
+mentions their columns in a function, loads. Queries of some of them work: see `queries`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from abc import ABCMeta
 from datetime import timedelta
 from typing import Any
 
-from tradewind.airflow.compat.session import RefusedSession
+from tradewind.model.errors import NotYetSupported
+from tradewind.sdk.columns import Column
 
 __all__ = [
     "DagModel",
@@ -28,46 +29,23 @@ __all__ = [
 ScheduleInterval = str | timedelta | None
 
 
-class Column:
-    """A column of a table of Airflow's: it can be named and compared, and never queried."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *_args, **_kwargs: self
-
-    def _part(self, *_others: object) -> Column:
-        return self
-
-    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __add__ = __sub__ = _part
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-
 class _TableType(ABCMeta):
     """Makes every attribute of a table's class a column."""
 
     def __getattr__(cls, name: str) -> Column:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Column(f"{cls.__name__}.{name}")
+        return Column(name, cls)
 
 
 class Table(metaclass=_TableType):
     """A table of Airflow's metadata database."""
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
-        RefusedSession().query  # noqa: B018
+        raise NotYetSupported(
+            f"a {type(self).__name__} cannot be made here: user code does not change Airflow's tables. Use the command line "
+            "(`tradewind airflow …`) or the REST API (/api/v2)"
+        )
 
 
 class DagModel(Table):

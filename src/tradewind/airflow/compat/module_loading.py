@@ -42,5 +42,5 @@ def iter_namespace(ns: ModuleType) -> Iterator[pkgutil.ModuleInfo]:
 
 
 def is_valid_dotpath(path: str) -> bool:
-    """Is it `name.name.name`?"""
+    """Whether the text has the form `name.name.name`."""
     return isinstance(path, str) and all(part.isidentifier() for part in path.split("."))

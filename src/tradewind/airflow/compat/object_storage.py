@@ -70,7 +70,7 @@ def _file_systems() -> dict[str, Callable[..., Any]]:
 
 
 def has_fs(scheme: str) -> bool:
-    """Is there a file system for this protocol?"""
+    """Whether there is a file system for this protocol."""
     return scheme in _file_systems()
 
 
@@ -252,7 +252,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         return str(super().__str__())
 
     def samestore(self, other: object) -> bool:
-        """Is the other path in the same store?"""
+        """Whether the other path is in the same store."""
         return isinstance(other, ObjectStoragePath) and self.protocol == other.protocol and self.conn_id == other.conn_id
 
     @property
@@ -282,7 +282,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         return stat_result(self.fs.stat(self.path), protocol=self.protocol, conn_id=self.conn_id)
 
     def samefile(self, other_path: Any) -> bool:
-        """Is it the same file?"""
+        """Whether both paths name the same file."""
         if not isinstance(other_path, ObjectStoragePath):
             return False
         mine, theirs = self.stat(), other_path.stat()

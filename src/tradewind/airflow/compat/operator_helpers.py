@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from tradewind.execution.call_arguments import arguments_for
+from tradewind.sdk.policies import context_variables
 
 __all__ = [
     "AIRFLOW_VAR_NAME_FORMAT_MAPPING",
@@ -55,7 +56,7 @@ def context_to_airflow_vars(context: Mapping[str, Any], in_env_var_format: bool 
     for key, value in _told(context):
         if value:
             found[AIRFLOW_VAR_NAME_FORMAT_MAPPING[f"AIRFLOW_CONTEXT_{key}"][kind]] = _text(key, value)
-    return found
+    return {**found, **context_variables(context)}
 
 
 def _told(context: Mapping[str, Any]) -> list[tuple[str, Any]]:

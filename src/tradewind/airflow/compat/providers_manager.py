@@ -147,12 +147,12 @@ class ProvidersManager:
 
     @classmethod
     def initialized(cls) -> bool:
-        """Has somebody asked already?"""
+        """Whether the providers were requested already."""
         return cls._initialized
 
     @classmethod
     def initialization_stack_trace(cls) -> str | None:
-        """Where somebody asked first; not recorded."""
+        """The place of the first request. Tradewind does not record it."""
         return cls._initialization_stack_trace
 
     @property

@@ -16,7 +16,7 @@ class Resource:
         self.name, self.units_str, self.qty = name, units_str, qty
 
     def to_dict(self) -> dict[str, object]:
-        """As plain values."""
+        """Return the resources as plain values."""
         return {"name": self.name, "qty": self.qty, "units_str": self.units_str}
 
 
@@ -56,5 +56,5 @@ class Resources:
         self.disk, self.gpus = DiskResource(disk), GpuResource(gpus)
 
     def to_dict(self) -> dict[str, dict[str, object]]:
-        """As plain values."""
+        """Return the resources as plain values."""
         return {name: getattr(self, name).to_dict() for name in ("cpus", "ram", "disk", "gpus")}

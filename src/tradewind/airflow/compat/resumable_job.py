@@ -54,7 +54,7 @@ class ResumableJobMixin(ABC):
 
     @abstractmethod
     def is_job_active(self, status: str) -> bool:
-        """Does the job still run?"""
+        """Whether the job still runs."""
 
     @abstractmethod
     def is_job_succeeded(self, status: str) -> bool:

@@ -45,7 +45,7 @@ class RetryDecision:
 
     @classmethod
     def default(cls) -> RetryDecision:
-        """As without a policy."""
+        """Retry as if there were no policy."""
         return cls()
 
 
@@ -112,7 +112,7 @@ class RetryRule:
         )
 
     def matches(self, exc: BaseException) -> bool:
-        """Is the rule about this exception?"""
+        """Whether the rule applies to this exception."""
         classes = tuple(self._classes())
         return isinstance(exc, classes) if self.match_subclasses else type(exc) in classes
 

@@ -1,55 +1,119 @@
 """`airflow.utils.session`: sessions of Airflow's metadata database.
 
-Here user code never shares a process with credentials of the database. A session can be made and handed around, so that files
-import and decorators work; its first use raises, and names what to use instead.
+User code never shares a process with credentials of the database. A session reads through the channel of the running task
+(see `queries`); all changes except those of variables are refused with a message that names the alternative.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from tradewind.model.errors import NotYetSupported
+from tradewind.sdk import open_dags
+from tradewind.sdk.variables import Connection, Variable
 
-__all__ = ["NEW_SESSION", "RefusedSession", "create_session", "provide_session"]
+__all__ = ["NEW_SESSION", "Session", "create_session", "provide_session"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class RefusedSession:
-    """A session that refuses to be used."""
+class Session:
+    """A session that reads, and refuses to write."""
 
-    def __call__(self) -> RefusedSession:
+    def __call__(self) -> Session:
         """`settings.Session` is called to get a session."""
         return self
 
-    def __enter__(self) -> RefusedSession:
+    def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_exc_info: object) -> None:
         return None
 
-    def close(self) -> None:
-        """Nothing is open."""
+    def close(self, *_args: Any, **_options: Any) -> None:
+        """Do nothing: no transaction is open."""
 
-    remove = expunge_all = rollback = close
+    remove = expunge_all = expunge = rollback = commit = flush = expire_all = refresh = close
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Refuse a query.
+    @property
+    def no_autoflush(self) -> Session:
+        """Return a context manager without effect, for `with session.no_autoflush:`."""
+        return self
+
+    @staticmethod
+    def query(*what: Any) -> Any:
+        """A query of a table or of columns of it; see `queries.Query`."""
+        return _queries().Query(what)
+
+    def get(self, table: Any, key: Any, **_options: Any) -> Any:
+        """The object of a table with this name, or None."""
+        return self.query(table).get(key)
+
+    @staticmethod
+    def add(one: Any, *_args: Any, **_options: Any) -> None:
+        """Store a variable. A connection that a DAG file adds at its top level is not stored: the file gets a warning.
 
         Raises:
-            NotYetSupported: with what to use instead.
+            NotYetSupported: another object, or a connection in a task.
+        """
+        if isinstance(one, Connection) and _warned("added", "add", one):
+            return
+        if not isinstance(one, Variable) or one.key is None:
+            _queries().refuse(f"session.add({type(one).__name__})")
+        Variable.set(one.key, one.val, one.description)
+
+    merge = add
+
+    def add_all(self, objects: Any) -> None:
+        """Store variables; see `add`."""
+        for one in objects:
+            self.add(one)
+
+    @staticmethod
+    def delete(one: Any) -> None:
+        """Delete a variable. A connection that a DAG file deletes at its top level stays: the file gets a warning.
+
+        Raises:
+            NotYetSupported: another object, or a connection in a task.
+        """
+        if isinstance(one, Connection) and _warned("deleted", "delete", one):
+            return
+        if not isinstance(one, Variable) or one.key is None:
+            _queries().refuse(f"session.delete({type(one).__name__})")
+        Variable.delete(one.key)
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse all other methods.
+
+        Raises:
+            NotYetSupported: the message says what to use instead.
         """
         if name.startswith("__"):
             raise AttributeError(name)
-        raise NotYetSupported(
-            f"session.{name} needs Airflow's metadata database, which user code cannot reach. Use Variable, Connection, "
-            "ti.xcom_pull, ti.get_previous_ti and dag_run in a task, or the REST API (/api/v2) for everything else"
-        )
+        _queries().refuse(f"session.{name}")
+
+
+def _warned(verb: str, command: str, one: Connection) -> bool:
+    """While a DAG file is imported: warn its author that a connection is not changed.
+
+    Every reading of the file would change it again, also after somebody has corrected it by hand.
+    """
+    if not open_dags.is_reading():
+        return False
+    open_dags.warn_author(
+        f"the connection {one.conn_id!r} is {verb} at the top level of the file: nothing is changed. Use "
+        f"`tradewind connections {command} {one.conn_id}`, or set AIRFLOW_CONN_{str(one.conn_id).upper()}"
+    )
+    return True
+
+
+def _queries() -> Any:
+    return importlib.import_module("tradewind.airflow.compat.queries")  # it needs the tables, which need this module
 
 
 NEW_SESSION: Any = None
@@ -57,9 +121,9 @@ NEW_SESSION: Any = None
 
 
 @contextmanager
-def create_session(*_args: Any, **_kwargs: Any) -> Iterator[RefusedSession]:
+def create_session(*_args: Any, **_kwargs: Any) -> Iterator[Session]:
     """A session for a `with` block."""
-    yield RefusedSession()
+    yield Session()
 
 
 def provide_session(function: Callable[P, T]) -> Callable[P, T]:
@@ -70,7 +134,7 @@ def provide_session(function: Callable[P, T]) -> Callable[P, T]:
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
         given = signature.bind_partial(*args, **kwargs).arguments
         if given.get("session") is None:
-            kwargs["session"] = RefusedSession()
+            kwargs["session"] = Session()
         return function(*args, **kwargs)
 
     return called

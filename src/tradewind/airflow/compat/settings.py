@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.airflow.compat.configuration import AIRFLOW_HOME
-from tradewind.airflow.compat.session import RefusedSession
+from tradewind.airflow.compat.session import Session
 from tradewind.sdk.conf import conf
 
 if TYPE_CHECKING:
@@ -27,12 +27,10 @@ __all__ = [  # noqa: F822  the folders and the zone come with `__getattr__`
     "STATE_COLORS",
     "TIMEZONE",
     "WEB_COLORS",
+    "_ENABLE_AIP_52",
     "Session",
     "engine",
 ]
-
-Session = RefusedSession
-"""`settings.Session()` can be made, and refuses its first use with a sentence."""
 
 engine = None
 """There is no SQLAlchemy engine here."""
@@ -48,6 +46,14 @@ SIMPLE_LOG_FORMAT = "%(asctime)s %(levelname)s - %(message)s"
 HEADER = ""
 WEB_COLORS = {"LIGHTBLUE": "#4d9de0", "LIGHTORANGE": "#FF9933"}
 MIN_SERIALIZED_DAG_UPDATE_INTERVAL = 30
+_ENABLE_AIP_52 = True
+"""Airflow 2.6 asked this before it allowed setup and teardown tasks; its examples read it."""
+
+
+def configure_orm(disable_connection_pool: bool = False, pool_class: Any = None) -> None:
+    """Do nothing: there is no database of Airflow to connect to. Listeners of packages (openlineage) call it in processes that
+    they start.
+    """
 
 
 def __getattr__(name: str) -> Any:

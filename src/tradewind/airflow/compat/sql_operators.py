@@ -16,6 +16,7 @@ __all__ = [
     "MySqlOperator",
     "OracleOperator",
     "PostgresOperator",
+    "RedshiftSQLOperator",
     "SnowflakeOperator",
     "SqliteOperator",
     "VerticaOperator",
@@ -146,3 +147,13 @@ class SnowflakeOperator(SQLExecuteQueryOperator):
         given = {**(hook_params or {}), **{name: value for name, value in named.items() if value is not None}}
         super().__init__(sql=sql, hook_params=given, **{"conn_id": snowflake_conn_id, **kwargs})
         self.snowflake_conn_id = snowflake_conn_id
+
+
+class RedshiftSQLOperator(SQLExecuteQueryOperator):
+    """Runs SQL in Amazon Redshift."""
+
+    ui_color = "#ededed"
+
+    def __init__(self, *, sql: Any, redshift_conn_id: str = "redshift_default", **kwargs: Any) -> None:
+        super().__init__(sql=sql, **{"conn_id": redshift_conn_id, **kwargs})
+        self.redshift_conn_id = redshift_conn_id

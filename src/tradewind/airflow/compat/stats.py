@@ -12,6 +12,10 @@ class Stats:
     """Accepts metrics and drops them."""
 
     @classmethod
+    def initialize(cls, *_args: Any, **_kwargs: Any) -> None:
+        """Choose the destination of metrics."""
+
+    @classmethod
     def incr(cls, *_args: Any, **_kwargs: Any) -> None:
         """Count up."""
 

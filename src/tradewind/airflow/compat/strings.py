@@ -16,5 +16,5 @@ def get_random_string(length: int = 8, choices: str = string.ascii_letters + str
 
 
 def to_boolean(astring: str | None) -> bool:
-    """Is the text one that means yes?"""
+    """Whether the text means yes."""
     return astring is not None and astring.lower() in TRUE_LIKE_VALUES

@@ -44,12 +44,12 @@ def getuser() -> str:
 
 
 def is_tty() -> bool:
-    """Is the output a terminal?"""
+    """Whether the output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def is_terminal_support_colors() -> bool:
-    """Is the output a terminal that shows colours?"""
+    """Whether the output is a terminal that shows colours."""
     return is_tty() and os.environ.get("TERM", "dumb") != "dumb" and not os.environ.get("NO_COLOR")
 
 

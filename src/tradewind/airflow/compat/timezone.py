@@ -28,12 +28,12 @@ utc = _dt.UTC
 
 
 def is_localized(value: _dt.datetime) -> bool:
-    """Does a moment know its zone?"""
+    """Whether a moment has a time zone."""
     return value.utcoffset() is not None
 
 
 def is_naive(value: _dt.datetime) -> bool:
-    """Does a moment not know its zone?"""
+    """Whether a moment has no time zone."""
     return value.utcoffset() is None
 
 
@@ -102,7 +102,7 @@ def coerce_datetime(value: _dt.datetime | None, tz: tzinfo | None = None) -> Any
 
 
 def from_timestamp(timestamp: float, tz: Any = "UTC") -> Any:
-    """The moment so many seconds after 1970."""
+    """The moment that is this number of seconds after 1970."""
     import pendulum  # lazy import: 80 ms; only where a date is looked at
 
     return pendulum.from_timestamp(timestamp, tz)

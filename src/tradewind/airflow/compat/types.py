@@ -76,7 +76,7 @@ SET_DURING_EXECUTION = _SetDuringExecution()
 
 
 def is_arg_set(value: Any) -> bool:
-    """Was the argument given?"""
+    """Whether the argument was given."""
     return not isinstance(value, ArgNotSet)
 
 

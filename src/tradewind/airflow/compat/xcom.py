@@ -11,6 +11,7 @@ from typing import Any
 from tradewind.airflow.compat.json_coding import XComDecoder, XComEncoder
 from tradewind.airflow.compat.models import Table
 from tradewind.execution.context import get_current_context
+from tradewind.execution.xcom_backend import backend
 from tradewind.sdk.exceptions import AirflowException
 
 __all__ = ["BaseXCom", "XCom", "resolve_xcom_backend"]
@@ -105,5 +106,9 @@ def _running_task() -> Any:
 
 
 def resolve_xcom_backend() -> type[BaseXCom]:
-    """The class of XComs."""
-    return XCom
+    """The class of XComs: the configured backend, or `XCom`.
+
+    Raises:
+        AirflowConfigException: there is no such class.
+    """
+    return backend() or XCom

@@ -1,0 +1,199 @@
+"""The read-only objects of queries. They are read through the channel of the running task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from tradewind.airflow.compat.models import DagModel, Pool, Table
+from tradewind.airflow.compat.xcom import BaseXCom
+from tradewind.execution.task_instance import DagRun, TaskInstance, micros_of, run_of, to_pendulum
+from tradewind.execution.xcom_codec import decode_xcom
+from tradewind.model.errors import NotYetSupported
+from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
+from tradewind.sdk.variables import Connection, Variable, request_value
+from tradewind.wire import runtime
+from tradewind.wire.messages import Failure, FindRuns, ListRows, XComPull
+
+Equal = Mapping[str, frozenset[Any]]
+"""Column → values. An object must have one of these values."""
+
+RUNS_OF_NAMED_DAG = 1_000
+RUNS_OF_EACH_DAG = 100
+RUNS_WITH_TASKS = 25
+
+
+class Stored:
+    """An object of a query's result: its columns as attributes, which cannot be changed."""
+
+    table = ""
+
+    def __init__(self, **columns: Any) -> None:
+        self.__dict__.update(columns)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise NotYetSupported(
+            f"{self.table}.{name} cannot be changed by user code. Use the command line (`tradewind airflow …`) or the "
+            "REST API (/api/v2)"
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in list(vars(self).items())[:4])
+        return f"<{self.table} {shown}>"
+
+
+class StoredDag(Stored):
+    """A DAG."""
+
+    table = "DagModel"
+
+
+class StoredPool(Stored):
+    """A pool."""
+
+    table = "Pool"
+
+
+class StoredXCom(Stored):
+    """An XCom; `value` is decoded."""
+
+    table = "XCom"
+
+
+class StoredTaskInstance(Stored):
+    """A task instance of any run."""
+
+    table = "TaskInstance"
+
+    def current_state(self, *_args: Any, **_options: Any) -> str | None:
+        """Its state when it was read."""
+        state: str | None = self.__dict__["state"]
+        return state
+
+    def xcom_pull(self, task_ids: str | Iterable[str] | None = None, key: str = "return_value", **_options: Any) -> Any:
+        """A value that a task of the same run pushed; a list for several task ids."""
+        own = self.__dict__
+        several = task_ids is not None and not isinstance(task_ids, str)
+        wanted = (own["task_id"],) if task_ids is None else (task_ids,) if isinstance(task_ids, str) else tuple(task_ids)
+        values = [vars(row)["value"] for row in _pulled(own["dag_id"], own["run_id"], wanted, key)]
+        return values if several else values[0] if values else None
+
+
+def _list(table: str, **where: Any) -> list[dict[str, Any]]:
+    answer = request_value(ListRows(0, table, **where), f"cannot read the table {table}")
+    return list(answer.value or ())
+
+
+def _names(known: Iterable[str], wanted: frozenset[Any] | None) -> list[str]:
+    return [name for name in known if wanted is None or name in wanted]
+
+
+def _variables(equal: Equal) -> Iterator[Variable]:
+    for row in _list("variable"):
+        if not _names([row["key"]], equal.get("key")):
+            continue
+        yield Variable(row["key"], Variable.get(row["key"], None), row["description"])
+
+
+def _connections(equal: Equal) -> Iterator[Connection]:
+    wanted = equal.get("conn_id")
+    for name in wanted if wanted is not None else [row["conn_id"] for row in _list("connection")]:
+        try:
+            yield Connection.get(name)
+        except AirflowNotFoundException:
+            continue
+
+
+def _pools(_equal: Equal) -> Iterator[StoredPool]:
+    for row in _list("pool"):
+        yield StoredPool(id=row["pool"], **row)
+
+
+def _dags(_equal: Equal) -> Iterator[StoredDag]:
+    for row in _list("dag"):
+        yield StoredDag(**row, is_stale=not row["is_active"], is_subdag=False, root_dag_id=None)
+
+
+def _runs(equal: Equal, at_most: int = RUNS_OF_EACH_DAG) -> Iterator[DagRun]:
+    named = equal.get("dag_id")
+    dag_ids = sorted(named) if named is not None else [row["dag_id"] for row in _list("dag")]
+    dates = [date for date in equal.get("execution_date", equal.get("logical_date", frozenset())) if date is not None]
+    states = equal.get("state", frozenset())
+    run_ids = equal.get("run_id")
+    for dag_id in dag_ids:
+        for run_id in sorted(run_ids) if run_ids is not None else [None]:
+            question = FindRuns(
+                0,
+                dag_id,
+                run_id=run_id,
+                state=next(iter(states)) if len(states) == 1 else None,
+                start=min(map(micros_of, dates)) if dates else None,
+                end=max(map(micros_of, dates)) if dates else None,
+                at_most=RUNS_OF_NAMED_DAG if named is not None and at_most == RUNS_OF_EACH_DAG else at_most,
+            )
+            answer = request_value(question, f"cannot read the runs of DAG {dag_id!r}")
+            if answer.found:
+                yield from (run_of(dag_id, row, None) for row in answer.value or ())
+
+
+def _run_columns(equal: Equal) -> Equal:
+    return {name: values for name, values in equal.items() if name in ("dag_id", "run_id", "execution_date", "logical_date")}
+
+
+def _task_instances(equal: Equal) -> Iterator[StoredTaskInstance]:
+    runs: dict[str, dict[str, DagRun]] = {}
+    for run in _runs(_run_columns(equal), RUNS_WITH_TASKS):
+        runs.setdefault(run.dag_id, {})[run.run_id] = run
+    for dag_id, of_dag in runs.items():
+        for row in _list("task_instance", dag_id=dag_id, run_ids=tuple(of_dag)):
+            run = of_dag[row["run_id"]]
+            date = to_pendulum(row.pop("logical_date"))
+            yield StoredTaskInstance(**row, execution_date=date, logical_date=date, dag_run=run)
+
+
+def _pulled(dag_id: str, run_id: str, task_ids: tuple[str, ...], key: str) -> Iterator[StoredXCom]:
+    answer = runtime.ask(XComPull(0, dag_id, run_id, task_ids, key))
+    if isinstance(answer, Failure):
+        raise AirflowException(f"cannot read the XComs of DAG {dag_id!r}: {answer.reason}")
+    for task_id, map_index, document, spill in answer.values:
+        value = decode_xcom(runtime.current().read_spill(spill) if spill else document)
+        yield StoredXCom(dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=map_index, key=key, value=value)
+
+
+def _xcoms(equal: Equal) -> Iterator[StoredXCom]:
+    keys = equal.get("key", frozenset(("return_value",)))
+    tasks: dict[tuple[str, str], dict[str, None]] = {}
+    for one in _task_instances(_run_columns(equal)):
+        columns = vars(one)
+        if _names([columns["task_id"]], equal.get("task_id")):
+            tasks.setdefault((columns["dag_id"], columns["run_id"]), {})[columns["task_id"]] = None
+    for (dag_id, run_id), of_run in tasks.items():
+        for key in sorted(keys):
+            yield from _pulled(dag_id, run_id, tuple(of_run), key)
+
+
+_READERS: dict[type, Callable[[Equal], Iterator[Any]]] = {
+    Variable: _variables,
+    Connection: _connections,
+    Pool: _pools,
+    DagModel: _dags,
+    DagRun: _runs,
+    TaskInstance: _task_instances,
+}
+
+
+def rows_of(table: type, equal: Equal) -> Iterator[Any]:
+    """The objects of a table that have one of these values. There may be further objects in the result.
+
+    Raises: NotYetSupported: user code cannot read this table.
+        AirflowException: the scheduler could not answer.
+    """
+    reader = _xcoms if issubclass(table, BaseXCom) else _READERS.get(table)
+    if reader is not None:
+        return reader(equal)
+    if issubclass(table, Table):
+        raise NotYetSupported(
+            f"the table {table.__name__} of Airflow's metadata database cannot be read here. There are DagModel, DagRun, "
+            "TaskInstance, XCom, Variable, Connection and Pool; use the REST API (/api/v2) for others"
+        )
+    raise NotYetSupported(f"{table.__name__} is no table that can be read here")

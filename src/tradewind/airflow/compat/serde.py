@@ -1,0 +1,46 @@
+"""`airflow.sdk.serde` and `airflow.serialization.serde`: values as JSON data, and back.
+
+The data has the format of Tradewind's XComs, not of Airflow's. Dataclasses and objects of classes with fields come back as
+dictionaries, because no class is imported that is named in data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
+
+__all__ = ["decode", "deserialize", "encode", "serialize"]
+
+
+def serialize(o: object, depth: int = 0) -> Any:
+    """A value as JSON data.
+
+    Raises:
+        XComNotSerializable: a part of the value cannot be stored.
+    """
+    return msgspec.json.decode(encode_xcom(o, "value"))
+
+
+def deserialize(o: Any, full: bool = True, type_hint: Any = None) -> Any:
+    """The value of JSON data from `serialize`.
+
+    Args:
+        full, type_hint: accepted; without effect.
+
+    Raises:
+        XComNotSerializable: data of a kind that this version does not know.
+    """
+    return decode_xcom(msgspec.json.encode(o))
+
+
+def encode(cls: str, version: int, data: Any) -> dict[str, Any]:
+    """Airflow's form of the data of an object of a class."""
+    return {"__classname__": cls, "__version__": version, "__data__": data}
+
+
+def decode(d: dict[str, Any]) -> tuple[str, int, Any]:
+    """Class name, version and data of Airflow's form."""
+    return d["__classname__"], d["__version__"], d.get("__data__")

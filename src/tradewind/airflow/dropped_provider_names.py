@@ -1,0 +1,166 @@
+"""Names that the provider packages of today do not have any more, although the module may still be there.
+
+Files for Airflow 1 and 2 import them: `SimpleHttpOperator`, `BigQueryCreateEmptyTableOperator`. They are served only where the
+installed package does not have the name.
+
+Each line: the module below `airflow.providers`, where the names come from, and the names, which may stand in indented lines of
+their own. Names come from a module below `airflow.providers` (called otherwise there: `old=new`), from `@module` in
+`airflow.compat` here, or from nowhere (`-`): then an operator or sensor can be made, so that the DAG loads and shows its graph;
+its task fails with a sentence, and the DAG has a warning. Source: the classes of the provider packages of 2021 and 2022 that the
+packages of November 2026 do not have.
+"""
+
+from __future__ import annotations
+
+import functools
+
+_TABLE = """\
+amazon.aws.hooks.athena amazon.aws.hooks.athena AWSAthenaHook=AthenaHook
+amazon.aws.hooks.batch_client amazon.aws.hooks.batch_client AwsBatchClientHook=BatchClientHook AwsBatchProtocol=BatchProtocol
+amazon.aws.hooks.batch_waiters amazon.aws.hooks.batch_waiters AwsBatchWaitersHook=BatchWaitersHook
+amazon.aws.hooks.cloud_formation amazon.aws.hooks.cloud_formation AWSCloudFormationHook=CloudFormationHook
+amazon.aws.hooks.datasync amazon.aws.hooks.datasync AWSDataSyncHook=DataSyncHook
+amazon.aws.hooks.dynamodb amazon.aws.hooks.dynamodb AwsDynamoDBHook=DynamoDBHook
+amazon.aws.hooks.eks amazon.aws.hooks.eks EKSHook=EksHook
+amazon.aws.hooks.glue amazon.aws.hooks.glue AwsGlueJobHook=GlueJobHook
+amazon.aws.hooks.glue_catalog amazon.aws.hooks.glue_catalog AwsGlueCatalogHook=GlueCatalogHook
+amazon.aws.hooks.glue_crawler amazon.aws.hooks.glue_crawler AwsGlueCrawlerHook=GlueCrawlerHook
+amazon.aws.hooks.kinesis amazon.aws.hooks.kinesis AwsFirehoseHook=FirehoseHook
+amazon.aws.hooks.lambda_function amazon.aws.hooks.lambda_function AwsLambdaHook=LambdaHook
+amazon.aws.hooks.ses amazon.aws.hooks.ses SESHook=SesHook
+amazon.aws.hooks.sns amazon.aws.hooks.sns AwsSnsHook=SnsHook
+amazon.aws.hooks.sqs amazon.aws.hooks.sqs SQSHook=SqsHook
+amazon.aws.operators.athena amazon.aws.operators.athena AWSAthenaOperator=AthenaOperator
+amazon.aws.operators.batch amazon.aws.operators.batch AwsBatchOperator=BatchOperator
+amazon.aws.operators.datasync amazon.aws.operators.datasync AWSDataSyncOperator=DataSyncOperator
+amazon.aws.operators.ecs amazon.aws.operators.ecs ECSOperator=EcsRunTaskOperator EcsOperator=EcsRunTaskOperator
+amazon.aws.operators.eks amazon.aws.operators.eks
+    EKSCreateClusterOperator=EksCreateClusterOperator EKSCreateNodegroupOperator=EksCreateNodegroupOperator
+    EKSDeleteClusterOperator=EksDeleteClusterOperator EKSDeleteNodegroupOperator=EksDeleteNodegroupOperator
+    EKSPodOperator=EksPodOperator
+amazon.aws.operators.glue amazon.aws.operators.glue AwsGlueJobOperator=GlueJobOperator
+amazon.aws.operators.glue_crawler amazon.aws.operators.glue_crawler AwsGlueCrawlerOperator=GlueCrawlerOperator
+amazon.aws.operators.lambda_function amazon.aws.operators.lambda_function
+    AwsLambdaInvokeFunctionOperator=LambdaInvokeFunctionOperator
+amazon.aws.operators.redshift_sql @sql_operators RedshiftSQLOperator
+amazon.aws.operators.sagemaker_base amazon.aws.operators.sagemaker SageMakerBaseOperator
+amazon.aws.operators.sqs amazon.aws.operators.sqs SQSPublishOperator=SqsPublishOperator
+amazon.aws.sensors.dms_task amazon.aws.sensors.dms DmsTaskBaseSensor
+amazon.aws.sensors.eks amazon.aws.sensors.eks EKSClusterStateSensor=EksClusterStateSensor
+    EKSNodegroupStateSensor=EksNodegroupStateSensor
+amazon.aws.sensors.emr_base amazon.aws.sensors.emr EmrBaseSensor
+amazon.aws.sensors.glue amazon.aws.sensors.glue AwsGlueJobSensor=GlueJobSensor
+amazon.aws.sensors.glue_catalog_partition amazon.aws.sensors.glue_catalog_partition
+    AwsGlueCatalogPartitionSensor=GlueCatalogPartitionSensor
+amazon.aws.sensors.glue_crawler amazon.aws.sensors.glue_crawler AwsGlueCrawlerSensor=GlueCrawlerSensor
+amazon.aws.sensors.redshift amazon.aws.sensors.redshift_cluster AwsRedshiftClusterSensor=RedshiftClusterSensor
+amazon.aws.sensors.s3_key @dropped_amazon S3KeySizeSensor
+amazon.aws.sensors.s3_prefix @dropped_amazon S3PrefixSensor
+amazon.aws.sensors.sagemaker_base amazon.aws.sensors.sagemaker SageMakerBaseSensor
+amazon.aws.sensors.sqs amazon.aws.sensors.sqs SQSSensor=SqsSensor
+amazon.aws.transfers.mysql_to_s3 @dropped_mysql_to_s3 MySQLToS3Operator
+apache.druid.operators.druid_check common.sql.operators.sql DruidCheckOperator=SQLCheckOperator
+cncf.kubernetes.utils.pod_launcher cncf.kubernetes.utils.pod_manager PodLauncher=PodManager
+google.cloud.hooks.automl @dropped_automl CloudAutoMLHook
+google.cloud.hooks.datacatalog - CloudDataCatalogHook
+google.cloud.hooks.life_sciences - LifeSciencesHook
+google.cloud.hooks.secret_manager google.cloud.hooks.secret_manager SecretsManagerHook=GoogleCloudSecretManagerHook
+google.cloud.operators.automl -
+    AutoMLBatchPredictOperator AutoMLCreateDatasetOperator AutoMLDeleteDatasetOperator AutoMLDeleteModelOperator
+    AutoMLDeployModelOperator AutoMLGetModelOperator AutoMLImportDataOperator AutoMLListDatasetOperator
+    AutoMLPredictOperator AutoMLTablesListColumnSpecsOperator AutoMLTablesListTableSpecsOperator
+    AutoMLTablesUpdateDatasetOperator AutoMLTrainModelOperator
+google.cloud.operators.bigquery @dropped_google
+    BigQueryCreateEmptyTableOperator BigQueryCreateExternalTableOperator BigQueryExecuteQueryOperator
+    BigQueryPatchDatasetOperator
+google.cloud.operators.datacatalog -
+    CloudDataCatalogCreateEntryGroupOperator CloudDataCatalogCreateEntryOperator CloudDataCatalogCreateTagOperator
+    CloudDataCatalogCreateTagTemplateFieldOperator CloudDataCatalogCreateTagTemplateOperator
+    CloudDataCatalogDeleteEntryGroupOperator CloudDataCatalogDeleteEntryOperator CloudDataCatalogDeleteTagOperator
+    CloudDataCatalogDeleteTagTemplateFieldOperator CloudDataCatalogDeleteTagTemplateOperator
+    CloudDataCatalogGetEntryGroupOperator CloudDataCatalogGetEntryOperator CloudDataCatalogGetTagTemplateOperator
+    CloudDataCatalogListTagsOperator CloudDataCatalogLookupEntryOperator
+    CloudDataCatalogRenameTagTemplateFieldOperator CloudDataCatalogSearchCatalogOperator
+    CloudDataCatalogUpdateEntryOperator CloudDataCatalogUpdateTagOperator
+    CloudDataCatalogUpdateTagTemplateFieldOperator CloudDataCatalogUpdateTagTemplateOperator
+google.cloud.operators.dataflow - DataflowCreateJavaJobOperator DataflowCreatePythonJobOperator DataflowStartSqlJobOperator
+google.cloud.operators.datapipeline - CreateDataPipelineOperator RunDataPipelineOperator
+google.cloud.operators.dataproc @dropped_google
+    DataprocScaleClusterOperator DataprocSubmitHadoopJobOperator DataprocSubmitHiveJobOperator
+    DataprocSubmitPigJobOperator DataprocSubmitPySparkJobOperator DataprocSubmitSparkJobOperator
+    DataprocSubmitSparkSqlJobOperator
+google.cloud.operators.life_sciences - LifeSciencesRunPipelineOperator
+google.cloud.operators.mlengine -
+    MLEngineCreateModelOperator MLEngineCreateVersionOperator MLEngineDeleteModelOperator MLEngineDeleteVersionOperator
+    MLEngineGetModelOperator MLEngineListVersionsOperator MLEngineManageModelOperator MLEngineManageVersionOperator
+    MLEngineSetDefaultVersionOperator MLEngineStartBatchPredictionJobOperator MLEngineStartTrainingJobOperator
+    MLEngineTrainingCancelJobOperator
+google.cloud.operators.vertex_ai.auto_ml - CreateAutoMLTextTrainingJobOperator CreateAutoMLVideoTrainingJobOperator
+google.cloud.operators.vertex_ai.generative_model -
+    GenerativeModelGenerateContentOperator PromptLanguageModelOperator PromptMultimodalModelOperator
+    PromptMultimodalModelWithMediaOperator TextEmbeddingModelGetEmbeddingsOperator TextGenerationModelPredictOperator
+google.cloud.sensors.bigquery @dropped_google BigQueryTableExistenceAsyncSensor BigQueryTableExistencePartitionAsyncSensor
+google.cloud.sensors.cloud_composer - CloudComposerEnvironmentSensor
+google.cloud.sensors.gcs google.cloud.sensors.gcs
+    GCSObjectsWtihPrefixExistenceSensor=GCSObjectsWithPrefixExistenceSensor
+google.cloud.sensors.gcs @dropped_google GCSObjectExistenceAsyncSensor
+google.marketing_platform.hooks.analytics - GoogleAnalyticsHook
+google.marketing_platform.operators.analytics -
+    GoogleAnalyticsDataImportUploadOperator GoogleAnalyticsDeletePreviousDataUploadsOperator
+    GoogleAnalyticsGetAdsLinkOperator GoogleAnalyticsListAccountsOperator
+    GoogleAnalyticsModifyFileHeadersDataImportOperator GoogleAnalyticsRetrieveAdsLinksListOperator
+google.marketing_platform.operators.display_video -
+    GoogleDisplayVideo360CreateReportOperator GoogleDisplayVideo360DeleteReportOperator
+    GoogleDisplayVideo360DownloadLineItemsOperator GoogleDisplayVideo360DownloadReportOperator
+    GoogleDisplayVideo360RunReportOperator GoogleDisplayVideo360UploadLineItemsOperator
+google.marketing_platform.operators.search_ads - GoogleSearchAdsDownloadReportOperator GoogleSearchAdsInsertReportOperator
+google.marketing_platform.sensors.display_video - GoogleDisplayVideo360ReportSensor
+google.marketing_platform.sensors.search_ads - GoogleSearchAdsReportSensor
+http.operators.http http.operators.http SimpleHttpOperator=HttpOperator
+microsoft.azure.transfers.azure_blob_to_gcs google.cloud.transfers.azure_blob_to_gcs AzureBlobStorageToGCSOperator
+microsoft.azure.transfers.local_to_adls microsoft.azure.transfers.local_to_adls
+    LocalToAzureDataLakeStorageOperator=LocalFilesystemToADLSOperator
+mysql.operators.mysql mysql.hooks.mysql MySqlHook
+postgres.operators.postgres postgres.hooks.postgres PostgresHook
+snowflake.operators.snowflake @sql_operators SnowflakeOperator
+snowflake.transfers.s3_to_snowflake @dropped_snowflake S3ToSnowflakeOperator
+snowflake.transfers.snowflake_to_slack - SnowflakeToSlackOperator
+tableau.operators.tableau_refresh_workbook - TableauRefreshWorkbookOperator
+tableau.sensors.tableau_job_status tableau.sensors.tableau TableauJobStatusSensor
+yandex.hooks.yandexcloud_dataproc yandex.hooks.dataproc DataprocHook
+yandex.operators.yandexcloud_dataproc yandex.operators.dataproc
+    DataprocCreateClusterOperator DataprocCreateHiveJobOperator DataprocCreateMapReduceJobOperator
+    DataprocCreatePysparkJobOperator DataprocCreateSparkJobOperator DataprocDeleteClusterOperator
+"""
+
+HERE = "tradewind.airflow.compat"
+NOWHERE = f"{HERE}.dropped_operators"
+
+
+def _home(text: str) -> str:
+    if text == "-":
+        return NOWHERE
+    return f"{HERE}.{text[1:]}" if text.startswith("@") else f"airflow.providers.{text}"
+
+
+@functools.cache
+def _targets() -> dict[str, dict[str, str]]:
+    """Module → name → target."""
+    found: dict[str, dict[str, str]] = {}
+    for line in _TABLE.replace("\n    ", " ").splitlines():
+        old, home, *listed = line.split()
+        known = found.setdefault(f"airflow.providers.{old}", {})
+        for name in listed:
+            theirs, _, present = name.partition("=")
+            known[theirs] = f"{_home(home)}:{present or theirs}"
+    return found
+
+
+def modules() -> frozenset[str]:
+    """Every module that had such names."""
+    return frozenset(_targets())
+
+
+def names_of(module: str) -> dict[str, str]:
+    """The names that a module had and where they are today; empty for every other module."""
+    return _targets().get(module, {})

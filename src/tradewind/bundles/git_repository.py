@@ -1,0 +1,247 @@
+"""The copy of a git repository on this machine, and the folders of its versions. Uses the command `git`.
+
+    <bundle>/repository.git/         all branches and tags, and a ref for each commit that was used as a version
+    <bundle>/versions/<commit>/      the files of a version
+
+A version's folder appears with all its files at once, and never changes. The ref keeps a commit after a force-push, so that a
+deleted folder can be made again without the network. Everything is repeatable: a process that is killed leaves only drafts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tradewind.bundles.specs import NEWEST, BundleSpec, hidden
+from tradewind.model.bundles import version_folder
+from tradewind.platform.private_file import private_folder
+
+VERSIONS_KEPT = 10
+"""How many of the newest versions keep their folder although no unfinished run uses them."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_LFS = b"version https://git-lfs.github.com/spec/"
+_ASKPASS = """#!/bin/sh
+case "$1" in
+  *sername*) printf '%s\\n' "$TRADEWIND_GIT_USER" ;;
+  *) printf '%s\\n' "$TRADEWIND_GIT_SECRET" ;;
+esac
+"""
+_HOST_KEYS = {"yes": "yes", "no": "no", "off": "no", "accept-new": "accept-new"}
+
+
+class FetchFailed(Exception):
+    """A version cannot be fetched or made. The argument is a sentence for people, without secrets."""
+
+
+class GitRepository:
+    """See the module.
+
+    Args:
+        folder: the folder of the bundle, absolute.
+        connection: host, login, password and `extra` of the connection; empty: none.
+    """
+
+    def __init__(self, folder: str, spec: BundleSpec, connection: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._connection = connection
+        self._git_dir = os.path.join(folder, "repository.git")
+
+    def refresh(self) -> str:
+        """Fetch everything, and return the commit that is followed. Raises FetchFailed."""
+        place = self._spec.place or str(self._connection.get("host") or "")
+        if not place:
+            raise FetchFailed(f"it has no address: set repo_url, or the host of the connection {self._spec.conn_id!r}")
+        if place.startswith("-") or "::" in place:
+            raise FetchFailed(f"{hidden(place)!r} is no address of a repository")
+        if not os.path.isdir(self._git_dir):
+            draft = f"{self._git_dir}.new"
+            shutil.rmtree(draft, ignore_errors=True)
+            self._git("init", "--quiet", "--bare", "--template=", draft, inside=False)
+            os.rename(draft, self._git_dir)
+        with tempfile.TemporaryDirectory(prefix="tradewind-git-") as private:
+            self._git(
+                *("fetch", "--quiet", "--prune", "--force", "--no-recurse-submodules", "--", os.path.expanduser(place)),
+                *("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"),
+                environment=self._credentials(private),
+            )
+        return self._commit()
+
+    def _commit(self) -> str:
+        ref = self._spec.ref
+        names = [f"refs/heads/{ref}", f"refs/tags/{ref}", *([ref] if _COMMIT.fullmatch(ref) else [])]
+        for name in names:
+            found = self._run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
+            if found.returncode == 0:
+                return found.stdout.decode().strip()
+        known = self._git("for-each-ref", "--count=10", "--format=%(refname:short)", "refs/heads").split()
+        raise FetchFailed(f"the repository has no branch, tag or commit {ref!r}; its branches: {', '.join(known) or 'none'}")
+
+    def make(self, version: str) -> str:
+        """Return the folder of a version, made if it is missing. Raises FetchFailed."""
+        if not _COMMIT.fullmatch(version):
+            raise FetchFailed(f"{version!r} is no commit")
+        final = version_folder(self._folder, version)
+        if os.path.isdir(final):
+            return final
+        if self._run("cat-file", "-e", f"{version}^{{commit}}").returncode:
+            raise FetchFailed(f"the commit {version} is not in the copy of the repository on this machine")
+        self._git("update-ref", f"refs/versions/{version}", version)
+        draft = tempfile.mkdtemp(prefix=".new-", dir=private_folder(os.path.dirname(final)))
+        try:
+            self._git(
+                *("--work-tree", draft, "read-tree", "--reset", "-u", version),
+                environment={"GIT_INDEX_FILE": f"{draft}.index", "GIT_LFS_SKIP_SMUDGE": "1"},
+            )
+            try:
+                os.rename(draft, final)
+            except OSError:
+                if not os.path.isdir(final):  # otherwise another process has just made it
+                    raise
+        except OSError as error:
+            raise FetchFailed(f"the folder of the version cannot be written: {error.strerror}") from None
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+            for path in (f"{draft}.index", f"{draft}.index.lock"):
+                if os.path.exists(path):
+                    os.unlink(path)
+        return final
+
+    def point_to(self, version: str) -> None:
+        """Have the link `newest` lead to a version. It never leads nowhere."""
+        draft = os.path.join(self._folder, f"{NEWEST}.new")
+        if os.path.lexists(draft):
+            os.unlink(draft)
+        os.symlink(os.path.join("versions", version), draft)
+        os.rename(draft, os.path.join(self._folder, NEWEST))
+
+    def warnings(self, version: str) -> list[str]:
+        """What of a version DAG files may miss: submodules, files in Git LFS, the configured folder."""
+        root, found = version_folder(self._folder, version), []
+        if self._spec.subdir and not os.path.isdir(os.path.join(root, self._spec.subdir)):
+            found.append(f"the repository has no folder {self._spec.subdir!r} at this commit, so it has no DAG files")
+        if os.path.isfile(os.path.join(root, ".gitmodules")):
+            found.append("the repository has submodules, which are not fetched")
+        pointers = [path for path in self._large_files(root) if _is_pointer(path)]
+        if pointers:
+            first = os.path.relpath(pointers[0], root)
+            found.append(f"{len(pointers)} files are in Git LFS and are not fetched, for example {first}")
+        return found
+
+    def _large_files(self, root: str) -> list[str]:
+        if self._run("grep", "-q", "filter=lfs", os.path.basename(root), "--", ":(glob)**/.gitattributes").returncode:
+            return []
+        return [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
+
+    def clean(self, used: Collection[str]) -> None:
+        """Delete the folders of old versions that are not in `used`, and drafts of processes that were killed.
+
+        The caller holds the lock of the bundle, so no draft belongs to a living process.
+        """
+        versions = os.path.join(self._folder, "versions")
+        try:
+            entries = sorted(os.scandir(versions), key=lambda entry: entry.stat().st_mtime, reverse=True)
+        except OSError:
+            return
+        names = [entry.name for entry in entries if _COMMIT.fullmatch(entry.name)]
+        for name in set(names[VERSIONS_KEPT:]) - set(used):
+            gone = os.path.join(versions, f".gone-{name}")
+            try:
+                os.rename(os.path.join(versions, name), gone)
+            except OSError:
+                continue
+        for draft in [entry.path for entry in os.scandir(versions) if entry.name.startswith((".new-", ".gone-"))]:
+            if os.path.isdir(draft):
+                shutil.rmtree(draft, ignore_errors=True)
+            else:
+                os.unlink(draft)
+
+    # --- git --------------------------------------------------------------------------------------------------------
+
+    def _git(self, *arguments: str, environment: Mapping[str, str] | None = None, inside: bool = True) -> str:
+        done = self._run(*arguments, environment=environment, inside=inside)
+        if done.returncode:
+            words = [word for word in arguments if not word.startswith("-")]
+            raise FetchFailed(f"git {words[0]} failed: {self._without_secrets(done.stderr.decode(errors='replace'))}")
+        return done.stdout.decode(errors="replace")
+
+    def _run(
+        self, *arguments: str, environment: Mapping[str, str] | None = None, inside: bool = True
+    ) -> subprocess.CompletedProcess[bytes]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith("GIT_SSL_")}
+        fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file", "LC_ALL": "C"}
+        place = ["--git-dir", self._git_dir] if inside else []
+        try:
+            return subprocess.run(
+                ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.autoDetach=false", *place, *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env={**kept, **fixed, **(environment or {})},
+                check=False,
+            )
+        except FileNotFoundError:
+            raise FetchFailed("the command git is not installed on this machine") from None
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in (self._connection.get("password"), self._extra().get("private_key_passphrase")):
+            if secret:
+                text = text.replace(str(secret), "***")
+        return " ".join(text.split())[-500:]
+
+    def _extra(self) -> dict[str, Any]:
+        return dict(self._connection.get("extra") or {})
+
+    def _credentials(self, private: str) -> dict[str, str]:
+        """The environment that gives git the key or the token of the connection. Secrets are never on a command line."""
+        extra, found = self._extra(), dict[str, str]()
+        key = str(extra.get("key_file") or "")
+        if extra.get("private_key"):
+            if key:
+                raise FetchFailed(f"the connection {self._spec.conn_id!r} has both key_file and private_key; keep one")
+            key = _private_file(private, "key", str(extra["private_key"]).rstrip("\n") + "\n")
+        secret = extra.get("private_key_passphrase") if key else self._connection.get("password")
+        if secret:
+            script = _private_file(private, "askpass", _ASKPASS, 0o700)
+            found = {
+                "GIT_ASKPASS": script,
+                "SSH_ASKPASS": script,
+                "SSH_ASKPASS_REQUIRE": "force",
+                "DISPLAY": os.environ.get("DISPLAY", ":"),
+                "TRADEWIND_GIT_USER": str(self._connection.get("login") or "user"),
+                "TRADEWIND_GIT_SECRET": str(secret),
+            }
+        chosen = str(extra.get("strict_host_key_checking") or "accept-new")
+        if chosen not in _HOST_KEYS:
+            raise FetchFailed(f"strict_host_key_checking is {chosen!r}; it must be one of {', '.join(_HOST_KEYS)}")
+        ssh = ["ssh", "-o", f"StrictHostKeyChecking={_HOST_KEYS[chosen]}", "-o", "ConnectTimeout=20"]
+        if not secret:
+            ssh += ["-o", "BatchMode=yes"]
+        ssh += ["-i", key, "-o", "IdentitiesOnly=yes"] if key else []
+        for name, option in (("known_hosts_file", "UserKnownHostsFile"), ("host_proxy_cmd", "ProxyCommand")):
+            ssh += ["-o", f"{option}={extra[name]}"] if extra.get(name) else []
+        ssh += ["-F", str(extra["ssh_config_file"])] if extra.get("ssh_config_file") else []
+        ssh += ["-p", str(int(extra["ssh_port"]))] if extra.get("ssh_port") else []
+        return {**found, "GIT_SSH_COMMAND": shlex.join(ssh)}
+
+
+def _private_file(folder: str, name: str, content: str, mode: int = 0o600) -> str:
+    path = os.path.join(folder, name)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(content)
+    return path
+
+
+def _is_pointer(path: str) -> bool:
+    try:
+        if os.path.islink(path) or os.path.getsize(path) > 1024:
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(_LFS)) == _LFS
+    except OSError:
+        return False

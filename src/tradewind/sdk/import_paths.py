@@ -1,0 +1,29 @@
+"""Where user code imports from: the plugins folder, and Airflow's names."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+PLUGINS_FOLDER = "TRADEWIND__CORE__PLUGINS_FOLDER"
+"""Environment variable with the path of the plugins folder."""
+
+
+def serve_airflow_names() -> None:
+    """Make `from airflow import …` import Tradewind's names in this process."""
+    from tradewind.airflow.finder import activate  # lazy import: it has a higher rank, and provides the names of this package
+
+    activate()
+
+
+def plugins_folder() -> str:
+    """The plugins folder of this process. The composition root sets the environment variable for the processes it starts."""
+    found = os.environ.get(PLUGINS_FOLDER) or os.environ.get("AIRFLOW__CORE__PLUGINS_FOLDER")
+    home = os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
+    return os.path.abspath(os.path.expanduser(found)) if found else os.path.join(home, "plugins")
+
+
+def add_plugins_folder(folder: str) -> None:
+    """Make modules of the plugins folder importable, after everything else."""
+    if folder not in sys.path and os.path.isdir(folder):
+        sys.path.append(folder)

@@ -1,0 +1,98 @@
+"""Arguments of operators of provider packages that have been renamed: `bigquery_conn_id` is `gcp_conn_id` today.
+
+Files for Airflow 1 and 2 use the older names with the provider packages of today. Such an argument gets its present name, with a
+warning, if the operator does not accept the older name and accepts the present one.
+
+Source: the deprecation warnings of the backport packages and of the provider packages of 2021 and 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tradewind.sdk import open_dags
+
+_GOOGLE = ("gcp_conn_id", "google_cloud_conn_id")
+_SQL = ("conn_id",)
+
+IN_DEFAULT_ARGS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("bigquery_conn_id", "google_cloud_storage_conn_id", "google_cloud_conn_id", "gcs_conn_id", "datastore_conn_id"),
+        _GOOGLE,
+    ),
+    "dest_gcs_conn_id": _GOOGLE,
+    "s3_conn_id": ("aws_conn_id",),
+    "source_s3_conn_id": ("source_aws_conn_id",),
+    "dest_s3_conn_id": ("dest_aws_conn_id",),
+    "node_selectors": ("node_selector",),
+    "project": ("project_id",),
+}
+"""Older name → present names, for names that have one meaning in all operators. They apply in `default_args` too."""
+
+RENAMED_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    **IN_DEFAULT_ARGS,
+    **{
+        f"{system}_conn_id": _SQL
+        for system in (
+            *("exasol", "jdbc", "mssql", "mysql", "oracle", "postgres", "presto", "redshift", "snowflake", "sqlite", "trino"),
+            "vertica",
+        )
+    },
+    "body": ("build",),
+    "job_id": ("job_group_id",),
+    "location": ("region",),
+    "name": ("cluster_name",),
+    "skip_exit_code": ("skip_on_exit_code",),
+    "bql": ("sql",),
+    "hql": ("sql",),
+    "bucket": ("bucket_name", "gcs_bucket"),
+    "channel": ("channels",),
+    "object": ("object_name",),
+    "source_objects": ("source_object",),
+    "topic_project": ("project_id",),
+    "subscription_project": ("project_id",),
+    "http_conn_id": ("slack_webhook_conn_id",),
+    "destination_bucket": ("bucket_name",),
+    "destination_object": ("object_name",),
+    "overrides": ("container_overrides",),
+    "await_result": ("wait_for_completion",),
+    "wasb_conn_id": ("azure_fileshare_conn_id",),
+}
+"""Older name → present names; the first one that the operator accepts is used."""
+
+
+WITHOUT_EFFECT = frozenset(("delegate_to", "sync"))
+"""Arguments that packages have dropped without another name: they get a warning where an operator does not accept them."""
+
+
+def rename(operator: str, accepted: Collection[str], given: dict[str, Any]) -> None:
+    """Give older arguments their present names.
+
+    Args:
+        operator: name of the operator, for the warning.
+        accepted: names of the arguments that the operator accepts.
+        given: the arguments; changed.
+    """
+    for older in [name for name in given if name in RENAMED_ARGUMENTS and name not in accepted]:
+        newer = next((name for name in RENAMED_ARGUMENTS[older] if name in accepted), None)
+        if newer is None:
+            continue
+        value = given.pop(older)
+        given.setdefault(newer, value)
+        open_dags.warn_author(
+            f"{operator}: {older} was renamed to {newer} in the provider package; use {newer}", DeprecationWarning
+        )
+    for older in [name for name in given if name in WITHOUT_EFFECT and name not in accepted]:
+        del given[older]
+        open_dags.warn_author(f"{operator}: the provider package has no {older} any more; it has no effect", DeprecationWarning)
+
+
+def with_present_names(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Default arguments under their older and their present names."""
+    found = dict(defaults)
+    for older, newer in IN_DEFAULT_ARGS.items():
+        if older in defaults:
+            for name in newer:
+                found.setdefault(name, defaults[older])
+    return found
