@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from tradewind.execution.task_instance import DagRun, to_pendulum
-from tradewind.model.errors import NotYetSupported, did_you_mean
+from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import to_micros
+from tradewind.model.partitions import KEY_MAX
 from tradewind.sdk.assets import Asset, AssetAlias, AssetRef
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.wire import runtime
@@ -77,6 +78,7 @@ class OutletEventAccessor:
         self.key = key
         self.extra: dict[str, Any] = {}
         self.asset_alias_events: list[AliasEvent] = []
+        self.partition_keys: set[str] = set()
 
     def add(self, asset: Asset, extra: Mapping[str, Any] | None = None) -> None:
         """For an alias: add an updated asset. For an asset: set the extra of its event."""
@@ -92,8 +94,22 @@ class OutletEventAccessor:
                 f"outlet_events[{self.key!r}].add() accepts only this asset; to add other assets at run time, use an AssetAlias"
             )
 
-    def add_partitions(self, keys: Any) -> None:
-        raise NotYetSupported("add_partitions (partitions of assets) is not supported yet")
+    def add_partitions(self, keys: str | Iterable[str]) -> None:
+        """Emit an event for each of these partition keys instead of one with the partition key of the run.
+
+        Raises:
+            TypeError: this is an alias.
+            ValueError: a key is empty or too long.
+        """
+        if isinstance(self.key, AssetAlias):
+            raise TypeError(f"add_partitions() is only for assets; {self.key!r} is an alias")
+        found = [keys] if isinstance(keys, str) else list(keys)
+        for key in found:
+            if not key.strip():
+                raise ValueError(f"the partition key {key!r} is empty")
+            if len(key) > KEY_MAX:
+                raise ValueError(f"the partition key {key[:40]!r}… has {len(key)} characters; at most {KEY_MAX} are allowed")
+        self.partition_keys.update(found)
 
 
 class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
@@ -150,7 +166,8 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
         found: list[AssetUpdate] = []
         for one in dict.fromkeys(self._outlets):
             if not isinstance(one, AssetAlias):
-                found.append(_update(one, self._extra_of(one), ()))
+                extra, keys = self._said_of(one)
+                found += [_update(one, extra, (), key) for key in sorted(keys) or (None,)]
         under: dict[tuple[Asset, str], list[str]] = {}
         for one in self._outlets:
             for event in self[one].asset_alias_events if isinstance(one, AssetAlias) else ():
@@ -160,13 +177,15 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
             found.append(_update(asset, extra, tuple(aliases)))
         return tuple(found)
 
-    def _extra_of(self, outlet: Asset | AssetRef) -> str:
-        """The extra of an outlet, including the extra set under a reference to the same asset (only name or only URI)."""
+    def _said_of(self, outlet: Asset | AssetRef) -> tuple[str, set[str]]:
+        """Extra and partition keys of an outlet, also those said of a reference to the same asset (only name or only URI)."""
         extra: dict[str, Any] = {}
+        keys: set[str] = set()
         for key, made in self._made.items():
             if key == outlet or (not isinstance(key, AssetAlias) and _same(key, outlet)):
                 extra.update(made.extra)
-        return _json(outlet, extra)
+                keys |= made.partition_keys
+        return _json(outlet, extra), keys
 
 
 def _same(one: Asset | AssetRef, other: Asset | AssetRef) -> bool:
@@ -182,9 +201,9 @@ def _json(outlet: Outlet, extra: Mapping[str, Any]) -> str:
         raise AirflowException(f"outlet_events[{outlet!r}].extra must be a JSON object: {error}") from None
 
 
-def _update(asset: Asset | AssetRef, extra: str, aliases: tuple[str, ...]) -> AssetUpdate:
+def _update(asset: Asset | AssetRef, extra: str, aliases: tuple[str, ...], key: str | None = None) -> AssetUpdate:
     leaf = asset.condition()
-    return AssetUpdate(leaf.name, leaf.uri, leaf.group, extra.encode(), leaf.extra, aliases)
+    return AssetUpdate(leaf.name, leaf.uri, leaf.group, extra.encode(), leaf.extra, aliases, key)
 
 
 def updates_of(ti: TaskInstance) -> tuple[AssetUpdate, ...]:
@@ -227,6 +246,7 @@ class SourceRun:
             state=row.get("state"),
             dates=dates,
             conf=row.get("conf"),
+            partition_key=row.get("partition_key"),
         )
         run.dag_run_id = run.run_id  # type: ignore[attr-defined]
         return run
@@ -263,8 +283,8 @@ class AssetEvent:
         self.source_task_id: str | None = row["source_task_id"]
         self.source_run_id: str | None = row["source_run_id"]
         self.source_map_index: int = row["source_map_index"]
+        self.partition_key: str | None = row.get("partition_key")
         self.source_aliases: list[str] = list(row["aliases"])
-        self.partition_key: str | None = None
 
     @property
     def uri(self) -> str:

@@ -63,7 +63,7 @@ def callbacks_after(
     """
     if isinstance(error, KeyboardInterrupt):  # a person interrupted `dag.test()`
         return None
-    state = _state(outcome, ti)
+    state = state_after(outcome, ti)
     argument = _BY_STATE.get(state) if state is not None else None
     if context is None or argument is None or state is None or not getattr(task, argument):
         return None
@@ -78,7 +78,7 @@ def callbacks_after(
     return run
 
 
-def _state(outcome: Outcome, ti: TaskInstance) -> TaskState | None:
+def state_after(outcome: Outcome, ti: TaskInstance) -> TaskState | None:
     """The state that the scheduler will set for an outcome; None if the task instance continues later."""
     match outcome:
         case Outcome.SUCCESS:

@@ -22,7 +22,6 @@ from tradewind.model.moments import from_micros
 from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
 from tradewind.sdk.params import ParamsDict
-from tradewind.sdk.unsupported import UnsupportedVariable
 from tradewind.sdk.variables import NOTSET, Connection, Variable
 from tradewind.wire.messages import Workload
 
@@ -44,15 +43,29 @@ class Context(dict[str, Any]):
 
     __slots__ = ("_makers", "_ti")
 
-    def __init__(self, ti: TaskInstance, makers: Mapping[str, Maker], given: Mapping[str, Any]) -> None:
-        super().__init__(given)
-        self._ti = ti
-        self._makers = makers
+    def __init__(self, *args: Any, **values: Any) -> None:
+        """A context with only these values, for tests that users write: `Context(ds="2024-01-01")`."""
+        super().__init__(*args, **values)
+        self._ti: Any = None
+        self._makers: Mapping[str, Maker] = {}
+
+    @classmethod
+    def computed_on_demand(cls, ti: TaskInstance, makers: Mapping[str, Maker], given: Mapping[str, Any]) -> Context:
+        """The context of an attempt.
+
+        Args:
+            makers: name → function that computes the value when it is first read.
+            given: the values that are known.
+        """
+        made = cls(given)
+        made._ti = ti
+        made._makers = makers
+        return made
 
     def __missing__(self, key: str) -> Any:
         make = self._makers.get(key)
         if make is None:
-            if key in WITH_LOGICAL_DATE:
+            if key in WITH_LOGICAL_DATE and self._ti is not None:
                 hint = " This run has no logical date."
             else:
                 hint = did_you_mean(key, self) if isinstance(key, str) else ""
@@ -75,7 +88,7 @@ class Context(dict[str, Any]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return True
+        return self._ti is not None or dict.__len__(self) > 0
 
     def __delitem__(self, key: str) -> None:
         if key not in self:
@@ -86,10 +99,12 @@ class Context(dict[str, Any]):
 
     def __repr__(self) -> str:
         ti = self._ti
+        if ti is None:
+            return f"<Context {self.computed()!r}>"
         return f"<Context of {ti.dag_id}.{ti.task_id} in {ti.run_id}>"
 
     def __eq__(self, other: object) -> bool:
-        return self is other
+        return self is other or (not self._makers and dict.__eq__(self, other) is True)
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
@@ -130,7 +145,7 @@ class Context(dict[str, Any]):
 
     def copy(self) -> Context:
         """A copy with the same values. Values that are not computed yet are computed separately in each copy."""
-        return Context(self._ti, self._makers, self.computed())
+        return Context.computed_on_demand(self._ti, self._makers, self.computed())
 
     __copy__ = copy
 
@@ -279,6 +294,12 @@ def _assets() -> Any:
     return asset_events
 
 
+def _state_stores() -> Any:
+    from tradewind.execution import state_stores  # lazy import: few tasks keep values
+
+    return state_stores
+
+
 def _key_text(ti: TaskInstance) -> str:
     at = ti.workload.logical_date
     return f"{ti.dag_id}__{ti.task_id}__{_day(at).replace('-', '') if at is not None else ti.run_id}"
@@ -350,14 +371,14 @@ ALWAYS: dict[str, Maker] = {
     "outlets": lambda ti: list(getattr(ti.task, "outlets", ())),
     "expanded_ti_count": lambda ti: ti.expanded_count(),
     "map_index_template": lambda ti: getattr(ti.task, "map_index_template", None),
-    "partition_key": lambda ti: None,
-    "partition_date": lambda ti: None,
+    "partition_key": lambda ti: ti.workload.partition_key,
+    "partition_date": lambda ti: to_pendulum(ti.workload.partition_date),
     "triggering_asset_events": lambda ti: _assets().TriggeringAssetEvents(ti.context, by_uri=False),
     "triggering_dataset_events": lambda ti: _assets().TriggeringAssetEvents(ti.context, by_uri=True),
     "inlet_events": lambda ti: _assets().InletEventsAccessors(ti.task.inlets, ti.context),
     "outlet_events": lambda ti: _assets().OutletEventAccessors(ti.task.outlets),
-    "task_state_store": lambda ti: UnsupportedVariable("task_state_store", "state stores"),
-    "asset_state_store": lambda ti: UnsupportedVariable("asset_state_store", "state stores"),
+    "task_state_store": lambda ti: _state_stores().TaskStateStore(),
+    "asset_state_store": lambda ti: _state_stores().AssetStateStores(ti.task.inlets, ti.task.outlets),
     "prev_start_date_success": _success("start_date"),
     "prev_end_date_success": _success("end_date"),
 }
@@ -416,7 +437,7 @@ def build_context(
     if ti is None:
         ti = TaskInstance(task, workload, started=started)
     makers = ALWAYS if workload.logical_date is None else _EVERY
-    context = Context(ti, makers, {"test_mode": test_mode, "ti": ti, "task_instance": ti, "task": task})
+    context = Context.computed_on_demand(ti, makers, {"test_mode": test_mode, "ti": ti, "task_instance": ti, "task": task})
     ti.context = context
     return context
 
@@ -445,14 +466,18 @@ def current_context(context: Context) -> Iterator[Context]:
         _running.pop()
 
 
+class NoCurrentContext(AirflowException, RuntimeError):
+    """No task is running in this process. Airflow 2 raises the first of these classes, Airflow 3 the second."""
+
+
 def get_current_context() -> Context:
     """The context of the task that is running in this process.
 
     Raises:
-        AirflowException: no task is running.
+        NoCurrentContext: no task is running.
     """
     if not _running:
-        raise AirflowException(
+        raise NoCurrentContext(
             "no task is running: call get_current_context() inside a task, not at the top level of the DAG file"
         )
     return _running[-1]

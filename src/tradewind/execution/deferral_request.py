@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from tradewind.execution import input_request
 from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.errors import did_you_mean
-from tradewind.model.moments import duration_micros
-from tradewind.model.waits import TIMEOUT, Deferral, Resumption, TriggerWait, Wait
+from tradewind.model.moments import duration_micros, to_micros
+from tradewind.model.waits import TIMEOUT, Deferral, InputWait, Resumption, TriggerWait, Wait
 from tradewind.sdk.exceptions import (
     AirflowException,
+    TaskAwaitingInput,
     TaskDeferralError,
     TaskDeferralTimeout,
     TaskDeferred,
@@ -53,12 +55,17 @@ def scheduler_can_wait() -> bool:
     return runtime.is_installed()
 
 
-def deferral_of(task: BaseOperator, raised: TaskDeferred | TaskWaits) -> Deferral:
+def deferral_of(task: BaseOperator, raised: TaskDeferred | TaskWaits | TaskAwaitingInput, ti_id: str = "") -> Deferral:
     """The wait that a deferred task requests.
 
+    Args:
+        ti_id: `id` of the task instance, under which it may have asked a person before.
+
     Raises:
-        AirflowException: the trigger cannot be created in another process, or the task has no such method.
+        AirflowException: the trigger cannot be created in another process, the task has no such method, or it waits for an
+            answer without a question.
     """
+    question = input_request.take(ti_id)
     if isinstance(raised, TaskWaits):
         return raised.deferral
     name = raised.method_name
@@ -69,12 +76,25 @@ def deferral_of(task: BaseOperator, raised: TaskDeferred | TaskWaits) -> Deferra
             f"{did_you_mean(str(name), methods)}"
         )
     timeout = None if raised.timeout is None else time.time_ns() // 1000 + duration_micros(raised.timeout)
-    return Deferral(trigger_wait(raised.trigger), name, encode_xcom(dict(raised.kwargs or {}), "kwargs"), timeout)
+    kwargs = encode_xcom(dict(raised.kwargs or {}), "kwargs")
+    if isinstance(raised, TaskAwaitingInput):
+        if question is None:
+            raise AirflowException(
+                f"task {task.task_id!r} waits for an answer, but has asked nothing: call upsert_hitl_detail before "
+                "TaskAwaitingInput is raised"
+            )
+        return Deferral(question, name, kwargs, timeout)
+    wait = trigger_wait(raised.trigger)
+    if question is not None and isinstance(wait, TriggerWait) and wait.classpath.endswith(".HITLTrigger"):
+        # providers for Airflow 3.1 and 3.2 poll for the answer with this trigger; here the scheduler does this wait
+        until = decode_xcom(wait.kwargs).get("timeout_datetime")
+        return Deferral(question, name, kwargs, None if until is None else to_micros(until))
+    return Deferral(wait, name, kwargs, timeout)
 
 
 def limited_by_timeout(deferral: Deferral, workload: Workload, spent: int, hard_max: int) -> Deferral:
     """The wait with `execution_timeout` applied: this limit is for all attempts of a try together, and a wait may take at most what
-    is left of it.
+    is left of it. The answer of a person may take longer: only the timeout of the question limits it.
 
     Args:
         spent: duration of this attempt in microseconds.
@@ -83,7 +103,7 @@ def limited_by_timeout(deferral: Deferral, workload: Workload, spent: int, hard_
     Raises:
         AirflowException: the arguments are larger.
     """
-    size = len(deferral.kwargs) + (len(deferral.wait.kwargs) if isinstance(deferral.wait, TriggerWait) else 0)
+    size = len(deferral.kwargs) + _size(deferral.wait)
     if size > hard_max:
         raise AirflowException(
             f"the arguments of the trigger and of {deferral.method!r} have {size} bytes, more than core.xcom_max_bytes={hard_max}: "
@@ -91,10 +111,20 @@ def limited_by_timeout(deferral: Deferral, workload: Workload, spent: int, hard_
         )
     if workload.execution_timeout is None:
         return deferral
+    if isinstance(deferral.wait, InputWait):
+        return deferral
     active = spent + (workload.resumption.active if workload.resumption is not None else 0)
     last = time.time_ns() // 1000 + max(0, workload.execution_timeout - active)
     until = last if deferral.timeout_at is None else min(deferral.timeout_at, last)
     return msgspec.structs.replace(deferral, timeout_at=until, active=active)
+
+
+def _size(wait: Wait) -> int:
+    if isinstance(wait, TriggerWait):
+        return len(wait.kwargs)
+    if isinstance(wait, InputWait):
+        return len(wait.params) + len(wait.body or "") + len(wait.subject)
+    return 0
 
 
 def start_in_trigger(task: BaseOperator, context: Context) -> NoReturn:

@@ -24,13 +24,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from tradewind.execution import callbacks
+from tradewind.execution import callbacks, listener_calls
 from tradewind.execution.context import Context, build_context, current_context, get_current_context, push_context
 from tradewind.execution.rendered_fields import stored_fields
 from tradewind.execution.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, TaskInstance, micros_of
@@ -38,7 +38,8 @@ from tradewind.model.branch import Branch
 from tradewind.model.errors import TradewindError
 from tradewind.model.moments import duration_micros
 from tradewind.model.states import Outcome
-from tradewind.model.waits import Deferral
+from tradewind.model.waits import Deferral, InputWait
+from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -49,6 +50,7 @@ from tradewind.sdk.exceptions import (
     AirflowTaskTimeout,
     DagRunTriggerException,
     DownstreamTasksSkipped,
+    TaskAwaitingInput,
     TaskDeferred,
     TaskWaits,
     UnmappableXComLengthPushed,
@@ -59,6 +61,7 @@ from tradewind.sdk.exceptions import (
 from tradewind.sdk.lazy_list import LazyList
 from tradewind.sdk.mapping import MappedOperator
 from tradewind.sdk.operator_link import push_links
+from tradewind.sdk.policies import context_variables
 from tradewind.wire.messages import AssetUpdate, Workload, XComValue
 
 if TYPE_CHECKING:
@@ -88,11 +91,12 @@ class TaskResult:
         reschedule_at: microseconds, for `Outcome.RESCHEDULE`.
         retry_delay: microseconds until the next try, if the retry policy set a delay. None: the `retry_delay` of the task.
         callbacks: calls the author's callbacks; to be called after the result was reported. None: there are none.
+        listeners: calls the listeners of plugins; to be called after `callbacks`. None: there are none.
         calls_back: True if `callbacks` calls everything that follows from the result; False if another process has to call.
         rendered: the rendered templated fields as JSON (see `rendered_fields.stored_fields`).
         map_length: number of elements for tasks that are mapped over the return value (for an instance of a mapped task: 1).
         map_label: the text that is shown instead of the map index.
-        deferral: the wait, for `Outcome.DEFERRED`.
+        deferral: the wait, for `Outcome.DEFERRED` and `Outcome.AWAITING_INPUT`.
         assets: the asset updates of a success.
     """
 
@@ -103,6 +107,7 @@ class TaskResult:
     reschedule_at: int | None = None
     retry_delay: int | None = None
     callbacks: Callable[[], None] | None = None
+    listeners: Callable[[], None] | None = None
     rendered: bytes = b""
     map_length: int | None = None
     map_label: str | None = None
@@ -151,6 +156,7 @@ def execute_task(
     began = time.monotonic_ns()
     try:
         context = build_context(task, workload, test_mode=test_mode, ti=ti)
+        ti.context_variables = context_variables(context)
         if own_process:
             for name, value in ti.environment().items():
                 os.environ[name] = value
@@ -159,8 +165,9 @@ def execute_task(
         else:
             with _environment(ti), current_context(context):
                 _run_operator(task, context, ti, report_rendered)
+        _clear_state_store()
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
-    except (TaskDeferred, TaskWaits) as error:
+    except (TaskDeferred, TaskWaits, TaskAwaitingInput) as error:
         result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, write)
     except BaseException as error:
         raised, result = error, _with_retry_policy(ti, error, _result_of_exception(error, write))
@@ -174,20 +181,35 @@ def execute_task(
         result.map_label = ti.map_label = _label(ti, context, write)
     if result.outcome is Outcome.SUCCESS:
         result.map_length = ti.map_length
+    call_listeners = listener_calls.after_result(ti, result.outcome, raised)
+    if call_listeners is not None:
+        result.listeners = call_listeners if own_process else _in_environment(call_listeners, context, ti)
     if callbacks.was_terminated(raised):
         context = None  # another process calls the callbacks
     result.calls_back = context is not None
     call_back = callbacks.callbacks_after(ti.task, context, ti, result.outcome, raised)
     if call_back is not None and context is not None:
-        result.callbacks = call_back if own_process else _in_context(call_back, context, ti)
+        result.callbacks = call_back if own_process else _in_environment(call_back, context, ti)
     return result
 
 
-def _in_context(call_back: Callable[[], None], context: Context, ti: TaskInstance) -> Callable[[], None]:
+def _clear_state_store() -> None:
+    """Delete the values in the state store of the task, if `state_store.clear_on_success` is set."""
+    if not conf.getboolean("state_store", "clear_on_success", fallback=False):
+        return
+    from tradewind.execution.state_stores import TaskStateStore  # lazy import: few installations clear the store
+
+    try:
+        TaskStateStore().clear()
+    except (AirflowException, TradewindError) as error:  # the task has succeeded; its values expire later
+        log.warning("the task state store was not cleared: %s", error)
+
+
+def _in_environment(call_back: Callable[[], None], context: Context | None, ti: TaskInstance) -> Callable[[], None]:
     """The same call in the environment of the task: `get_current_context` and environment variables work as in the task."""
 
     def run() -> None:
-        with _environment(ti), current_context(context):
+        with _environment(ti), nullcontext() if context is None else current_context(context):
             call_back()
 
     return run
@@ -243,6 +265,7 @@ def _run_operator(
         if task._pre_execute_hook is not None:
             task._pre_execute_hook(context)
         task.pre_execute(context)
+        listener_calls.task_is_running(ti)
         resumption = ti.workload.resumption
         if resumption is None:
             if task.on_execute_callback:
@@ -415,16 +438,21 @@ def _with_retry_policy(ti: TaskInstance, error: BaseException, result: TaskResul
 
 
 def _deferred(
-    ti: TaskInstance, raised: TaskDeferred | TaskWaits, spent: int, hard_max: int, write: Callable[[str], None]
+    ti: TaskInstance,
+    raised: TaskDeferred | TaskWaits | TaskAwaitingInput,
+    spent: int,
+    hard_max: int,
+    write: Callable[[str], None],
 ) -> TaskResult:
     """The result for a deferral. An invalid wait is a failure. `spent`: duration of this attempt in microseconds."""
     from tradewind.execution.deferral_request import deferral_of, limited_by_timeout  # lazy import: only deferred tasks need it
 
     try:
-        deferral = deferral_of(ti.task, raised)
-        if isinstance(raised, TaskDeferred):
+        deferral = deferral_of(ti.task, raised, ti.id)
+        if not isinstance(raised, TaskWaits):
             deferral = limited_by_timeout(deferral, ti.workload, spent, hard_max)
-        return TaskResult(Outcome.DEFERRED, reason=_message(raised), deferral=deferral)
+        outcome = Outcome.AWAITING_INPUT if isinstance(deferral.wait, InputWait) else Outcome.DEFERRED
+        return TaskResult(outcome, reason=_message(raised), deferral=deferral)
     except Exception as error:
         return _result_of_exception(error, write)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import importlib
 import traceback
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from typing import Any
+
+import msgspec
 
 from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.errors import did_you_mean
@@ -60,11 +62,51 @@ async def wait_for_end(
     Raises:
         CancelledError: this call was cancelled.
     """
+
+    async def first_event(events: Any) -> TriggerEnd:
+        return await _first_event(trigger, events, event_max)
+
+    return await _run_to_end(trigger, trigger.run, first_event, on_end, cleanup_seconds)
+
+
+async def watch(
+    trigger: BaseTrigger,
+    emit: Callable[[bytes], Awaitable[None]],
+    on_end: Callable[[TriggerEnd], None] | None = None,
+    *,
+    events: Callable[[], Any] | None = None,
+    event_max: int = EVENT_MAX,
+    cleanup_seconds: float = CLEANUP_SECONDS,
+) -> TriggerEnd:
+    """Run the trigger of an asset watcher until it ends, then clean up. An end without an error is normal.
+
+    Args:
+        emit: called with the payload of each event (JSON). The trigger goes on when this call returns.
+        events: makes the events instead of the trigger's `run`.
+
+    Other arguments and exceptions: see `wait_for_end`.
+    """
+
+    async def all_events(events: Any) -> TriggerEnd:
+        async for event in _iterable(trigger, events):
+            await emit(watcher_payload(event, event_max))
+        return TriggerEnd()
+
+    return await _run_to_end(trigger, events or trigger.run, all_events, on_end, cleanup_seconds)
+
+
+async def _run_to_end(
+    trigger: BaseTrigger,
+    run: Callable[[], Any],
+    follow: Callable[[Any], Awaitable[TriggerEnd]],
+    on_end: Callable[[TriggerEnd], None] | None,
+    cleanup_seconds: float,
+) -> TriggerEnd:
     events: Any = None
     try:
         try:
-            events = trigger.run()
-            end = await _first_event(trigger, events, event_max)
+            events = run()
+            end = await follow(events)
         except asyncio.CancelledError as error:
             current = asyncio.current_task()
             if current is None or current.cancelling():
@@ -79,7 +121,7 @@ async def wait_for_end(
         await _clean_up(trigger, events, cleanup_seconds)
 
 
-async def _first_event(trigger: BaseTrigger, events: Any, event_max: int) -> TriggerEnd:
+def _iterable(trigger: BaseTrigger, events: Any) -> AsyncIterable[Any]:
     if not hasattr(events, "__aiter__"):
         close = getattr(events, "close", None)
         if close is not None:
@@ -88,7 +130,11 @@ async def _first_event(trigger: BaseTrigger, events: Any, event_max: int) -> Tri
             f"{type(trigger).__name__}.run() returned a {type(events).__name__}; it must be an asynchronous generator: "
             "`async def run(self)` with a `yield`"
         )
-    async for event in events:
+    return events  # type: ignore[no-any-return]
+
+
+async def _first_event(trigger: BaseTrigger, events: Any, event_max: int) -> TriggerEnd:
+    async for event in _iterable(trigger, events):
         return trigger_end(event, event_max)
     return TriggerEnd(error=f"{type(trigger).__name__} ended without an event")
 
@@ -122,6 +168,24 @@ def trigger_end(event: Any, event_max: int = EVENT_MAX) -> TriggerEnd:
         effect = {Outcome.SUCCESS: "succeeded", Outcome.SKIPPED: "is skipped"}.get(event.outcome, "failed")
         return TriggerEnd(outcome=event.outcome, xcoms=xcoms, reason=f"its trigger reported that the task {effect}")
     return TriggerEnd(event=_check_size(encode_xcom(event.payload, "the trigger's event"), "event", event_max))
+
+
+def watcher_payload(event: Any, event_max: int = EVENT_MAX) -> bytes:
+    """The payload of an asset watcher's event, as JSON.
+
+    Raises:
+        AirflowException: not an event, too large, or a payload that JSON cannot hold.
+    """
+    if not isinstance(event, TriggerEvent):
+        raise AirflowException(f"a trigger fired {event!r}; it must be a TriggerEvent")
+    try:
+        data = msgspec.json.encode(event.payload)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise AirflowException(
+            f"the payload of the trigger's event is {event.payload!r:.200}, which JSON cannot hold ({error}); the extra of an "
+            "asset event is JSON, so fire a mapping of strings and numbers"
+        ) from error
+    return _check_size(data, "event", event_max)
 
 
 def _check_size(data: bytes, what: str, limit: int) -> bytes:

@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
+from tradewind.execution import xcom_backend
 from tradewind.model.branch import Branch
 from tradewind.model.ids import ANY_KEY
 from tradewind.model.moments import from_micros, iso, to_micros
 from tradewind.model.states import RunType, TaskState
+from tradewind.sdk.columns import of_table
 from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.lazy_list import LazyList
@@ -79,6 +80,14 @@ def micros_of(date: datetime) -> int:
     return to_micros(plain if plain.tzinfo is not None else plain.replace(tzinfo=UTC))
 
 
+_TRIGGERED_BY = {
+    DagRunType.SCHEDULED: "timetable",
+    DagRunType.BACKFILL_JOB: "backfill",
+    DagRunType.ASSET_TRIGGERED: "asset",
+    DagRunType.OPERATOR_TRIGGERED: "operator",
+}
+
+
 class DagRun:
     """A run of a DAG, read-only. Dates are pendulum datetimes in UTC; None for a date that the run does not have (yet)."""
 
@@ -117,8 +126,21 @@ class DagRun:
         number: int | None = None,
         triggering_user_name: str | None = None,
         dag: Any = None,
+        data_interval: tuple[datetime, datetime] | None = None,
+        note: str | None = None,
+        partition_key: str | None = None,
+        **moments: Any,
     ) -> None:
-        """`dates`: logical_date, data_interval_start, data_interval_end, run_after, start_date, end_date, queued_at."""
+        """A run. Users' tests create runs with Airflow's arguments.
+
+        Args:
+            dates: logical_date, data_interval_start, data_interval_end, run_after, start_date, end_date, queued_at; microseconds.
+            number: its number in the database.
+            data_interval, moments: the same dates as datetimes. Airflow 2 calls the logical date `execution_date`.
+
+        Raises:
+            TypeError: an argument is none of Airflow's.
+        """
         self.dag_id = dag_id
         self.run_id = run_id
         self.run_type = DagRunType(str(run_type))
@@ -129,9 +151,48 @@ class DagRun:
         self.dag = dag
         self.external_trigger = self.run_type is DagRunType.MANUAL
         self.clear_number = 0
-        self.note: str | None = None
-        self.partition_key: str | None = None
-        self._dates = dict(dates or {})
+        self.note = note
+        self.partition_key = partition_key
+        self._dates = {**(dates or {}), **_dates_of(data_interval, moments)}
+
+    @staticmethod
+    def find(*args: Any, **filters: Any) -> list[DagRun]:
+        """Runs of a DAG; see `run_queries.find_runs`."""
+        from tradewind.execution.run_queries import find_runs  # lazy import: the module needs this class
+
+        return find_runs(*args, **filters)
+
+    @staticmethod
+    def fetch_task_instances(
+        dag_id: str | None = None,
+        run_id: str | None = None,
+        task_ids: Iterable[str] | None = None,
+        state: Iterable[str | None] | None = None,
+        session: Any = None,
+    ) -> list[OtherTaskInstance]:
+        """The task instances of a run with their current states. Listeners of packages (openlineage) call it.
+
+        Args:
+            session: ignored, since tasks have no access to the database.
+
+        Raises:
+            AirflowException: the run or the tasks are not named.
+        """
+        if dag_id is None or run_id is None or task_ids is None:
+            raise AirflowException("fetch_task_instances needs dag_id, run_id and task_ids")
+        found = task_states(dag_id, run_id, tuple(task_ids))
+        wanted = None if state is None else {state} if isinstance(state, str) else set(state)
+        return [instance for instance in found if wanted is None or instance.state in wanted]
+
+    @staticmethod
+    def _get_partial_task_ids(dag: Any) -> list[str] | None:
+        """The tasks that `fetch_task_instances` requests."""
+        return None if dag is None else list(dag.task_ids)
+
+    @property
+    def triggered_by(self) -> str | None:
+        """What created the run, if its type tells: Airflow's `DagRunTriggeredByType`."""
+        return _TRIGGERED_BY.get(self.run_type)
 
     @classmethod
     def of_workload(cls, workload: Workload, dag: Any = None) -> DagRun:
@@ -148,8 +209,10 @@ class DagRun:
                 "run_after": workload.run_after,
                 "start_date": workload.run_started,
                 "queued_at": workload.queued_at,
+                "partition_date": workload.partition_date,
             },
             conf=workload.conf,
+            partition_key=workload.partition_key,
             number=workload.run,
             triggering_user_name=workload.triggering_user,
             dag=dag,
@@ -186,6 +249,11 @@ class DagRun:
     @property
     def run_after(self) -> DateTime | None:
         return self._date("run_after")
+
+    @property
+    def partition_date(self) -> DateTime | None:
+        """The moment for which the partition key stands."""
+        return self._date("partition_date")
 
     @property
     def start_date(self) -> DateTime | None:
@@ -228,6 +296,13 @@ class DagRun:
         return f"<DagRun {self.dag_id} {self.run_id!r} {self.state}>"
 
 
+of_table(
+    DagRun,
+    """id dag_id run_id run_type state conf external_trigger logical_date execution_date data_interval_start data_interval_end
+    run_after start_date end_date queued_at clear_number note partition_key""",
+)
+
+
 class TaskInstanceKey(NamedTuple):
     """Identifies one try of a task instance."""
 
@@ -242,6 +317,9 @@ class OtherTaskInstance:
     """A task instance other than the running one, with its state at the time of the request."""
 
     __slots__ = ("dag_id", "run_id", "state", "task_id")
+
+    start_date = end_date = duration = None
+    """Only the state is requested."""
 
     def __init__(self, dag_id: str, task_id: str, run_id: str, state: str | None) -> None:
         self.dag_id = dag_id
@@ -391,9 +469,36 @@ class TaskInstance:
         calls = task.on_execute_callback or task.on_success_callback or task.outlets or task.inlets
         return not task.inherits_from_empty_operator or bool(calls)
 
-    def __init__(self, task: Any, workload: Workload, *, started: int | None = None) -> None:
+    def __init__(
+        self,
+        task: Any,
+        workload: Workload | datetime | None = None,
+        *,
+        started: int | None = None,
+        execution_date: datetime | None = None,
+        run_id: str | None = None,
+        state: str | None = None,
+        map_index: int = -1,
+        dag_version_id: Any = None,
+    ) -> None:
+        """The instance of a task.
+
+        Args:
+            task: the operator.
+            workload: the description of the attempt. Users' tests create instances without an attempt, as in Airflow, with a
+                date, an id of a run, a state or a map index.
+            started: start of the attempt in microseconds. None: now.
+            dag_version_id: ignored; Airflow 3's tests pass one.
+        """
+        del dag_version_id
+        self.by_hand = not isinstance(workload, Workload)
+        """Whether this instance was made without an attempt."""
+        if not isinstance(workload, Workload):
+            workload = _workload_by_hand(task, execution_date or workload, run_id, map_index)
         self.task = task
         self.workload = workload
+        self.context_variables: dict[str, str] = {}
+        """Environment variables that the policy `get_airflow_context_vars` adds."""
         self.dag_id = workload.dag_id
         self.task_id = workload.task_id
         self.run_id = workload.run_id
@@ -403,7 +508,7 @@ class TaskInstance:
         self.pool = workload.pool
         self.queue = workload.queue
         self.priority_weight = workload.priority
-        self.state = _RUNNING
+        self.state = state if self.by_hand else _RUNNING
         self.pushed: dict[str, Any] = {}
         self.branch: Branch | None = None
         self.context: Any = None
@@ -438,6 +543,11 @@ class TaskInstance:
         if self._dag_run is None:
             self._dag_run = DagRun.of_workload(self.workload, self.task.get_dag())
         return self._dag_run
+
+    @dag_run.setter
+    def dag_run(self, dag_run: DagRun) -> None:
+        """Users' tests set it."""
+        self._dag_run = dag_run
 
     def get_dagrun(self) -> DagRun:
         return self.dag_run
@@ -523,11 +633,34 @@ class TaskInstance:
     def current_state(self) -> str | None:
         return self.state
 
-    def get_template_context(self) -> Any:
-        """The context variables of this task."""
+    def get_template_context(self, *_args: Any, **_kwargs: Any) -> Any:
+        """The context variables of this task. (Airflow 2 takes a session.)"""
         if self.context is None:
-            raise AirflowException(f"{self!r} has no context yet")
+            from tradewind.execution import context  # lazy import: it imports this module
+
+            context.build_context(self.task, self.workload, ti=self)
         return self.context
+
+    def run(self, *_args: Any, **_kwargs: Any) -> TaskInstance:
+        """Run the task in this process, as tests of DAG files for Airflow 1 and 2 do: templates, `pre_execute`, `execute`.
+
+        Nothing is recorded. Airflow's arguments (`ignore_ti_state`, `test_mode` …) change nothing.
+
+        Raises:
+            Exception: what the task raises.
+        """
+        from tradewind.execution import context, run_task  # lazy import: they import this module
+
+        values = self.get_template_context()
+        with context.current_context(values):
+            self.render_templates(values)
+            self.task.pre_execute(values)
+            result = run_task.run_to_end(self.task.execute(values))
+            self.task.post_execute(values, result)
+        if result is not None and self.task.do_xcom_push:
+            self.xcom_push(XCOM_RETURN_KEY, result)
+        self.state = TaskState.SUCCESS.value
+        return self
 
     def environment(self) -> dict[str, str]:
         """Environment variables for programs that the task starts, with Airflow's names."""
@@ -545,11 +678,11 @@ class TaskInstance:
         if workload.logical_date is not None:
             at = from_micros(workload.logical_date).isoformat()
             found["AIRFLOW_CTX_LOGICAL_DATE"] = found["AIRFLOW_CTX_EXECUTION_DATE"] = at
-        return found
+        return {**found, **self.context_variables}
 
-    def render_templates(self, context: Any = None) -> Any:
+    def render_templates(self, context: Any = None, jinja_env: Any = None) -> Any:
         """Render the templated fields of the task. Returns the task."""
-        self.task.render_template_fields(context if context is not None else self.get_template_context())
+        self.task.render_template_fields(context if context is not None else self.get_template_context(), jinja_env)
         return self.task
 
     def get_first_reschedule_date(self, context: Any = None) -> DateTime | None:
@@ -566,7 +699,7 @@ class TaskInstance:
         """
         if not isinstance(key, str) or not key:
             raise AirflowException(f"the key of an XCom must be a non-empty string, not {key!r}")
-        self._encoded[key] = encode_xcom(value, key)
+        self._encoded[key] = xcom_backend.encode(self, key, value)
         self.pushed[key] = value
 
     @property
@@ -609,6 +742,8 @@ class TaskInstance:
             return self._pull_nearest(key, include_prior_dates, default)
         single = isinstance(task_ids, str)
         ids: tuple[str, ...] = (task_ids,) if isinstance(task_ids, str) else tuple(task_ids)
+        if dag_id not in (None, self.dag_id) and run_id is None:
+            dag_id, ids = self._of_sub_dag(dag_id, ids)
         indexes = _indexes(map_indexes)
         if map_indexes is NOTSET and single and dag_id in (None, self.dag_id) and run_id in (None, self.run_id):
             indexes = self._same_map_index(ids[0])
@@ -684,6 +819,14 @@ class TaskInstance:
             rows.setdefault(self.task_id, {})[self.map_index] = _reader(self._encoded[key], None)
         return rows
 
+    def _of_sub_dag(self, dag_id: str | None, task_ids: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+        """The DAG and the ids of tasks of a sub-DAG, which are tasks of a group of this DAG; others stay as they are."""
+        dag = self.task.get_dag() if self.task is not None else None
+        for group in dag.task_group_dict.values() if dag is not None else ():
+            if getattr(getattr(group, "subdag", None), "dag_id", None) == dag_id:
+                return self.dag_id, tuple(group.child_id(task_id) for task_id in task_ids)
+        return dag_id, task_ids
+
     # --- earlier runs ---------------------------------------------------------------------------------------------
 
     def get_previous_dagrun(self, state: str | None = None) -> DagRun | None:
@@ -696,7 +839,7 @@ class TaskInstance:
             request = GetPreviousRun(op=0, dag_id=self.dag_id, logical_date=at, state=wanted)
             answer = request_value(request, f"cannot read the run before {self.run_id!r}")
             row = answer.value if answer.found else None
-            self._previous[wanted] = None if row is None else _run_of(self.dag_id, row, self.task.get_dag())
+            self._previous[wanted] = None if row is None else run_of(self.dag_id, row, self.task.get_dag())
         return self._previous[wanted]
 
     def get_previous_ti(self, state: str | None = None) -> OtherTaskInstance | None:
@@ -725,10 +868,56 @@ class TaskInstance:
         return None if run is None else run.start_date
 
 
-_DATES = ("logical_date", "data_interval_start", "data_interval_end", "run_after", "start_date", "end_date", "queued_at")
+_LEFT_OUT = frozenset({"external_trigger", "creating_job_id", "bundle_version", "triggered_by", "backfill_id", "id"})
+"""Arguments of Airflow's `DagRun` that have no meaning in Tradewind."""
 
 
-def _run_of(dag_id: str, row: Mapping[str, Any], dag: Any) -> DagRun:
+def _dates_of(interval: tuple[datetime, datetime] | None, moments: Mapping[str, Any]) -> dict[str, int | None]:
+    """The dates of a run in microseconds, from Airflow's arguments of `DagRun`."""
+    given = {name: date for name, date in moments.items() if name not in _LEFT_OUT}
+    if "execution_date" in given:
+        given["logical_date"] = given.pop("execution_date")
+    if interval is not None:
+        given["data_interval_start"], given["data_interval_end"] = interval
+    unknown = given.keys() - set(_DATES)
+    if unknown:
+        raise TypeError(f"DagRun() got an unexpected keyword argument {min(unknown)!r}")
+    return {name: None if date is None else micros_of(date) for name, date in given.items()}
+
+
+def _workload_by_hand(task: Any, date: datetime | None, run_id: str | None, map_index: int) -> Workload:
+    """The attempt of a task instance that a test creates: a manual run, with a date if one is given."""
+    at = None if date is None else micros_of(date)
+    after = at if at is not None else time.time_ns() // 1000
+    return Workload(
+        run=0,
+        slot=0,
+        fence=0,
+        dag_id=getattr(task, "dag_id", "") or "",
+        task_id=task.task_id,
+        run_id=run_id or DagRunType.MANUAL.generate_run_id(suffix=from_micros(after).isoformat()),
+        map_index=map_index,
+        max_tries=getattr(task, "retries", 0) or 0,
+        logical_date=at,
+        interval_start=at,
+        interval_end=at,
+        run_after=after,
+    )
+
+
+_DATES = (
+    "logical_date",
+    "data_interval_start",
+    "data_interval_end",
+    "run_after",
+    "start_date",
+    "end_date",
+    "queued_at",
+    "partition_date",
+)
+
+
+def run_of(dag_id: str, row: Mapping[str, Any], dag: Any) -> DagRun:
     return DagRun(
         dag_id=dag_id,
         run_id=row["run_id"],
@@ -737,6 +926,7 @@ def _run_of(dag_id: str, row: Mapping[str, Any], dag: Any) -> DagRun:
         dates={name: row.get(name) for name in _DATES},
         conf=row.get("conf"),
         dag=dag,
+        partition_key=row.get("partition_key"),
     )
 
 
@@ -754,8 +944,8 @@ def _indexes(map_indexes: Any) -> tuple[int, ...] | None:
 
 def _reader(data: bytes, spill: str | None) -> Callable[[], Any]:
     if spill is None:
-        return lambda: decode_xcom(data)
-    return lambda: decode_xcom(runtime.current().read_spill(spill))
+        return lambda: xcom_backend.decode(data)
+    return lambda: xcom_backend.decode(runtime.current().read_spill(spill))
 
 
 def _upstream_nearest_first(task: Any) -> tuple[str, ...]:
@@ -775,3 +965,10 @@ def _upstream_nearest_first(task: Any) -> tuple[str, ...]:
             seen.add(step.task_id)
             stack.append((step, iter(step.upstream_list)))
     return tuple(reversed(order))
+
+
+of_table(
+    TaskInstance,
+    """dag_id task_id run_id state map_index try_number execution_date logical_date start_date end_date duration pool queue
+    operator hostname""",
+)

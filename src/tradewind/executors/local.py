@@ -1,10 +1,13 @@
 """Attempts on this machine: one or several worker hosts, each connected to the scheduler by a socket.
 
     submit ─▶ choose a worker (routing.py) ─▶ Submit message
-                 └─ none has a free slot ─▶ backlog of the queue ─▶ again when a slot is released or a worker connects
+                 └─ none has a free slot ─▶ backlog of executor and queue ─▶ again when a slot is released or a worker connects
 
-The executor remembers which worker was given which attempt. That memory is a hint: it is rebuilt from what each worker says when
-it registers, and an attempt that two workers were given is started by one of them, because the scheduler accepts one start.
+`LocalExecutor` and `SequentialExecutor` share these workers. A worker host takes the attempts of both, or only those of the
+executors and queues that its registration names.
+
+The executor remembers which worker was given which attempt. That memory is a hint: it is built again from the registrations of
+the workers. If two workers were given the same attempt, only one of them starts it, because the scheduler accepts one start.
 
 A process may live on for a moment after its report. So an attempt that goes to another worker than the attempt before it is held
 back until the former worker has said that nothing of the task instance is left there (Withdraw, Withdrawn), or has ended.
@@ -32,6 +35,7 @@ from tradewind.wire.messages import (
     Submit,
     ToRunner,
     TriggerOrder,
+    WatcherEventTaken,
     Withdraw,
     Workload,
 )
@@ -63,10 +67,13 @@ class Place(NamedTuple):
 class Worker:
     """One connected worker host."""
 
-    __slots__ = ("draining", "name", "queues", "send", "slots", "tasks", "triggers")
+    __slots__ = ("draining", "executors", "name", "queues", "send", "slots", "tasks", "triggers")
 
-    def __init__(self, name: str, queues: frozenset[str], slots: int, draining: bool, send: Port) -> None:
+    def __init__(
+        self, name: str, executors: frozenset[str], queues: frozenset[str], slots: int, draining: bool, send: Port
+    ) -> None:
         self.name = name
+        self.executors = executors
         self.queues = queues
         self.slots = slots
         self.draining = draining
@@ -74,33 +81,28 @@ class Worker:
         self.tasks: set[TaskKey] = set()
         """Task instances whose attempt was given to this worker."""
         self.triggers: set[AttemptKey] = set()
-        """Triggers that this worker was told to run, or said that it runs."""
+        """Triggers that this worker was asked to run, or reported as running."""
 
     @property
     def load(self) -> WorkerLoad:
-        return WorkerLoad(self.name, self.queues, self.slots, len(self.tasks), self.draining)
+        return WorkerLoad(self.name, self.executors, self.queues, self.slots, len(self.tasks), self.draining)
 
 
 class LocalExecutor:
-    """Processes on this machine, `parallelism` at a time (0: as many as become ready).
+    """Processes on this machine. See `executors.port.Executor`.
 
     Args:
         may_live: may processes of this worker, which is not connected, still be alive? By default: yes.
         kill_grace: microseconds between TERM and KILL for what is left of an older attempt.
     """
 
-    name = "LocalExecutor"
-
-    def __init__(
-        self, parallelism: int, may_live: Callable[[str], bool] = may_always_live, kill_grace: int = KILL_GRACE
-    ) -> None:
-        self.parallelism = parallelism
+    def __init__(self, may_live: Callable[[str], bool] = may_always_live, kill_grace: int = KILL_GRACE) -> None:
         self._kill_grace = kill_grace
         self._may_live = may_live
         self._workers: dict[str, Worker] = {}
         self._places: dict[TaskKey, Place] = {}
-        self._backlog: dict[str, deque[Workload]] = {}
-        """queue → attempts that no worker could take yet, in the order in which they were submitted."""
+        self._backlog: dict[tuple[str, str], deque[Workload]] = {}
+        """(executor, queue) → attempts that no worker could take yet, in the order in which they were submitted."""
         self._waiting: dict[TaskKey, int] = {}
         """Task instances with an attempt in the backlog → the fence of that attempt."""
         self._held_back: dict[TaskKey, Workload] = {}
@@ -113,6 +115,7 @@ class LocalExecutor:
         host: str,
         send: Port,
         *,
+        executors: Iterable[str] = (),
         queues: Iterable[str] = (),
         slots: int = 0,
         draining: bool = False,
@@ -122,7 +125,7 @@ class LocalExecutor:
         """A process of a worker is there, with these attempts and triggers. It takes the place of its worker's last connection."""
         worker = worker_of(host)
         self.disconnect(worker)
-        here = self._workers[worker] = Worker(worker, frozenset(queues), slots, draining, send)
+        here = self._workers[worker] = Worker(worker, frozenset(executors), frozenset(queues), slots, draining, send)
         here.triggers = set(triggers)
         for run, slot, fence in live:
             known = self._places.get((run, slot))
@@ -166,8 +169,8 @@ class LocalExecutor:
     def ready(self) -> bool:
         return bool(self._workers)
 
-    def serves(self, queue: str) -> bool:
-        return any(one.load.serves(queue) for one in self._workers.values())
+    def serves(self, executor: str, queue: str) -> bool:
+        return any(one.load.serves(executor, queue) for one in self._workers.values())
 
     def may_live(self, worker: str) -> bool:
         return worker in self._workers or self._may_live(worker)
@@ -190,7 +193,7 @@ class LocalExecutor:
             return
         if self._waiting.get(task, -1) < workload.fence and not self._offer(workload, out):
             self._waiting[task] = workload.fence
-            self._backlog.setdefault(workload.queue, deque()).append(workload)
+            self._backlog.setdefault((workload.executor, workload.queue), deque()).append(workload)
 
     def _offer(self, workload: Workload, out: dict[str, list[Workload]], *, alone: bool = False) -> bool:
         """Give an attempt to a worker, or hold it back for its former worker. False: no worker has a free slot.
@@ -199,7 +202,7 @@ class LocalExecutor:
             alone: nothing of an older attempt is left on the former worker.
         """
         task, former = (workload.run, workload.slot), worker_of(workload.previous_host) if workload.previous_host else None
-        name = choose_worker(workload.queue, [one.load for one in self._workers.values()], former)
+        name = choose_worker(workload.executor, workload.queue, [one.load for one in self._workers.values()], former)
         if name is None:
             return False
         if former is not None and name != former and not alone and self._is_left_on(former, workload):
@@ -211,7 +214,7 @@ class LocalExecutor:
         return True
 
     def _is_left_on(self, former: str, workload: Workload) -> bool:
-        """May a process of an older attempt be left there? If the worker is connected, it is told to end the process."""
+        """Whether a process of an older attempt may still run on the worker. A connected worker is asked to end the process."""
         if former in self._workers:
             self._workers[former].send(Withdraw(workload.key, self._kill_grace))
             return True
@@ -239,7 +242,7 @@ class LocalExecutor:
         out: dict[str, list[Workload]] = {}
         if not self._offer(workload, out, alone=True):
             self._waiting[workload.run, workload.slot] = workload.fence
-            self._backlog.setdefault(workload.queue, deque()).append(workload)
+            self._backlog.setdefault((workload.executor, workload.queue), deque()).append(workload)
         self._send_workloads(out)
 
     def _assign(self, task: TaskKey, fence: int, worker: Worker) -> None:
@@ -274,7 +277,7 @@ class LocalExecutor:
     def _flush(self) -> None:
         """Give to workers what waits for a free slot."""
         out: dict[str, list[Workload]] = {}
-        for queue, waiting in list(self._backlog.items()):
+        for target, waiting in list(self._backlog.items()):
             while waiting:
                 workload = waiting[0]
                 task = (workload.run, workload.slot)
@@ -284,7 +287,7 @@ class LocalExecutor:
                     self._waiting.pop(task, None)
                 waiting.popleft()
             if not waiting:
-                del self._backlog[queue]
+                del self._backlog[target]
         self._send_workloads(out)
 
     def worker_of(self, attempt: AttemptKey) -> str | None:
@@ -310,7 +313,7 @@ class LocalExecutor:
                 here.send(answer)
 
     def _send(self, worker: str | None, message: FromScheduler) -> None:
-        """To one worker, or (None) to all of them. A worker that is not connected registers later, and is told then."""
+        """Send to one worker, or (None) to all. A worker that is not connected gets the message when it registers."""
         if worker is None:
             for one in self._workers.values():
                 one.send(message)
@@ -335,6 +338,14 @@ class LocalExecutor:
         if known:
             return known[0]
         return min(self._workers.values(), key=lambda one: (one.draining, len(one.triggers), one.name), default=None)
+
+    def trigger_worker(self, key: AttemptKey) -> str | None:
+        return next((name for name, one in self._workers.items() if key in one.triggers), None)
+
+    def take_watcher_event(self, key: AttemptKey, token: str) -> None:
+        for one in self._workers.values():
+            if key in one.triggers:
+                one.send(WatcherEventTaken(key, token))
 
     def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         if not keys:

@@ -1,8 +1,8 @@
-"""The executor port: what the scheduler asks of an executor, and all that the scheduler may expect.
+"""The executor port: the interface between the scheduler and an executor.
 
 Messages are hints. A lost, repeated or delayed message changes timing, never an outcome: the truth is the row, the fence and the
 accepted start. So an executor decides nothing about states. An executor only chooses a worker for each attempt and carries
-messages; what it remembers can be lost and is told again.
+messages; its memory may be lost, and the workers report again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ TaskKey = tuple[int, int]
 
 
 class Executor(Protocol):
-    """One way to run attempts on several workers."""
-
-    name: str
-    parallelism: int
-    """Attempts at a time over all workers; 0 is unlimited."""
+    """Carries attempts to workers. `Workload.executor` names the executor of an attempt (see `executors.registry`)."""
 
     def submit(self, workloads: Sequence[Workload]) -> None:
         """Have these attempts made. Called after their dispatch is committed; may be called again for the same attempts.
@@ -70,6 +66,13 @@ class Executor(Protocol):
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         """Have triggers run; `TriggerFired` comes back for each. May be called again for the same triggers."""
 
+    def trigger_worker(self, key: AttemptKey) -> str | None:
+        """The connected worker that runs this trigger, as far as known."""
+        ...
+
+    def take_watcher_event(self, key: AttemptKey, token: str) -> None:
+        """Tell the worker that the event of an asset watcher is committed, so that the trigger goes on."""
+
     def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         """Stop these triggers: nothing waits for them any more.
 
@@ -78,11 +81,11 @@ class Executor(Protocol):
         """
 
     def may_live(self, worker: str) -> bool:
-        """May processes of this worker, which is not connected, still be alive?"""
+        """Whether processes of this worker, which is not connected, may still be alive."""
         ...
 
-    def serves(self, queue: str) -> bool:
-        """Is a worker connected that takes attempts of this queue?"""
+    def serves(self, executor: str, queue: str) -> bool:
+        """Whether a worker is connected that takes attempts of this executor and queue."""
         ...
 
     @property
@@ -92,5 +95,5 @@ class Executor(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Is a worker connected?"""
+        """Whether a worker is connected."""
         ...

@@ -10,6 +10,8 @@ class WorkerLoad(NamedTuple):
     """One connected worker host, as routing sees it."""
 
     worker: str
+    executors: frozenset[str]
+    """Names of the executors whose attempts the worker takes; empty: every executor."""
     queues: frozenset[str]
     """Queues that the worker serves; empty: every queue."""
     slots: int
@@ -19,23 +21,27 @@ class WorkerLoad(NamedTuple):
     draining: bool
     """The worker finishes what it runs and takes nothing new."""
 
-    def serves(self, queue: str) -> bool:
-        """Does the worker take attempts of this queue?"""
-        return not self.draining and (not self.queues or queue in self.queues)
+    def serves(self, executor: str, queue: str) -> bool:
+        """Whether the worker takes attempts of this executor and queue. An empty executor stands for any executor."""
+        return (
+            not self.draining
+            and (not self.queues or queue in self.queues)
+            and (not self.executors or not executor or executor in self.executors)
+        )
 
     @property
     def has_free_slot(self) -> bool:
         return not self.slots or self.assigned < self.slots
 
 
-def choose_worker(queue: str, workers: Iterable[WorkerLoad], preferred: str | None = None) -> str | None:
-    """The worker that gets an attempt of `queue`; None: no worker that serves the queue has a free slot.
+def choose_worker(executor: str, queue: str, workers: Iterable[WorkerLoad], preferred: str | None = None) -> str | None:
+    """The worker that gets an attempt of this executor and queue; None: no worker that serves both has a free slot.
 
     The preferred worker gets the attempt if it can take it. (The last attempt of a task instance may still be ending there; only
     that worker can wait for its end.) Otherwise the worker with the smallest share of its slots in use gets the attempt; among
     workers without a limit, and in a tie, the worker with the fewest attempts.
     """
-    able = [one for one in workers if one.serves(queue) and one.has_free_slot]
+    able = [one for one in workers if one.serves(executor, queue) and one.has_free_slot]
     if not able:
         return None
     for one in able:

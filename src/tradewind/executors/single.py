@@ -10,7 +10,7 @@ from tradewind.wire.worker_names import FIRST_WORKER
 
 
 class SingleWorker:
-    """One worker without a limit, which is always connected and takes every queue. See `executors.port.Executor`."""
+    """One worker without a limit, which is always connected and takes every attempt. See `executors.port.Executor`."""
 
     ready: bool = True
 
@@ -26,7 +26,7 @@ class SingleWorker:
     def may_live(self, worker: str) -> bool:
         return True
 
-    def serves(self, queue: str) -> bool:
+    def serves(self, executor: str, queue: str) -> bool:
         return self.ready
 
     @property

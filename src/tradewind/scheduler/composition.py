@@ -8,6 +8,7 @@ from typing import Protocol
 from tradewind.executors.local import LocalExecutor
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop
+from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
 from tradewind.scheduler.attempts.task_requests import Cipher, answer
 from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
@@ -58,6 +59,7 @@ def compose_server(
     *,
     loop: Loop | None = None,
     jobs: JobRegistry | None = None,
+    remote_workers: RemoteWorkers | None = None,
     make_scheduler: MakeScheduler = Scheduler,
     make_commands: MakeCommands = Commands,
 ) -> SchedulerServer:
@@ -70,6 +72,7 @@ def compose_server(
         duties: makes the background duties.
         loop: default: a new event loop.
         jobs: records the services that connect; None: they are not recorded.
+        remote_workers: knows until when processes of remote workers may run; None: there are no remote workers.
     """
     scheduler = make_scheduler(store, clock, config, executor, epoch, lambda notice: None)
     commands = make_commands(store, clock, config, lambda text: cipher.encrypt(text).encode())
@@ -84,6 +87,7 @@ def compose_server(
         socket_path,
         loop,
         jobs,
+        remote_workers,
     )
 
 

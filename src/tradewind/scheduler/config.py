@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from tradewind.model.bundles import Scope, folder_of
+from tradewind.model.bundles import Scope
 
 
 class SchedulerConfig(msgspec.Struct, frozen=True):
     """Durations are microseconds."""
 
-    dags_folder: str
     parallelism: int
-    """0 is unlimited."""
+    """The limit of each executor; 0 is unlimited."""
     executor: str
+    """The names of the executors as the setting `core.executor` has them (see `executors.registry`)."""
     requeue_limit: int
     resubmit_interval: int
-    """Safety net: a dispatched attempt that has not started for so long is sent again."""
+    """Safety net: a dispatched attempt that has not started for this time is sent again."""
     sweep_interval: int
     """Safety net: running attempts are compared with what the hosts hold."""
     batch_max_rows: int
@@ -39,11 +39,5 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     """Safety net: open waits for tasks of other DAGs are examined again."""
     repeat_lost: bool = False
     """An attempt that had started and was lost is repeated in the same try, where its task does not choose otherwise."""
-    bundles: dict[str, str] = {}
-    """Folders of bundles other than the DAG folder, by name."""
     scope: Scope = Scope()
     """The DAGs that this scheduler handles. It creates, starts, dispatches and ends no run of other DAGs."""
-
-    def folder(self, bundle: str) -> str:
-        """Return the absolute path of a bundle's folder."""
-        return folder_of(bundle, self.bundles, self.dags_folder)

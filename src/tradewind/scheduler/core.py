@@ -22,7 +22,6 @@ from functools import partial
 
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
-from tradewind.kernel.admission import PARALLELISM, UNLIMITED
 from tradewind.kernel.callbacks import STEPS
 from tradewind.kernel.codes import NO_TASK
 from tradewind.model.errors import Stale, StoreError
@@ -32,10 +31,12 @@ from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock
 from tradewind.scheduler.assets.asset_index import AssetIndex
+from tradewind.scheduler.assets.watchers import AssetWatchers, WakeWatchers
 from tradewind.scheduler.attempts.attempt_handler import AttemptHandler
 from tradewind.scheduler.attempts.host_registry import HostRegistry
 from tradewind.scheduler.callbacks import requests
 from tradewind.scheduler.callbacks.callback_dispatcher import CallbackDispatcher
+from tradewind.scheduler.changes import RESYNC, Changes
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.dags.custom_timetables import CustomTimetables
 from tradewind.scheduler.dags.dag_registry import DagRegistry
@@ -51,12 +52,13 @@ from tradewind.scheduler.waits.messages import describe
 from tradewind.scheduler.waits.planned import planned_row
 from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews
 from tradewind.store.port import Store
+from tradewind.store.views import listened_events
 from tradewind.wire.messages import Notice, Refused, Start, Workload
 
 log = Log("scheduler")
 
 RESERVE = 20
-"""One part in so many of a transaction is reserved for dispatches and new rows, whatever else it writes."""
+"""The fraction 1/n of a transaction that is always reserved for dispatches and new rows."""
 
 
 class Scheduler:
@@ -76,6 +78,7 @@ class Scheduler:
         self.clock = clock
         self.config = config
         self.executor = executor
+        self.executors = state.executors
         self.epoch = epoch
         self.notify = notify
         self.inbox = state.inbox
@@ -88,16 +91,18 @@ class Scheduler:
         self.quarantine = state.quarantine
         self.batch = state.batch
         self.assets = AssetIndex(store, epoch)
-        self.timetables = CustomTimetables(store, config.folder)
-        self.hosts = HostRegistry(state, self._guarded)
+        self.timetables = CustomTimetables(store)
+        self.watchers = AssetWatchers(state)
+        self.hosts = HostRegistry(state, self.watchers, self._guarded)
         self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.bundle_of)
         self.deferrals = DeferralManager(state, self.hosts.run_triggers)
         self.queue = RunQueue(state, self.callbacks.wake)
         self.runs = RunRegistry(state, self.queue, self.deferrals, self.take)
         self.slots = RunSlots(self.previous_runs, self.runs.topology, self.active_runs_by_id)
-        self.schedules = DagRegistry(state, self.queue, self.runs, self.slots, self.assets, self.timetables)
+        self.schedules = DagRegistry(state, self.queue, self.runs, self.slots, self.assets, self.watchers, self.timetables)
         self._attempts = AttemptHandler(state, self.hosts.why_lost)
         self._writer = GroupWriter(store, self.runs.quarantine_run)
+        self.changes = Changes()
         self.trouble: str | None = None
         """Why the last write failed; None: it did not."""
         self._taken: list[Item] = []
@@ -137,6 +142,7 @@ class Scheduler:
         self.timetables.restart()
         self.callbacks.wake()
         self.assets.clear()
+        self.watchers.clear()
         # Items that follow from the store are created again. Messages of worker hosts are not, so they stay, each once: a host
         # repeats a message until it is answered.
         messages: dict[object, Item] = {}
@@ -147,9 +153,14 @@ class Scheduler:
                 messages[item.run, item.event.slot, item.event.fence, item.event.nonce, "vanished"] = item
         self.inbox.clear()
         self.inbox.extend(messages.values())
-        self.admission.set_capacity(PARALLELISM, self.config.parallelism or UNLIMITED)
+        self.state.set_parallelism()
         self.refresh_pools()
+        self.refresh_listeners()
         self.schedules.load()
+
+    def refresh_listeners(self) -> None:
+        """Read from the list of plugins for which events there are listeners."""
+        self.state.listened = listened_events(self.store.plugins())
 
     def refresh_pools(self) -> None:
         """Read the pools, which may have been changed."""
@@ -170,6 +181,8 @@ class Scheduler:
         self.readmit()
         if self.executor.ready:
             self.hosts.run_triggers(one.key for one in self.waits.triggers())
+            self.watchers.repeat_orders()
+            self.watchers.wake()
         return found
 
     def is_quarantined(self, run: int) -> bool:
@@ -189,13 +202,15 @@ class Scheduler:
 
     def prune_timers(self) -> None:
         """Drop timers of runs that have ended. The timer of a quarantined run stays."""
-        self.timers.prune(lambda item: isinstance(item, SettleRun) or item.run in self.active_runs_by_id)
+        self.timers.prune(lambda item: isinstance(item, SettleRun | WakeWatchers) or item.run in self.active_runs_by_id)
 
     def take_due_timers(self) -> None:
         """Move due timers into the inbox."""
         for item in self.timers.due(self.clock.wall()):
             if isinstance(item, str):
                 self.queue.mark_dirty(item)
+            elif isinstance(item, WakeWatchers):
+                self.watchers.wake()
             elif isinstance(item, LookAtWait):
                 self.waits.notice(*item)
             else:
@@ -204,7 +219,9 @@ class Scheduler:
     @property
     def busy(self) -> bool:
         """Whether there is something to do now."""
-        return bool(self.inbox or self._readmit or self.schedules.busy or self.waits.noticed or self.assets.dirty)
+        return bool(
+            self.inbox or self._readmit or self.schedules.busy or self.waits.noticed or self.assets.dirty or self.watchers.busy
+        )
 
     def readmit(self) -> None:
         """Try to admit candidates in the next `process`: a limit may have changed."""
@@ -233,6 +250,7 @@ class Scheduler:
         try:
             self.schedules.advance_backfills()
             self.deferrals.examine_noticed()
+            self.schedules.advance_watchers()
             self.schedules.advance_assets()
         except Stale as error:
             self.stop_superseded(error)
@@ -342,7 +360,9 @@ class Scheduler:
                 active_run.add_move(decision)
                 self._moved(active_run, decision)
                 if decision.after in STEPS:
-                    active_run.callback_requests += requests.of_attempt(active_run, decision, decision.slot == calls_back)
+                    active_run.callback_requests += requests.of_attempt(
+                        active_run, decision, decision.slot == calls_back, self.state.listened
+                    )
             elif isinstance(decision, e.Expanded):
                 self.batch.rows += 1 + decision.added
                 active_run.add_expanded(decision)
@@ -358,7 +378,7 @@ class Scheduler:
             elif isinstance(decision, e.RunEnds):
                 active_run.state = RunState.SUCCESS if decision.success else RunState.FAILED
                 active_run.reason = decision.cause
-                active_run.callback_requests += requests.of_run(active_run, decision)
+                active_run.callback_requests += requests.of_run(active_run, decision, self.state.listened)
                 self.queue.mark_dirty(active_run.row.dag_id)
         if active_run.changed:
             self.batch.touch(active_run)
@@ -436,6 +456,8 @@ class Scheduler:
                 return
             fp("scheduler.after_commit")
             self._failures = 0
+            for row in written.committed.created:
+                self.changes.run(row.dag_id, row.run_id)
             stale_runs = {**written.committed.stale, **dropped}
             stale = [run for run in touched if run in stale_runs or run in self.quarantine]
             for run in stale:
@@ -523,6 +545,8 @@ class Scheduler:
         changed = active_run.state is not active_run.row.state
         if active_run.callback_requests:
             self.callbacks.wake()
+        if self.changes.wanted:
+            self.changes.committed(active_run)
         active_run.written(now)
         if changed:
             row = active_run.row
@@ -573,5 +597,6 @@ class Scheduler:
             return False
         self.state.paused = False
         self._readmit = True
+        self.changes.add(RESYNC)
         self.hosts.recovered(self.clock.wall())
         return True

@@ -21,7 +21,7 @@ SCHEDULER, HOST, PARSER, API = "SchedulerJob", "LocalExecutorJob", "DagProcessor
 
 HEARTBEAT = 10 * SECOND
 LOST_AFTER = 60 * SECOND
-"""A service that an earlier scheduler knew and that has not connected for so long counts as failed."""
+"""A service that an earlier scheduler knew and that has not connected for this time counts as failed."""
 
 
 class JobRegistry:

@@ -12,6 +12,7 @@ import signal
 import socket
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -26,6 +27,8 @@ from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop, TimerHandle
+from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
+from tradewind.scheduler.changes import FLUSH_AFTER
 from tradewind.scheduler.commands.effects import Effects
 from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.commands.refusal import refusal
@@ -43,23 +46,29 @@ from tradewind.wire.messages import (
     CLIENT_PROTOCOL,
     LOOKUP_CHANGED,
     PROTOCOL,
+    READ_FILE,
+    WATCHER_RUN,
     AttemptGone,
     AttemptKey,
     CallbackDone,
     CalledBack,
+    Changed,
     ClientHello,
     CommandRequest,
     CommandResult,
     Draining,
     Failure,
     FromRunner,
+    GatewayHello,
     Goodbye,
     HostHello,
     LogTrouble,
     Notice,
+    Relayed,
     Report,
     RunnerAnswer,
     RunnerRequest,
+    SetStateEntry,
     SetVariable,
     Start,
     TimetableAnswer,
@@ -69,18 +78,20 @@ from tradewind.wire.messages import (
     TriggerRun,
     Unlisted,
     Value,
+    WatcherEvent,
     Welcome,
     Withdrawn,
+    WorkerAway,
     decode_to_scheduler,
     encode,
 )
-from tradewind.wire.worker_names import worker_of
+from tradewind.wire.worker_names import is_remote, worker_of
 
 log = Log("scheduler")
 
 RECOVER_EVERY = SECOND // 2
 DOUBLINGS_MAX = 6
-"""After each bug in a row the pause before everything is read from the store again doubles, at most so often: up to 32 seconds."""
+"""How often the pause before the state is read from the store again doubles, after bugs in a row: up to 32 seconds."""
 MORE_WORK_DELAY = SECOND // 20
 TIMETABLE_TIMEOUT = 25 * SECOND
 """How long a command waits for the answer of a custom timetable. Clients wait 30 seconds for a command."""
@@ -94,7 +105,7 @@ Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
 class Peer:
     """One connection, and what its process has registered."""
 
-    __slots__ = ("connection", "goodbye", "host", "is_noted", "log_trouble", "name", "service_id")
+    __slots__ = ("connection", "gateway", "goodbye", "host", "is_noted", "log_trouble", "name", "service_id")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -102,7 +113,9 @@ class Peer:
         self.host: HostHello | None = None
         """The registration of a worker host."""
         self.is_noted = False
-        """Is this worker host recorded in the store?"""
+        """Whether this worker host is recorded in the store."""
+        self.gateway = ""
+        """Name of a gateway; empty for other peers."""
         self.service_id = ""
         """Names the process of a service; empty for other peers."""
         self.goodbye = False
@@ -132,6 +145,7 @@ class SchedulerServer:
         socket_path: str,
         loop: Loop | None = None,
         jobs: JobRegistry | None = None,
+        remote_workers: RemoteWorkers | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -143,9 +157,13 @@ class SchedulerServer:
         self.socket_path = socket_path
         self.loop = loop if loop is not None else Loop(clock)
         self.jobs = jobs
+        self.remote_workers = remote_workers
         self.peers: dict[Connection, Peer] = {}
         self._followers: dict[Connection, None] = {}
         """Connections of the peers that follow all notices."""
+        self._watchers: dict[Connection, None] = {}
+        """Connections of the peers that get messages about changes."""
+        self._flush_pending = False
         self.workers: dict[str, Peer] = {}
         """Worker → the connection of its process."""
         self.parser: Peer | None = None
@@ -201,7 +219,7 @@ class SchedulerServer:
             self.loop.call_later(DISPATCH_TIMEOUT, self._give_up_dispatching)
 
     def is_all_dispatched(self) -> bool:
-        """Is there nothing to decide now, and has every attempt been started? Attempts that are due later do not count."""
+        """Whether there is nothing to decide now, and every attempt has been started. Attempts that are due later do not count."""
         if self.scheduler.busy or self.scheduler.paused:
             return False
         return all(state is not TaskState.QUEUED for _, state, _ in self.scheduler.hosts.attempts())
@@ -252,6 +270,23 @@ class SchedulerServer:
         if self.scheduler.busy:  # a task has triggered a run
             self._decide()
         self._run_callbacks()
+        if self.scheduler.changes and not self._flush_pending:
+            self._flush_pending = True
+            self.loop.call_later(FLUSH_AFTER, self._flush_changes)
+
+    def _flush_changes(self) -> None:
+        """Tell the API's open pages what has changed."""
+        self._flush_pending = False
+        document = encode(Changed(self.scheduler.changes.take()))
+        for connection in list(self._watchers):
+            connection.send(document)
+
+    def _watch(self, connection: Connection, *, begin: bool) -> None:
+        if begin:
+            self._watchers[connection] = None
+        else:
+            self._watchers.pop(connection, None)
+        self.scheduler.changes.wanted = bool(self._watchers)
 
     def _run_callbacks(self) -> None:
         """Order the callbacks and mails of the outbox that are due."""
@@ -321,10 +356,13 @@ class SchedulerServer:
         """The connection of a peer is closed."""
         peer = self.peers.pop(connection, None)
         self._followers.pop(connection, None)
+        self._watch(connection, begin=False)
         if peer is not None and connection.problem:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
         if peer is not None and peer.service_id and self.jobs is not None and not self._is_connected(peer.service_id):
             self.jobs.gone(peer.service_id, None if peer.goodbye else "its connection to the scheduler broke")
+        if peer is not None and peer.gateway and self.remote_workers is not None:
+            self.remote_workers.gateway_gone(peer.gateway)
         if peer is not None and peer is self.parser:
             self.parser = None
             self.scheduler.timetables.connect(None)
@@ -332,6 +370,8 @@ class SchedulerServer:
                 self._on_timetable_answer(TimetableAnswer(number, problem="the parser has ended before it answered; try again"))
         if peer is not None and peer.host is not None and self.workers.get(worker := worker_of(peer.host.host)) is peer:
             del self.workers[worker]
+            if self.remote_workers is not None and is_remote(worker):
+                self.remote_workers.disconnected(worker)
             self.executor.disconnect(worker)
             self.scheduler.callbacks.detach(worker, self.clock.wall())
             log.info(
@@ -340,14 +380,14 @@ class SchedulerServer:
             self.scheduler.hosts.disconnected(worker)
 
     def _is_connected(self, service_id: str) -> bool:
-        """Has the service connected again, before its old connection was closed?"""
+        """Whether the service has connected again before its old connection was closed."""
         return any(peer.service_id == service_id for peer in self.peers.values())
 
     def _register_job(self, peer: Peer, service_id: str, job_type: str, hostname: str, pid: int) -> None:
         """Record a service that stays connected as a job."""
         peer.service_id = service_id
         if self.jobs is not None:
-            executor = self.executor.name if job_type == HOST else None
+            executor = self.scheduler.executors.default if job_type == HOST else None
             self.jobs.came(NewJob(service_id, job_type, hostname, self.jobs.unixname, pid, executor))
 
     def on_document(self, connection: Connection, document: bytes) -> None:
@@ -379,8 +419,12 @@ class SchedulerServer:
             run, slot, fence = message.attempt
             self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, message.reason, message.nonce, message.host)))
         elif isinstance(message, TriggerFired):
-            if not self._is_repeated(message.key, TriggerFired):
+            if message.key[0] == WATCHER_RUN:
+                self.scheduler.watchers.ended(message.key, message.end)
+            elif not self._is_repeated(message.key, TriggerFired):
                 self.scheduler.push(WaitNews(*message.key, message.end))
+        elif isinstance(message, WatcherEvent):
+            self.scheduler.watchers.fired(message)
         elif isinstance(message, Goodbye):
             peer.goodbye = True
         elif isinstance(message, LogTrouble):
@@ -401,6 +445,10 @@ class SchedulerServer:
                 self.executor.withdrawn(worker_of(peer.host.host), message.attempt)
         elif isinstance(message, Draining):
             self._drain_host(peer, message)
+        elif isinstance(message, GatewayHello | WorkerAway):
+            self._from_gateway(peer, message)
+        elif isinstance(message, Relayed):
+            peer.name = message.address  # the peer's own first message follows
         else:
             self._register_client(peer, message)
 
@@ -408,6 +456,8 @@ class SchedulerServer:
         peer.name = hello.name
         if hello.follow:
             self._followers[peer.connection] = None
+        if hello.watch:
+            self._watch(peer.connection, begin=True)
         refused = None
         if hello.protocol != CLIENT_PROTOCOL:
             refused = (
@@ -435,6 +485,8 @@ class SchedulerServer:
         peer.host, peer.name, peer.is_noted = hello, f"host {hello.host}", False
         peer.log_trouble = hello.log_trouble
         self.workers[worker] = peer
+        if self.remote_workers is not None and is_remote(worker):
+            self.remote_workers.connected(worker, hello.gateway)
         self._note_hosts()
         self._register_job(peer, hello.host, HOST, hello.hostname, hello.pid)
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
@@ -442,6 +494,7 @@ class SchedulerServer:
             hello.host,
             lambda message: peer.connection.send(encode(message)),
             queues=hello.queues,
+            executors=hello.executors,
             slots=hello.slots,
             draining=hello.draining,
             live=hello.live,
@@ -449,8 +502,19 @@ class SchedulerServer:
         )
         self.scheduler.callbacks.attach(worker, lambda order: peer.connection.send(encode(order)))
         self._decide()
-        self.scheduler.hosts.note_process(hello.host, hello.earlier, hello.earlier_end)
+        self.scheduler.hosts.note_process(hello.host, hello.previous_process, hello.previous_end)
         self.scheduler.hosts.register(hello.host, frozenset(hello.live), frozenset(hello.triggers))
+
+    def _from_gateway(self, peer: Peer, message: GatewayHello | WorkerAway) -> None:
+        """Handle a message of a gateway: it registers, or a worker has disconnected from it."""
+        if self.remote_workers is None:
+            return
+        if isinstance(message, GatewayHello):
+            peer.gateway, peer.name = message.name, f"gateway {message.name}"
+            self.remote_workers.gateway_came(message.name)
+        elif peer.gateway:
+            rest = self.remote_workers.away(peer.gateway, message.worker, message.lease)
+            self.loop.call_later(rest + SECOND, self.scheduler.hosts.lease_ended)
 
     def _drain_host(self, peer: Peer, message: Draining) -> None:
         """A worker host finishes its running attempts. Attempts that it has not started go to another worker host."""
@@ -505,7 +569,7 @@ class SchedulerServer:
         """Answer questions of tasks after the commit, so that the answers include it."""
         questions, self._questions = self._questions, []
         for peer, message in questions:
-            if self.scheduler.paused and isinstance(message.body, SetVariable | TriggerRun):
+            if self.scheduler.paused and isinstance(message.body, SetVariable | SetStateEntry | TriggerRun):
                 self._questions.append((peer, message))  # it has to write, and waits for the store
                 continue
             fp("scheduler.before_answer")
@@ -648,14 +712,18 @@ class SchedulerServer:
 
     def _apply_effects(self, effects: Effects) -> None:
         effects.apply(self.scheduler)
+        if self.scheduler.changes.wanted:
+            effects.note(self.scheduler)
         for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):
             self.notify(Notice("dag", dag_id, at=self.clock.wall()))
         parser = self.parser
         if parser is not None:
             for what in sorted(effects.lookups):
                 parser.connection.send(encode(Notice(LOOKUP_CHANGED, at=self.clock.wall(), text=what)))
+            for file in sorted(effects.files):
+                parser.connection.send(encode(Notice(READ_FILE, at=self.clock.wall(), text=file)))
 
-    def _answer_question(self, op: str, question: c.Command[c.Explanation]) -> CommandResult:
+    def _answer_question(self, op: str, question: c.Command[Any]) -> CommandResult:
         try:
             return c.result_for(op, ask(question, self.store, self.scheduler, self.clock.wall()))
         except Exception as error:
@@ -672,8 +740,8 @@ class SchedulerServer:
             waiting=scheduler.admission.waiting(),
             workers=tuple(self._worker_state(worker, peer) for worker, peer in self.workers.items()),
             waits=len(scheduler.waits.open),
-            triggers=len(scheduler.waits.triggers()),
-            executor=self.executor.name,
+            triggers=len(scheduler.waits.triggers()) + scheduler.watchers.count,
+            executor=",".join(self.scheduler.executors.names),
             trouble=scheduler.trouble,
             log_trouble=next((peer.log_trouble for peer in self.workers.values() if peer.log_trouble), ""),
         )

@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Callable
 
 from tradewind.executors.port import Executor
+from tradewind.executors.registry import ExecutorRegistry
 from tradewind.kernel import events as e
-from tradewind.kernel.admission import Admission
+from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, executor_slots
 from tradewind.platform.clock import Clock
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.dags.schedule import DagEntry
@@ -96,6 +97,7 @@ class SharedState:
         self.clock = clock
         self.config = config
         self.executor = executor
+        self.executors = ExecutorRegistry(config.executor, config.parallelism)
         self.epoch = epoch
         self.notify = notify
         self.inbox: deque[Item] = deque()
@@ -107,6 +109,8 @@ class SharedState:
         self.waits = WaitIndex(store, self.timers)
         self.quarantine = Quarantine()
         """Runs and steps that failed. A quarantined run counts as running, and its attempts keep what they hold."""
+        self.listened: frozenset[str] = frozenset()
+        """The events for which plugins have listeners."""
         self.batch = PendingBatch(config.batch_max_rows)
         self.paused = False
         """Nothing is decided until everything is loaded again: memory may be wrong."""
@@ -123,6 +127,13 @@ class SharedState:
         self.quarantine.clear()
         self.waits.clear()
         self.batch.clear()
+
+    def set_parallelism(self) -> None:
+        """Tell admission the maximum number of live attempts: over all executors and, if there are several, for each executor."""
+        self.admission.set_capacity(PARALLELISM, self.executors.parallelism or UNLIMITED)
+        if self.executors.has_several:
+            for entry in self.executors.entries:
+                self.admission.set_capacity(executor_slots(entry.name), entry.parallelism or UNLIMITED)
 
     def is_out_of_scope(self, run: int) -> bool:
         """Return whether the run belongs to a DAG that another scheduler handles (see `SchedulerConfig.scope`)."""

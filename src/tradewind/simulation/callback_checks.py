@@ -122,22 +122,22 @@ class CallbackChecks:
 
     def handed_over(self, order: CallbackOrder) -> None:
         """A worker host starts the call."""
-        row = self.posts.get(order.post)
-        if order.post not in self._asked:
-            self._checks.violated("36 posts", f"post {order.post} was handed over, but was never committed")
-        elif self._now() - self._given_up.get(order.post, self._now()) > LATE:
-            self._checks.violated("36 posts", f"post {order.post} was given up long ago, and is handed over")
+        row = self.posts.get(order.callback_id)
+        if order.callback_id not in self._asked:
+            self._checks.violated("36 posts", f"post {order.callback_id} was handed over, but was never committed")
+        elif self._now() - self._given_up.get(order.callback_id, self._now()) > LATE:
+            self._checks.violated("36 posts", f"post {order.callback_id} was given up long ago, and is handed over")
         elif row is not None and row.tries == order.tries and row.due > self._wall() and not self._checks.jumped:
             self._checks.violated("36 posts", f"{row.identity} was handed over {row.due - self._wall()} µs early")
 
     def called(self, order: CallbackOrder) -> None:
         """A callback process has called it completely."""
-        self._called.add(order.post)
-        self.calls[self._asked[order.post]] += 1
+        self._called.add(order.callback_id)
+        self.calls[self._asked[order.callback_id]] += 1
 
     def failed(self, order: CallbackOrder) -> None:
         """Its process failed, or ended during the call."""
-        self._failed.add((order.post, order.tries))
+        self._failed.add((order.callback_id, order.tries))
 
     # --- after every commit ----------------------------------------------------------------------------------
 

@@ -143,6 +143,7 @@ class VirtualCallbackProcesses(CallbackProcesses):
 
     def __init__(self, host: VirtualHost, launch: Callable[[Attempt], None], world: World, life: HostProcess) -> None:
         super().__init__(host, launch)
+        self.virtual_host = host
         self.life = life
         self.world = world
         self.no_log = host.no_log
@@ -151,8 +152,8 @@ class VirtualCallbackProcesses(CallbackProcesses):
     def _make(self, order: CallbackOrder) -> CallbackProcess:
         world = self.world
         world.callback_checks.handed_over(order)
-        if order.post in self._ended_well:
-            world.violated("36 posts", f"post {order.post} was called to the end, and is called again by the same host")
+        if order.callback_id in self._ended_well:
+            world.violated("36 posts", f"post {order.callback_id} was called to the end, and is called again by the same host")
         return VirtualCallbackProcess(self, order)
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
@@ -162,7 +163,7 @@ class VirtualCallbackProcesses(CallbackProcesses):
         super().verdict(attempt, report)
 
     def ended_well(self, order: CallbackOrder) -> None:
-        self._ended_well.add(order.post)
+        self._ended_well.add(order.callback_id)
         self.world.callback_checks.called(order)
 
 
@@ -243,7 +244,7 @@ class CallProcess:
     def _exit(self, status: int) -> None:
         run = self.run
         self.process.die("exit")
-        self.world.timeline.after(200, self.host, lambda: run.runs.host._exited(run.pid, status))
+        self.world.timeline.after(200, self.host, lambda: run.runs.virtual_host._exited(run.pid, status))
 
     def signalled(self, number: int) -> None:
         """The process ends at once after any signal."""

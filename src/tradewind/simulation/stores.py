@@ -133,7 +133,7 @@ _WATCHED = {
     "outbox": ("outbox", ("id",)),
     "deadline_miss": ("miss", ("id",)),
     "asset_event": ("asset event", ("id",)),
-    "asset_delivery": ("delivery", ("dag_id", "event")),
+    "asset_delivery": ("delivery", ("dag_id", "event", "target")),
 }
 
 _READ = {
@@ -154,7 +154,7 @@ _READ = {
     "miss": "SELECT run, task_id, name, due_at FROM deadline_miss WHERE id = ?",
     "asset event": """SELECT a.name, a.id, e.source_dag, e.source_run, coalesce(e.source_task, ''), e.source_index, e.at,
         e.extra, e.aliases FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?""",
-    "delivery": "SELECT counts, outcome, run FROM asset_delivery WHERE dag_id = ? AND event = ?",
+    "delivery": "SELECT counts, outcome, run FROM asset_delivery WHERE dag_id = ? AND event = ? AND target = ?",
 }
 
 _decode_deferral = msgspec.msgpack.Decoder(Deferral).decode

@@ -55,6 +55,7 @@ from tradewind.simulation.checks import (
     rule_holds,
 )
 from tradewind.simulation.shadow import Change, Run, Task
+from tradewind.wire.explanations import Explanation
 
 if TYPE_CHECKING:
     from tradewind.simulation.world import SchedulerProcess, World
@@ -64,8 +65,6 @@ AN_HOUR, AN_HOUR_OF_HEALING = 8, 30
 AFTER_A_FAULT = 0.3
 RUNS, QUEUED_RUNS = 2, 1
 """Number of runs with a question about one task instance; number of queued runs with a question."""
-
-Answer = dict[str, Any]
 
 
 def is_quiet(scheduler: Scheduler) -> bool:
@@ -208,7 +207,7 @@ class ActualBlockers:
         self._wait(run, slot, task, possible)
         if task.state not in (NONE, SCHEDULED, RETRY, RESCHEDULE):
             if task.state == QUEUED:
-                exact["no_worker"] = not self._has_host()
+                exact["no_worker"] = not self._has_host_that_takes_work()
             return Judgement(exact, possible)
         # a task that a newer version of the DAG has made empty, and that is scheduled already, is dispatched all the same
         at_once = definition.empty and task.state != SCHEDULED
@@ -237,12 +236,17 @@ class ActualBlockers:
             waits_for_no_run=bool(asked),
             waits_for_other_end=bool(asked),
             waits_in_a_circle=bool(asked) and sum(one.state == DEFERRED for one in others) > 0,
-            no_worker=not self._has_host(),
+            no_worker=task.state == QUEUED or not self._has_host(),
         )
 
     def _has_host(self) -> bool:
         life = self._world.scheduler
         return life is not None and life.server is not None and bool(life.server.workers)
+
+    def _has_host_that_takes_work(self) -> bool:
+        """Whether a worker host is connected that is not draining."""
+        life = self._world.scheduler
+        return life is not None and life.server is not None and any(not one.draining for one in life.server.executor.loads)
 
     def _limits(self, run: int, row: Run, task: TaskDefinition, *, own: bool, at_once: bool) -> Iterator[tuple[str, bool]]:
         """For each limit of the task instance: True if it has too few free slots.
@@ -448,7 +452,7 @@ class WhyChecks:
             if row is not None and row.state == R_RUNNING and row.revision != active_run.row.revision:
                 self._world.timeline.sometimes["why was asked of what the scheduler was not told of"] += 1
                 answer = why_run_of(scheduler.store, scheduler, row.dag_id, row.run_id)
-                if "not_loaded" not in {one["rule"] for one in answer["blockers"]}:
+                if "not_loaded" not in {one.rule for one in answer.blockers}:
                     self._violated(f"{row.dag_id}/{row.run_id} has changed, and why does not say that nobody knows of it")
 
     def _ask_of_task(self, scheduler: Scheduler, run: int, slot: int) -> None:
@@ -457,22 +461,22 @@ class WhyChecks:
         where = self._world.checks.where(run, slot)
         index = task.map_index if task.map_index >= 0 else None
         answer = why(scheduler.store, scheduler, row.dag_id, task.task_id, row.run_id, index)
-        if (answer["state"] or "none") != NAMES[task.state] or answer["map_index"] != task.map_index:
-            self._violated(f"{where} is {NAMES[task.state]}, but why says {answer['state']} of [{answer['map_index']}]")
+        if (answer.state or "none") != NAMES[task.state] or answer.map_index != task.map_index:
+            self._violated(f"{where} is {NAMES[task.state]}, but why says {answer.state} of [{answer.map_index}]")
             return
         self._judge(where, answer, self._truth.of_task(run, slot))
         if task.state not in HOLDING:
-            self._asked[run, slot] = Asked(task, frozenset(one["rule"] for one in answer["blockers"]))
+            self._asked[run, slot] = Asked(task, frozenset(one.rule for one in answer.blockers))
 
-    def _judge(self, where: str, answer: Answer, truth: Judgement) -> None:
-        named = {one["rule"]: one["sentence"] for one in answer["blockers"]}
+    def _judge(self, where: str, answer: Explanation, truth: Judgement) -> None:
+        named = {one.rule: one.sentence for one in answer.blockers}
         for rule in named:
             self._world.timeline.sometimes[f"why: {rule}"] += 1
         if self._deleted:
             truth.exact.pop("past", None)  # until it looks again, it does not know which run is the one before
             truth.exact.pop("trigger_rule", None)
             truth.exact.pop("previous_run", None)
-        if any(one["ends_with"] == NOTICED for one in answer["blockers"]):
+        if any(one.ends_with == NOTICED for one in answer.blockers):
             self._violated(f"what {where} waits for has come, and it does not go on")
         if not named:
             self._violated(f"why names no blocker of {where}, but it is not dispatched")

@@ -142,7 +142,7 @@ class SchedulerProcess(Process):
         except StoreError:
             self.die("the store cannot be opened")
             return
-        executor = LocalExecutor(config.parallelism, world.may_live)
+        executor = LocalExecutor(world.may_live)
         server = compose_server(
             store,
             clock,
@@ -272,7 +272,6 @@ class World:
         self.store = WorldStore(self.store_faults)
         self.store.DEFINITIONS_KEPT = setup.choice((2, 64))
         self.config = SchedulerConfig(
-            dags_folder="/dags",
             parallelism=setup.choice((0, 1, 2, 4, 16)),
             executor="LocalExecutor",
             requeue_limit=setup.choice((1, 3)),

@@ -236,7 +236,7 @@ class Attempt:
             self.channel.send(encode(answer))
 
     def _is_meant(self, answer: Accepted | Refused) -> bool:
-        """Is this the answer to the start of this process, and not to a report or to another process of the attempt?"""
+        """Whether this is the answer to the start of this process, and not to a report or to another process of the attempt."""
         if answer.op != START_OP or self._start is None:
             return False
         return answer.nonce in ("", self._start.nonce)

@@ -24,10 +24,11 @@ import sys
 import threading
 import traceback
 
+from tradewind.execution.listener_calls import prepare_listeners
 from tradewind.observe.failpoints import fp
 from tradewind.platform import linux
 from tradewind.platform.fork_server import ForkServer, Ready, encode, freeze_heap, thaw_heap
-from tradewind.sdk.load import Loaded, load_file
+from tradewind.sdk.load import Loaded, SourceFile, load_file
 from tradewind.wire import runtime
 from tradewind.wire.messages import RunnerAnswer, decode_workload
 from tradewind.worker import task_process
@@ -40,6 +41,7 @@ PRELOADED = (
     "jinja2.nativetypes",
     "pendulum",
     "tradewind.sdk",
+    "tradewind.airflow.finder",
     "tradewind.execution.context",
     "tradewind.sdk.decorators",
     "tradewind.execution.templates",
@@ -123,7 +125,7 @@ def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) ->
     runtime.install(None)
     sys.stdout.flush()
     facts: dict[str, object] = {
-        "sources": [list(source) for source in loaded.sources],
+        "sources": [list(source) for source in (*loaded.sources, *_prepare_listeners())],
         "volatile_because": loaded.volatile_because,
         "unforkable": _unforkable(sockets),
     }
@@ -143,6 +145,16 @@ def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) ->
             lambda: fp("template.before_fork"),
             lambda: fp("template.after_fork"),
         ).serve()
+
+
+def _prepare_listeners() -> list[SourceFile]:
+    """Load the listeners of plugins in the base image, so that task processes need not. An error occurs again, and is logged,
+    in the process of the task.
+    """
+    try:
+        return prepare_listeners()
+    except Exception:
+        return []
 
 
 class _ImportRuntime:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from tradewind.client.channel import Channel
 from tradewind.execution import run_task as pipeline
 from tradewind.execution.context import Context, build_context, push_context
+from tradewind.execution.listener_calls import call_for_run, call_for_task
 from tradewind.execution.task_instance import DagRun, TaskInstance
+from tradewind.kernel.callbacks import LISTENED_FAILURE, LISTENED_RUN_STATES
 from tradewind.model.errors import did_you_mean
 from tradewind.model.states import Outcome
 from tradewind.sdk.dag_warnings import callback_name
@@ -71,6 +73,9 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
     if wanted.argument == EMAIL:
         _mail(workload, dags)
         return
+    if wanted.argument in LISTENED_RUN_STATES:
+        _tell_listeners(workload, wanted, dags)
+        return
     if dags is None:
         dags = load_file(workload.folder, workload.file, analyse=False).dags
     dag = dags.get(workload.dag_id)
@@ -88,10 +93,25 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
         if workload.task_id not in dag.task_dict:
             raise CannotCall(f"the DAG {workload.dag_id!r} in {workload.file} no longer has the task {workload.task_id!r}")
         context = task_context(dag.task_dict[workload.task_id], workload, wanted)
+        if wanted.argument == LISTENED_FAILURE:
+            call_for_task(wanted.argument, context["ti"], wanted.reason)
+            return
         owner = context["task"]
     callback = _named(owner, workload, wanted)
     log.info("Calling %s (%s).", callback_name(callback), _what(workload))
     finish(callback(context))
+
+
+def _tell_listeners(workload: Workload, wanted: Call, dags: Mapping[str, DAG] | None) -> None:
+    """Tell the listeners of plugins of a DAG run, even if its DAG file cannot be imported."""
+    try:
+        if dags is None:
+            dags = load_file(workload.folder, workload.file, analyse=False).dags
+    except (Exception, SystemExit) as error:
+        log.warning("The listeners get the DAG run without its DAG: %s", pipeline.describe_error(error))
+    run = DagRun.of_workload(workload, (dags or {}).get(workload.dag_id))
+    _end(run, wanted)
+    call_for_run(wanted.argument, run, wanted.end_reason)
 
 
 def _named(owner: Any, workload: Workload, wanted: Call) -> Any:
@@ -171,11 +191,11 @@ def run_context(dag: DAG, workload: Workload, wanted: Call) -> Context | dict[st
     if task is None:  # a DAG without tasks
         run = DagRun.of_workload(workload, dag)
         _end(run, wanted)
-        return {"dag": dag, "dag_run": run, "run_id": workload.run_id, "reason": wanted.word, "params": dag.params.dump()}
+        return {"dag": dag, "dag_run": run, "run_id": workload.run_id, "reason": wanted.end_reason, "params": dag.params.dump()}
     ti = _instance(task, workload, wanted)
     context = _entered(task, workload, ti)
     _end(ti.dag_run, wanted)
-    context["reason"] = wanted.word
+    context["reason"] = wanted.end_reason
     if wanted.run_state != "success":
         context["exception"] = AirflowException(wanted.reason or "")
     return context

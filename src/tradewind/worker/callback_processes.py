@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,12 +16,10 @@ from tradewind.model.states import Outcome
 from tradewind.platform.exit_codes import signal_name
 from tradewind.wire.messages import Accepted, CallbackDone, CallbackOrder, CalledBack, FromRunner, Report, RunnerRequest, Start
 from tradewind.worker.attempt import Attempt
-
-if TYPE_CHECKING:
-    from tradewind.worker.host import WorkerHost
+from tradewind.worker.host_services import HostServices
 
 REMEMBERED = 1000
-"""For so many callbacks the result is kept: the scheduler may not have received it."""
+"""Number of callbacks whose result is kept: the scheduler may not have received the result."""
 
 
 class CallbackProcess(Attempt):
@@ -40,7 +37,7 @@ class CallbackProcesses:
         launch: has a process created for an attempt.
     """
 
-    def __init__(self, host: WorkerHost, launch: Callable[[Attempt], None]) -> None:
+    def __init__(self, host: HostServices, launch: Callable[[Attempt], None]) -> None:
         self.host = host
         self.config = host.config
         self.clock = host.clock
@@ -55,14 +52,14 @@ class CallbackProcesses:
 
     def take(self, order: CallbackOrder) -> None:
         """Call it, unless it is running or has just succeeded."""
-        known = self._done.get(order.post)
+        known = self._done.get(order.callback_id)
         if known is not None:
             self.host.send(known)
-        elif order.post not in self._runs and not self.closed:
+        elif order.callback_id not in self._runs and not self.closed:
             # a key of its own: answers must not reach the task's next attempt, nor come from an earlier try
-            work = msgspec.structs.replace(order.workload, fence=-(order.post * 1024 + order.tries % 1024) - 1)
+            work = msgspec.structs.replace(order.workload, fence=-(order.callback_id * 1024 + order.tries % 1024) - 1)
             run = self._make(msgspec.structs.replace(order, workload=work))
-            self._runs[order.post] = run
+            self._runs[order.callback_id] = run
             self._launch(run)
 
     def _make(self, order: CallbackOrder) -> CallbackProcess:
@@ -123,9 +120,11 @@ class CallbackProcesses:
         attempt.verdict = report
         if not self.closed:
             order = attempt.order
-            done = CallbackDone(order.post, order.tries, report.outcome is Outcome.SUCCESS, report.reason or "", order.due)
+            done = CallbackDone(
+                order.callback_id, order.tries, report.outcome is Outcome.SUCCESS, report.reason or "", order.due
+            )
             if done.ok:
-                self._done[order.post] = done
+                self._done[order.callback_id] = done
             while len(self._done) > REMEMBERED:
                 del self._done[next(iter(self._done))]
             self.host.send(done)
@@ -138,7 +137,7 @@ class CallbackProcesses:
             return
         attempt.close()
         self.host.final_lines.closed(attempt.log)
-        self._runs.pop(attempt.order.post, None)
+        self._runs.pop(attempt.order.callback_id, None)
 
 
 def _why(run: CallbackProcess, status: int) -> str:

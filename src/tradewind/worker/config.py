@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import msgspec
 
+from tradewind.bundles.specs import VersionedBundle
 from tradewind.model.bundles import folder_of
 from tradewind.wire.worker_names import FIRST_WORKER
+
+TASKS_MARK = "TRADEWIND_TASKS_OF"
+"""Environment variable of every process below a host; its value is the mark of the home folder and the worker."""
+USER_SETTINGS = "TRADEWIND_USER_SETTINGS"
+"""Environment variable with the settings for user code as JSON. The process that reads it removes it."""
 
 
 class TaskLimits(msgspec.Struct, frozen=True):
@@ -21,6 +30,23 @@ class TaskLimits(msgspec.Struct, frozen=True):
     descriptors_hard: int
     max_map_length: int = 1024
     """Elements that a task may return to those that are mapped over its result."""
+
+
+class GatewayConfig(msgspec.Struct, frozen=True):
+    """How a remote worker host reaches the scheduler. Durations are microseconds."""
+
+    addresses: tuple[str, ...]
+    """Addresses of gateways, at least one. After each failure, the next gateway is tried."""
+    token: str
+    """The worker token."""
+    outage_lease: int
+    """How long tasks continue while the machine of the gateway answers and the gateway or the scheduler is unavailable."""
+    bundle_folder: str = ""
+    """Folder for the DAG files that the gateway sends, absolute. Empty: the DAG folder of this machine is used."""
+    ca_file: str = ""
+    """File with the certificates of the authorities that signed the gateway's certificate. Empty: the certificates of the
+    system.
+    """
 
 
 class HostConfig(msgspec.Struct, frozen=True):
@@ -57,12 +83,31 @@ class HostConfig(msgspec.Struct, frozen=True):
     """The DAG folder: the files of every bundle that `bundles` does not name."""
     bundles: dict[str, str] = {}
     """Folders of bundles other than the DAG folder, by name."""
+    versioned: dict[str, VersionedBundle] = {}
+    """Bundles that have versions, by name, with their folders on this machine."""
     worker: str = FIRST_WORKER
     """The worker's name, which its processes keep from one start to the next. One process of a worker lives at a time."""
     queues: tuple[str, ...] = ()
     """Queues that the worker serves; empty: all."""
+    executors: tuple[str, ...] = ()
+    """Names of the executors whose attempts the worker host takes; empty: all."""
+    offers_socket: str = ""
+    """If set, a Celery worker beside this worker host hands over attempts through this socket."""
+    offers_key: bytes = b""
+    """The key that checks the signature of these attempts. Empty on another machine than the scheduler's: there a gateway
+    checks the signature.
+    """
+    gateway: GatewayConfig | None = None
+    """If set, this is a remote worker host, which reaches the scheduler through a gateway and not through `scheduler_socket`."""
     stall_limit: int = 0
-    """A base image or template that has not executed an order for so long is ended; 0: never."""
+    """A base image or template that has not executed an order for this time is ended; 0: never."""
+
+    user_settings: dict[str, str] = {}
+    """The settings that user code may read with `conf.get`: `section.key` → value."""
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a process that starts user code."""
+        return {**os.environ, TASKS_MARK: self.home_mark, USER_SETTINGS: json.dumps(self.user_settings)}
 
     def folder(self, bundle: str) -> str:
         """Absolute path of a bundle's files on this machine."""

@@ -20,6 +20,9 @@ import socket
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,6 +33,7 @@ from tradewind.observe.log import Log
 from tradewind.platform import HAVE_LINUX
 from tradewind.platform.clock import Clock
 from tradewind.platform.exit_codes import signal_name
+from tradewind.platform.fork_server import Used, used
 from tradewind.platform.loop import Loop
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
@@ -42,6 +46,7 @@ from tradewind.wire.messages import (
     Draining,
     DropTriggers,
     EndLog,
+    Failure,
     FromRunner,
     FromScheduler,
     Goodbye,
@@ -50,30 +55,39 @@ from tradewind.wire.messages import (
     Reconcile,
     Refused,
     Report,
+    RunnerAnswer,
     RunnerRequest,
     RunTriggers,
     Start,
     Submit,
     ToRunner,
+    TriggerOrder,
     Unlisted,
+    WatcherEventTaken,
     Welcome,
     Withdraw,
     Withdrawn,
     Workload,
+    XComs,
     decode_from_scheduler,
     encode,
 )
 from tradewind.wire.worker_names import process_name
 from tradewind.worker.attempt import Attempt
 from tradewind.worker.callback_processes import CallbackProcesses
-from tradewind.worker.config import HostConfig
+from tradewind.worker.config import TASKS_MARK, GatewayConfig, HostConfig
 from tradewind.worker.final_log_lines import FinalLogLines
 from tradewind.worker.host_record import LOOK_EVERY, HostRecord
 from tradewind.worker.isolated_tasks import IsolatedTasks
+from tradewind.worker.local_versions import LocalVersions
 from tradewind.worker.orders import FreshOrder, encode_order
 from tradewind.worker.spool import Spool
-from tradewind.worker.templates import TASKS_MARK, Templates
+from tradewind.worker.templates import Templates
 from tradewind.worker.trigger_manager import TriggerManager
+
+if TYPE_CHECKING:
+    from tradewind.worker.offers import Offers
+    from tradewind.worker.remote_link import RemoteLink
 
 if HAVE_LINUX:
     from tradewind.platform import linux
@@ -90,6 +104,8 @@ _MEMORY_HINTS = {
     False: " (the machine did not run out of memory)",
 }
 """The reason of a task process that was killed by somebody else; the key is `HostRecord.out_of_memory`."""
+LEAVE_AGAIN = SECOND // 10
+"""Interval between two checks whether the gateway has stored the logs of a remote worker host that stops."""
 LOG_PROBE = 15 * SECOND
 """Between two checks whether task logs can be written."""
 _ANSWERS_TO_TIMEOUT = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED_FINAL)
@@ -111,7 +127,7 @@ class WorkerHost:
         self.unacknowledged: dict[AttemptKey, Report] = {}
         self.spool = Spool(config.spool_folder)
         self.spooled: set[AttemptKey] = set()
-        self.scheduler: Connection | None = None
+        self.scheduler: Connection | RemoteLink | None = None
         self.draining = False
         """The host was told to stop: it finishes running tasks and takes no new ones."""
         self.stopping = False
@@ -119,9 +135,12 @@ class WorkerHost:
         self._failures = 0
         self._withdrawing: dict[tuple[int, int], Withdraw] = {}
         """Task instances whose next attempt waits elsewhere for the end of their process here."""
+        self._need_files: list[tuple[str, str | None, Callable[[str], None]]] = []
+        """(bundle, version, call): triggers and callbacks that wait for DAG files."""
         self._fresh: dict[int, subprocess.Popen[bytes]] = {}
         self._orphans: set[int] = set()
         """Task processes whose template died. They are children of this process now, which waits for their end."""
+        self.local_versions = LocalVersions(config.versioned, self.loop, self.files_ready)
         self.templates = self._make_templates()
         self.isolated_templates: Templates | None = None
         """A second base image with its templates, for isolated tasks."""
@@ -129,6 +148,10 @@ class WorkerHost:
         self.triggers = TriggerManager(self)
         self.callbacks = CallbackProcesses(self, self._begin)
         self.final_lines = FinalLogLines(config.log_folder, clock.wall, lambda trouble: self.send(LogTrouble(trouble)))
+        self.remote = self._make_remote_link(config.gateway) if config.gateway is not None else None
+        """Set: the scheduler is on another machine."""
+        self.offers = self._make_offers() if config.offers_socket else None
+        """Set: a Celery worker is beside this worker host."""
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -149,6 +172,10 @@ class WorkerHost:
         if HAVE_LINUX and self.config.task_start == "template":
             self.templates.start_base()
         self.final_lines.probe()
+        if self.offers is not None:
+            self.offers.listen()
+        if self.remote is not None:
+            self.remote.start()
         self._connect()
         self._every(self.config.verdict_resend, self._resend)
         self._every(LOOK_EVERY, self.record.look)
@@ -158,17 +185,26 @@ class WorkerHost:
         self._sweep()
         self._to_disk(self.unacknowledged)
         self.send(Goodbye())
+        if self.remote is not None:
+            self.remote.stop()
+        if self.offers is not None:
+            self.offers.close()
         self.record.end()
 
     def drain(self) -> None:
-        """Let running tasks finish, take no new ones, then stop. A second call stops at once."""
-        if self.draining or self.stopping or not self.attempts or not self.config.drain_timeout:
+        """Let running tasks finish and deliver their reports, take no new ones, then stop. A second call stops at once."""
+        if self.draining or self.stopping or not self.config.drain_timeout or not (self.attempts or self._must_deliver()):
             self.stop()
             return
         self.draining = True
-        self.pending.clear()  # the scheduler gives it to another worker
+        self._give_back_pending()
         self.send(Draining(self._held()))
-        log.info("stopping; running tasks may finish", tasks=len(self.attempts), seconds=self.config.drain_timeout / SECOND)
+        log.info(
+            "stopping; running tasks may finish",
+            tasks=len(self.attempts),
+            reports=len(self.unacknowledged),
+            seconds=self.config.drain_timeout / SECOND,
+        )
         self.loop.call_later(self.config.drain_timeout, self.stop)
 
     def stop(self) -> None:
@@ -176,7 +212,7 @@ class WorkerHost:
         if self.stopping:
             return
         self.stopping = True
-        self.pending.clear()
+        self._give_back_pending()
         self.triggers.stop()
         for templates in self._all_templates():
             templates.close()
@@ -186,11 +222,29 @@ class WorkerHost:
         self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
         self._maybe_leave()
 
+    def _give_back_pending(self) -> None:
+        """Give up attempts that have not begun. The scheduler gives them to another worker."""
+        if self.offers is not None:
+            self.offers.given_back([workload.key for workload in self.pending])
+        self.pending.clear()
+
+    def _must_deliver(self) -> bool:
+        """Whether reports wait that nobody would send after this process has ended.
+
+        A worker on another machine, or beside Celery, may never start again. The worker host of a scheduler does: its next process
+        sends the reports that are on the disk.
+        """
+        return bool(self.unacknowledged) and (self.remote is not None or self.offers is not None)
+
     def _maybe_leave(self) -> None:
-        if self.draining and not self.stopping and not self.attempts:
+        if self.draining and not self.stopping and not self.attempts and not self._must_deliver():
             self.stop()
         if self.stopping and not self.attempts and (not self.unacknowledged or self.scheduler is None):
-            self.loop.stop()
+            if self.remote is not None and self.scheduler is not None and self.remote.unshipped:
+                self.remote.ship_now()
+                self.loop.call_later(LEAVE_AGAIN, self._maybe_leave)
+            else:
+                self.loop.stop()
 
     def _take_lock(self) -> None:
         """Take the lock of this worker: its next process begins when the last one has ended, with everything below it.
@@ -236,7 +290,7 @@ class WorkerHost:
     # --- the scheduler --------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
-        if self.loop.stopping:
+        if self.loop.stopping or self.remote is not None:
             return
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -250,7 +304,7 @@ class WorkerHost:
         self._failures = 0
         self._connected(Connection(link, self.loop, self._order_came, self._scheduler_gone))
 
-    def _connected(self, scheduler: Connection) -> None:
+    def _connected(self, scheduler: Connection | RemoteLink) -> None:
         """Register with what is held here, and send again what has no answer."""
         self.scheduler = scheduler
         self.send(
@@ -261,10 +315,11 @@ class WorkerHost:
                 self.config.slots,
                 self._held(),
                 triggers=tuple(self.triggers.wanted),
-                earlier=self.record.earlier,
-                earlier_end=self.record.earlier_end,
+                previous_process=self.record.previous_process,
+                previous_end=self.record.previous_end,
                 log_trouble=self.final_lines.trouble,
                 queues=self.config.queues,
+                executors=self.config.executors,
                 draining=self.draining or self.stopping,
             )
         )
@@ -281,7 +336,7 @@ class WorkerHost:
         running = (key for key, attempt in self.attempts.items() if attempt.verdict is None)
         return tuple({*running, *self.unacknowledged, *(workload.key for workload in self.pending)})
 
-    def _scheduler_gone(self, connection: Connection) -> None:
+    def _scheduler_gone(self, connection: Connection | RemoteLink) -> None:
         self.scheduler = None
         self._to_disk(self.unacknowledged)
         if self.stopping:
@@ -291,9 +346,11 @@ class WorkerHost:
     def send(self, message: object) -> None:
         """Send to the scheduler. While it is away nothing is sent."""
         if self.scheduler is not None:
+            if self.remote is not None:
+                self.remote.prepare(message)
             self.scheduler.send(encode(message))
 
-    def _order_came(self, connection: Connection, document: bytes) -> None:
+    def _order_came(self, connection: Connection | RemoteLink, document: bytes) -> None:
         try:
             order: FromScheduler = decode_from_scheduler(document)
         except msgspec.MsgspecError as error:
@@ -302,7 +359,7 @@ class WorkerHost:
         if isinstance(order, Submit):
             fp("host.took_order")
             for workload in order.workloads:
-                self._submit(self._with_folder(workload))
+                self._submit(workload)
         elif isinstance(order, ToRunner):
             self._answered(order)
         elif isinstance(order, Cancel):
@@ -312,19 +369,57 @@ class WorkerHost:
         elif isinstance(order, EndLog):
             self.final_lines.append(order.line.log, order.line)
         elif isinstance(order, RunTriggers):
-            self.triggers.run([msgspec.structs.replace(one, folder=self.config.folder(one.bundle)) for one in order.triggers])
+            for trigger in order.triggers:
+                self._with_folder(trigger.bundle, trigger.bundle_version, partial(self._run_trigger, trigger))
         elif isinstance(order, DropTriggers):
             self.triggers.drop(order.keys)
+        elif isinstance(order, WatcherEventTaken):
+            self.triggers.event_taken(order)
         elif isinstance(order, CallbackOrder):
-            self.callbacks.take(msgspec.structs.replace(order, workload=self._with_folder(order.workload)))
+            self._with_folder(order.workload.bundle, order.workload.bundle_version, partial(self._take_callback, order))
         elif isinstance(order, Reconcile):
             self._reconcile(order)
         elif isinstance(order, Welcome) and order.refused:
             log.error("the scheduler refused this host", why=order.refused)
 
-    def _with_folder(self, workload: Workload) -> Workload:
-        """The workload with the place of its files on this machine."""
-        return msgspec.structs.replace(workload, folder=self.config.folder(workload.bundle))
+    # --- DAG files ----------------------------------------------------------------------------------------------------
+
+    def _folder(self, bundle: str, version: str | None) -> str | None:
+        """The folder of a bundle's files on this machine. None: they are being fetched; `files_ready` is called afterwards."""
+        if self.remote is not None and self.remote.files is not None:
+            return self.remote.files.folder(bundle, version)
+        if version is not None and self.local_versions.has(bundle):
+            return self.local_versions.folder(bundle, version)
+        return self.config.folder(bundle)
+
+    def _with_folder(self, bundle: str, version: str | None, call: Callable[[str], None]) -> None:
+        """Call this with the folder of a bundle's files, as soon as the files are on this machine."""
+        folder = self._folder(bundle, version)
+        if folder is not None:
+            call(folder)
+        else:
+            self._need_files.append((bundle, version, call))
+
+    def _run_trigger(self, trigger: TriggerOrder, folder: str) -> None:
+        self.triggers.run([msgspec.structs.replace(trigger, folder=folder)])
+
+    def _take_callback(self, order: CallbackOrder, folder: str) -> None:
+        self.callbacks.take(msgspec.structs.replace(order, workload=msgspec.structs.replace(order.workload, folder=folder)))
+
+    def files_ready(self) -> None:
+        """DAG files have arrived: begin the attempts, triggers and callbacks that wait for them."""
+        waiting, self._need_files = self._need_files, []
+        for bundle, version, call in waiting:
+            self._with_folder(bundle, version, call)
+        self._launch_pending()
+
+    def local_folder(self, bundle: str) -> str:
+        """Absolute path of a bundle's files on this machine, used if the gateway sends no files."""
+        return self.config.folder(bundle)
+
+    def used_folders(self) -> set[str]:
+        """Folders of the DAG files that running attempts use."""
+        return {attempt.workload.folder for attempt in self.attempts.values()}
 
     def _reconcile(self, order: Reconcile) -> None:
         """Say which of these attempts are not here and, if the list is complete, which others run here."""
@@ -340,7 +435,7 @@ class WorkerHost:
                 self.send(Unlisted(unlisted))
 
     def _holds(self, key: AttemptKey, nonce: str) -> bool:
-        """Is the process of this nonce (empty: any process) here, or its report?"""
+        """Whether this worker host has the process of this nonce (empty: any process), or its report."""
         attempt = self.attempts.get(key)
         if attempt is not None:
             return nonce in ("", attempt.nonce)
@@ -348,6 +443,46 @@ class WorkerHost:
 
     def _is_pending(self, key: AttemptKey) -> bool:
         return any(workload.key == key for workload in self.pending)
+
+    # --- through a gateway --------------------------------------------------------------------------------------------
+
+    def _make_remote_link(self, config: GatewayConfig) -> RemoteLink:
+        from tradewind.worker.remote_link import RemoteLink  # lazy import: loads TLS and WebSockets
+
+        return RemoteLink(self, config, self.config.log_folder, self.config.limits.xcom_folder, self.clock, self.loop)
+
+    def gateway_opened(self) -> None:
+        """A scheduler is connected: register."""
+        if self.remote is not None:
+            self._connected(self.remote)
+
+    def gateway_closed(self) -> None:
+        """No scheduler is connected any more."""
+        if self.remote is not None and self.scheduler is not None:
+            self._scheduler_gone(self.remote)
+
+    def on_scheduler_document(self, document: bytes) -> None:
+        """Handle a message of the scheduler."""
+        if self.remote is not None:
+            self._order_came(self.remote, document)
+
+    def lease_ended(self, reason: str, grace: int) -> None:
+        """The scheduler is about to give the attempts to another worker: stop them, and kill them after `grace` microseconds."""
+        self.pending.clear()
+        for attempt in list(self.attempts.values()):
+            attempt.stop("stopping", reason, min(self.config.kill_grace, grace))
+
+    def held_attempts(self) -> set[AttemptKey]:
+        """Attempts of this worker host: running, waiting, or with a report that was not acknowledged."""
+        return {*self.attempts, *self.unacknowledged, *(workload.key for workload in self.pending), *self.triggers.wanted}
+
+    def open_logs(self) -> set[str]:
+        """Paths of logs that are being written, relative to the log folder."""
+        return {attempt.workload.log for attempt in self.attempts.values()}
+
+    def is_busy(self) -> bool:
+        """Whether a task is running."""
+        return bool(self.attempts)
 
     # --- taking work ------------------------------------------------------------------------------------------------------
 
@@ -359,16 +494,40 @@ class WorkerHost:
         self.pending.append(workload)
         self._launch_pending()
 
+    def _make_offers(self) -> Offers:
+        from tradewind.worker.offers import Offers, signature_check  # lazy import: only beside a Celery worker
+
+        check = self.remote.claim if self.remote is not None else signature_check(self.config.offers_key)
+        return Offers(self.config.offers_socket, check, self, self.loop)
+
+    def take_offer(self, workload: Workload) -> str:
+        """Take an attempt from a Celery worker. See `worker.offers.OfferTaker`."""
+        key = workload.key
+        if self.draining or self.stopping:
+            return "busy"
+        if key in self.attempts or key in self.unacknowledged or self._is_pending(key):
+            return "refused"
+        self._submit(workload)
+        return ""
+
+    def stop_attempt(self, key: AttemptKey, reason: str) -> None:
+        """Stop an attempt, if this worker host has it."""
+        self._cancel(Cancel(key, reason, self.config.kill_grace))
+
     def _launch_pending(self) -> None:
         waiting: deque[Workload] = deque()
         while self.pending and not (self.config.slots and len(self.attempts) >= self.config.slots):
             workload = self.pending.popleft()
+            folder = self._folder(workload.bundle, workload.bundle_version)
+            if folder is None:
+                waiting.append(workload)
+                continue
             older = self.by_task.get((workload.run, workload.slot))
             if older is not None:
                 older.stop("cancelled", "a newer attempt was dispatched", self.config.kill_grace)
                 waiting.append(workload)
             else:
-                self._launch(workload)
+                self._launch(msgspec.structs.replace(workload, folder=folder))
         self.pending.extendleft(reversed(waiting))
 
     def _make_attempt(self, workload: Workload) -> Attempt:
@@ -431,14 +590,14 @@ class WorkerHost:
     def _wait_for_orphans(self) -> None:
         for pid in list(self._orphans):
             try:
-                ended, status = os.waitpid(pid, os.WNOHANG)
+                ended, status, measured = os.wait4(pid, os.WNOHANG)
             except ChildProcessError:
                 if linux.start_time(pid) is None:
                     self._orphans.discard(pid)
                     self._ended_unseen(pid)
                 continue  # its template has not quite ended
             if ended:
-                self._exited(pid, status)
+                self._exited(pid, status, used(measured))
 
     def _ended_unseen(self, pid: int) -> None:
         """The template died after it had waited for its task process, and before it reported the end."""
@@ -462,7 +621,7 @@ class WorkerHost:
                 [sys.executable, "-m", "tradewind.worker.fresh_interpreter", str(channel), str(log_write), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 pass_fds=[channel, log_write],
-                env=dict(os.environ, **{TASKS_MARK: self.config.home_mark}),
+                env=self.config.environment(),
             )
         except OSError as error:
             attempt.could_not_start(f"an interpreter could not be started: {error.strerror}", file_broken=False)
@@ -566,6 +725,8 @@ class WorkerHost:
             signal=report.signal,
             rendered=report.rendered,
             calls_back=report.calls_back and failed and outcome is Outcome.FAILED,
+            cpu=report.cpu,
+            peak_memory=report.peak_memory,
         )
 
     def _answered(self, order: ToRunner) -> None:
@@ -576,6 +737,9 @@ class WorkerHost:
         if report is not None and isinstance(answer, Accepted | Refused) and _answers(answer, report):
             fp("host.before_ack")
             del self.unacknowledged[key]
+            if self.remote is not None:
+                self.remote.forget(key)
+                self.remote.acknowledged(report)
             self.final_lines.answered(key, answer, self.attempts.get(key))
             if key in self.spooled:
                 self.spooled.discard(key)
@@ -584,16 +748,29 @@ class WorkerHost:
             if not self.unacknowledged:
                 self._maybe_leave()
             return
+        if self.remote is not None and isinstance(answer, XComs):
+            self.remote.with_spills(
+                answer, lambda problem: self._pass_on(key, Failure(answer.op, problem) if problem else answer)
+            )
+        else:
+            self._pass_on(key, answer)
+
+    def _pass_on(self, key: AttemptKey, answer: RunnerAnswer) -> None:
+        """Give an answer of the scheduler to the process that asked."""
         attempt = self.attempts.get(key) or self.callbacks.find(key)
         if attempt is not None:
             fp("host.before_accept")
             attempt.answer(answer)
+            if self.offers is not None and attempt.started:
+                self.offers.started(key, attempt.pid)
 
     def _resend(self) -> None:
         """Safety net: send again what was not acknowledged."""
         for key, report in self.unacknowledged.items():
             self.send(FromRunner(key, report))
         self.triggers.resend()
+        if self.remote is not None:
+            self.files_ready()  # a version that could not be fetched is requested again
         self._close_isolated_templates()
         for templates in self._all_templates():
             templates.look_for_stalls()
@@ -609,17 +786,26 @@ class WorkerHost:
     # --- ends ----------------------------------------------------------------------------------------------------------------
 
     def _cancel(self, order: Cancel) -> None:
-        self.pending = deque(workload for workload in self.pending if workload.key != order.attempt)
+        self._drop_pending(lambda workload: workload.key == order.attempt)
         attempt = self.attempts.get(order.attempt)
         if attempt is None:
             self.send(AttemptGone(order.attempt, NOT_HERE, host=self.name))
         else:
             attempt.stop("cancelled", order.reason, order.grace)
 
+    def _drop_pending(self, matches: Callable[[Workload], bool]) -> None:
+        """Forget waiting attempts that are not current any more."""
+        dropped = [workload for workload in self.pending if matches(workload)]
+        if dropped:
+            self.pending = deque(workload for workload in self.pending if workload not in dropped)
+            for workload in dropped if self.offers is not None else ():
+                assert self.offers is not None
+                self.offers.ended(workload.key, None)
+
     def _withdraw(self, order: Withdraw) -> None:
         """A newer attempt of a task instance goes to another worker: end what is left of it here, then say so."""
         run, slot, fence = order.attempt
-        self.pending = deque(one for one in self.pending if (one.run, one.slot) != (run, slot) or one.fence >= fence)
+        self._drop_pending(lambda one: (one.run, one.slot) == (run, slot) and one.fence < fence)
         older = self.by_task.get((run, slot))
         if older is None or older.key[2] >= fence:
             self.send(Withdrawn(order.attempt))
@@ -627,8 +813,8 @@ class WorkerHost:
             self._withdrawing[run, slot] = order
             older.stop("cancelled", "a newer attempt was dispatched", order.grace)
 
-    def _exited(self, pid: int, status: int) -> None:
-        """A process ended."""
+    def _exited(self, pid: int, status: int, needed: Used | None = None) -> None:
+        """A process ended. `needed`: what it has used, if it is known."""
         self._orphans.discard(pid)
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
@@ -638,13 +824,13 @@ class WorkerHost:
             return
         attempt.read_remaining_output()
         if attempt.verdict is None:
-            self.verdict(attempt, self._verdict_from_status(attempt, status))
+            self.verdict(attempt, self._verdict_from_status(attempt, status, needed))
         fp("host.before_sweep")
         self._sweep()
         attempt.read_remaining_output()
         self.end(attempt, attempt.kill_reason)
 
-    def _verdict_from_status(self, attempt: Attempt, status: int) -> Report:
+    def _verdict_from_status(self, attempt: Attempt, status: int, needed: Used | None) -> Report:
         code = os.waitstatus_to_exitcode(status)
         if attempt.killing == "refused" or not attempt.started:
             return Report(0, Outcome.REFUSED, reason="it ended before its start was accepted", ended=self.clock.wall())
@@ -663,6 +849,8 @@ class WorkerHost:
             ended=self.clock.wall(),
             exit_code=max(code, 0),
             signal=-code if code < 0 else None,
+            cpu=None if needed is None else needed.cpu,
+            peak_memory=None if needed is None else needed.memory,
         )
 
     def end(self, attempt: Attempt, why: str) -> None:
@@ -675,6 +863,8 @@ class WorkerHost:
         if attempt.verdict is not None and attempt.verdict.calls_back:
             self.called_back(attempt, CalledBack(done=False))
         self.attempts.pop(attempt.key, None)
+        if self.offers is not None:
+            self.offers.ended(attempt.key, attempt.verdict)
         if self.by_task.get((attempt.key[0], attempt.key[1])) is attempt:
             del self.by_task[attempt.key[0], attempt.key[1]]
             withdraw = self._withdrawing.pop((attempt.key[0], attempt.key[1]), None)
@@ -697,7 +887,7 @@ class WorkerHost:
 
     def _sweep(self) -> None:
         if HAVE_LINUX:
-            ours = {*self._fresh, *self._orphans, *self.triggers.own_children()}
+            ours = {*self._fresh, *self._orphans, *self.triggers.own_children(), *self.local_versions.pids()}
             for templates in self._all_templates():
                 ours |= templates.registered()
             strays = linux.reap_and_kill_orphans(ours, ask=self._spared)
@@ -713,7 +903,7 @@ class WorkerHost:
 
 
 def _answers(answer: Accepted | Refused, report: Report) -> bool:
-    """Is this the answer to that report? A scheduler of an older release sends no nonce with it."""
+    """Whether this is the answer to that report. A scheduler of an older release sends no nonce with it."""
     return answer.op == report.op and answer.nonce in ("", report.nonce)
 
 

@@ -43,9 +43,9 @@ class HostRecord:
         self._begun = False
         self._oom_kills: int | None = None
         self._oom_at = -_JUST_NOW
-        self.earlier = ""
+        self.previous_process = ""
         """Name of the process before this one; empty: there was none, or it left no record."""
-        self.earlier_end = ""
+        self.previous_end = ""
         """How that process ended, as the reason why its tasks ended."""
 
     def begin(self) -> None:
@@ -54,7 +54,10 @@ class HostRecord:
         self._oom_kills = _count_oom_kills()
         before = self._read()
         if before is not None:
-            self.earlier, self.earlier_end = str(before.get("name", "")), how_it_ended(before, boot_id(), self._oom_kills)
+            self.previous_process, self.previous_end = (
+                str(before.get("name", "")),
+                how_it_ended(before, boot_id(), self._oom_kills),
+            )
         self._write(None)
 
     def look(self) -> None:
@@ -63,7 +66,7 @@ class HostRecord:
             self._write(None)
 
     def out_of_memory(self) -> bool | None:
-        """Has the kernel just killed a process because of low memory? None: not known."""
+        """Whether the kernel has just killed a process because of low memory. None: not known."""
         if not self._begun:
             return None
         if self._count_again():

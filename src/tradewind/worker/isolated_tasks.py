@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from tradewind.model.moments import SECOND
 
 ISOLATED_AFTER = 2
-"""A task that was running at so many deaths is isolated."""
+"""A task that was running at this number of deaths is isolated."""
 REMEMBERED = 600 * SECOND
 """For how long a death counts, microseconds."""
 DEATHS_MAX = 20
-"""At most so many deaths are remembered."""
+"""Maximum number of deaths that are remembered."""
 
 TaskName = tuple[str, str]
 """(DAG id, task id): further tries, runs and mapped instances of an isolated task are isolated too."""
@@ -37,11 +37,11 @@ class IsolatedTasks:
             self._deaths.append((now, there))
 
     def remembers(self, now: int) -> bool:
-        """Is there a death that still counts?"""
+        """Whether there is a death that still counts."""
         while self._deaths and now - self._deaths[0][0] > REMEMBERED:
             self._deaths.popleft()
         return bool(self._deaths)
 
     def is_isolated(self, task: TaskName, now: int) -> bool:
-        """Must this task run from the isolated base image?"""
+        """Whether this task has to run from the isolated base image."""
         return self.remembers(now) and sum(task in there for _, there in self._deaths) >= ISOLATED_AFTER

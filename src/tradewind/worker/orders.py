@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tradewind.wire.messages import AttemptKey, RunnerRequest, TriggerFired, Workload
+from tradewind.wire.messages import AttemptKey, RunnerRequest, TriggerFired, WatcherEvent, Workload
 from tradewind.worker.config import TaskLimits
 
 
@@ -70,6 +70,6 @@ class TriggerAsks(msgspec.Struct, frozen=True, tag="asks"):
 
 encode_order = msgspec.msgpack.Encoder().encode
 decode_order = msgspec.msgpack.Decoder(MakeTemplate | RunDirect | BecomeTriggerer).decode
-decode_from_triggerer = msgspec.msgpack.Decoder(TriggerFired | TriggerSaid | TriggerAsks).decode
+decode_from_triggerer = msgspec.msgpack.Decoder(TriggerFired | WatcherEvent | TriggerSaid | TriggerAsks).decode
 decode_triggerer_limits = msgspec.json.Decoder(TriggererLimits).decode
 decode_fresh_order = msgspec.msgpack.Decoder(FreshOrder).decode

@@ -10,6 +10,7 @@ import _signal  # type: ignore[import-not-found]  # the C module: signal.signal 
 import _thread
 import atexit
 import io
+import json
 import logging
 import os
 import resource
@@ -28,13 +29,15 @@ from tradewind.model.errors import did_you_mean
 from tradewind.model.states import Outcome
 from tradewind.observe.failpoints import fp
 from tradewind.platform import HAVE_LINUX
+from tradewind.platform.fork_server import used
+from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowTaskTerminated, AirflowTaskTimeout
 from tradewind.sdk.load import load_file
 from tradewind.storage.local_spills import LocalSpills
 from tradewind.wire import runtime
 from tradewind.wire.messages import Report, Workload
 from tradewind.worker import run_as
-from tradewind.worker.config import TaskLimits
+from tradewind.worker.config import USER_SETTINGS, TaskLimits
 from tradewind.worker.log_records import TaskLogHandler, write_error
 
 if HAVE_LINUX:
@@ -76,6 +79,9 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
             _flush()
             fp("runner.before_called_back")
             channel.called_back()
+        if result.listeners is not None:
+            result.listeners()
+            _flush()
         _leave()
 
 
@@ -108,6 +114,7 @@ def carry_out(
         _ending = True
     fp("runner.before_report")
     _flush()
+    needed = used(resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
     channel.report(
         Report(
             0,
@@ -123,7 +130,9 @@ def carry_out(
             assets=result.assets,
             rendered=result.rendered,
             deferral=result.deferral,
-            calls_back=result.calls_back and result.callbacks is not None,
+            calls_back=result.calls_back and (result.callbacks is not None or result.listeners is not None),
+            cpu=needed.cpu,
+            peak_memory=needed.memory,
         )
     )
     return result
@@ -179,7 +188,7 @@ def _outcome_of(workload: Workload, problem: str | None) -> Outcome:
 
 
 def has_file(workload: Workload) -> bool:
-    """Does the DAG file exist under the name that the scheduler knew when it submitted the workload?"""
+    """Whether the DAG file exists under the name that the scheduler knew when it submitted the workload."""
     return os.path.exists(os.path.join(workload.folder, workload.file))
 
 
@@ -248,6 +257,7 @@ def prepare() -> None:
     The streams are created over a pipe, because a text stream remembers whether its file could seek.
     """
     global _exit_functions_at_fork
+    conf.install(json.loads(os.environ.pop(USER_SETTINGS, "{}")))
     secret_names.configure_from(os.environ)
     read, write = os.pipe()
     for descriptor, name in ((1, "stdout"), (2, "stderr")):

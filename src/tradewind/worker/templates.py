@@ -27,7 +27,7 @@ from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock
 from tradewind.platform.exit_codes import how_it_ended
-from tradewind.platform.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, Ready, decode_answer, send_order
+from tradewind.platform.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, Ready, Used, decode_answer, send_order
 from tradewind.platform.loop import Loop, TimerHandle
 from tradewind.wire.messages import Workload, encode
 from tradewind.worker.config import HostConfig
@@ -35,8 +35,6 @@ from tradewind.worker.orders import MakeTemplate, RunDirect, encode_order
 
 log = Log("templates")
 
-TASKS_MARK = "TRADEWIND_TASKS_OF"
-"""Environment variable of every process below a host; its value is the mark of the home folder and the worker."""
 MALLOC_SETTINGS = {"malloc_hugetlb": {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
 PACKET = 1 << 18
 CHEAP_IMPORT = 100_000
@@ -47,15 +45,15 @@ SHORTEST_WAIT = 2 * SECOND
 LOOK_EVERY = SECOND
 """While there are templates: how often to look for idle ones."""
 USED_MIN = 200
-"""The moment of the last use is kept for at least so many files."""
+"""Minimum number of files whose last use is remembered."""
 STEADY_LIFE = 60 * SECOND
 """A base image that lived this long is started again at once when it dies."""
 START_LIMITS = 5
 """Times `stall_limit` that a base image may take to be ready, and a template to import its file."""
 FAILED_STARTS_MAX = 5
-"""After so many base images in a row that died before they were ready, orders are refused."""
+"""Number of base images in a row that died before they were ready. Afterwards orders are refused."""
 CRASHES_MAX = 3
-"""An import that ended the template's process so often in a row is a broken import."""
+"""An import that ended the template's process this number of times in a row is a broken import."""
 CRASHES_WITHIN = 600 * SECOND
 ALONE = 5_000_000
 """Microseconds without another task of the same file, after which a task counts as a single one."""
@@ -130,7 +128,7 @@ class Templates:
     """Owns the base image and its templates.
 
     Args:
-        on_exit: called with (pid, wait status) when a task process ended.
+        on_exit: called with (pid, wait status, what it has used) when a task process ended.
         on_orphaned: called with the task processes of a server that died: they are, or were, children of this process.
         reap: kills the unregistered children of this process and waits for them.
     """
@@ -140,7 +138,7 @@ class Templates:
         config: HostConfig,
         loop: Loop,
         clock: Clock,
-        on_exit: Callable[[int, int], None],
+        on_exit: Callable[[int, int, Used | None], None],
         on_orphaned: Callable[[set[int]], None],
         reap: Callable[[], None],
     ) -> None:
@@ -179,7 +177,7 @@ class Templates:
     def start_base(self) -> None:
         """Start the base image. Orders wait until it is ready."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = dict(os.environ, **{TASKS_MARK: self.config.home_mark})
+        environment = self.config.environment()
         environment.update(MALLOC_SETTINGS.get(self.config.malloc, {}))
         if self._lifeline < 0:
             self._lifeline, _ = os.pipe2(os.O_CLOEXEC)  # the writing end stays open until this process ends
@@ -242,7 +240,7 @@ class Templates:
             self._order(self.base, pending, order)
 
     def _is_single_task(self, pending: PendingAttempt, key: tuple[str, str]) -> bool:
-        """Is this a single task of a file that is cheap to import? Then the task process imports the file itself.
+        """Whether this is a single task of a file that is cheap to import. Then the task process imports the file itself.
 
         A template would cost more than it saves: two hundred DAGs of one task each, due in the same minute, need no templates.
         """
@@ -449,13 +447,13 @@ class Templates:
         if isinstance(server, Template):
             server.pids.discard(answer.pid)
             server.used_at = self.clock.monotonic()
-            self._on_exit(answer.pid, answer.status)
+            self._on_exit(answer.pid, answer.status, answer.used)
             if not server.pids:
                 self._keep_at_most(self.config.template_max)
             return
         if answer.pid in self._direct_pids:
             self._direct_pids.discard(answer.pid)
-            self._on_exit(answer.pid, answer.status)
+            self._on_exit(answer.pid, answer.status, answer.used)
             return
         for template in list(self._all):
             if template.pid == answer.pid:

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,9 +33,12 @@ from tradewind.wire.messages import (
     TriggerFired,
     TriggerOrder,
     Value,
+    WatcherEvent,
+    WatcherEventTaken,
     encode,
 )
 from tradewind.worker.environment_mask import environment_mask
+from tradewind.worker.host_services import HostServices
 from tradewind.worker.log_capture import LogCapture
 from tradewind.worker.orders import (
     BecomeTriggerer,
@@ -46,12 +48,8 @@ from tradewind.worker.orders import (
     decode_from_triggerer,
     encode_order,
 )
-from tradewind.worker.templates import TASKS_MARK
 from tradewind.worker.trigger_heartbeat import make_page, read_page
 from tradewind.worker.trigger_suspects import Suspects
-
-if TYPE_CHECKING:
-    from tradewind.worker.host import WorkerHost
 
 log = Log("triggers")
 
@@ -59,7 +57,7 @@ IDLE = 60 * SECOND
 """A triggerer without triggers ends after this time."""
 RESTART_AFTER_MS = (50, 200, 1000, 5000, 15000)
 DEATHS_MAX = 3
-"""A trigger fails if the process ended so often while its code ran."""
+"""A trigger fails if the process ended this many times while the code of the trigger ran."""
 STUCK_MORE = 15.0
 """Seconds beyond `blocked_max` after which the host kills a triggerer whose event loop makes no progress."""
 
@@ -67,11 +65,13 @@ STUCK_MORE = 15.0
 class TriggerManager:
     """See the module. A `ForkRequest` of `Templates.run_beside`."""
 
-    def __init__(self, host: WorkerHost) -> None:
+    def __init__(self, host: HostServices) -> None:
         self._host = host
         self.wanted: dict[AttemptKey, TriggerOrder] = {}
         self.fired: dict[AttemptKey, TriggerEnd] = {}
         """Wanted triggers that have fired, with their end."""
+        self._events: dict[AttemptKey, dict[str, WatcherEvent]] = {}
+        """Events of asset watchers that the scheduler has not taken: by watcher, then by token."""
         self.pid = 0
         self._state = "none"
         """none → asked → up → none."""
@@ -102,6 +102,8 @@ class TriggerManager:
         for order in orders:
             if order.key in self.fired:
                 self._host.send(TriggerFired(order.key, self.fired[order.key]))
+            for event in self._events.get(order.key, {}).values():
+                self._host.send(event)
         if not new or self._host.stopping:
             return
         self.wanted.update((order.key, order) for order in new)
@@ -118,6 +120,7 @@ class TriggerManager:
         gone = [key for key in keys if self.wanted.pop(key, None) is not None]
         for key in gone:
             self.fired.pop(key, None)
+            self._events.pop(key, None)
             self._deaths_in.pop(key, None)
             capture = self._logs.pop(key, None)
             if capture is not None:
@@ -131,9 +134,20 @@ class TriggerManager:
 
     def resend(self) -> None:
         """Safety net: send again what was not acknowledged."""
+        for events in self._events.values():
+            for event in events.values():
+                self._host.send(event)
         for key, end in self.fired.items():
             self._host.send(TriggerFired(key, end))
         self._check_progress()
+
+    def event_taken(self, taken: WatcherEventTaken) -> None:
+        """The event of an asset watcher is committed: its trigger goes on."""
+        events = self._events.get(taken.key, {})
+        if events.pop(taken.token, None) is not None and self._line is not None:
+            self._line.send(encode(taken))
+        if not events:
+            self._events.pop(taken.key, None)
 
     def answered(self, key: AttemptKey, answer: RunnerAnswer) -> bool:
         """Pass on the answer to a request of a trigger; return whether it was one."""
@@ -164,7 +178,7 @@ class TriggerManager:
                 ],
                 pass_fds=[line, questions, page],
                 stdin=subprocess.DEVNULL,
-                env=dict(os.environ, **{TASKS_MARK: self._host.config.home_mark}),
+                env=self._host.config.environment(),
             )
         except OSError as error:
             self.could_not_start(f"an interpreter could not be started: {error.strerror}", file_broken=False)
@@ -366,6 +380,11 @@ class TriggerManager:
         if isinstance(message, TriggerFired) and message.key in self.wanted and message.key not in self.fired:
             self._deaths = 0
             self._fired(message.key, message.end)
+        elif isinstance(message, WatcherEvent) and message.key in self.wanted:
+            self._deaths = 0
+            self._events.setdefault(message.key, {})[message.token] = message
+            fp("host.watcher_event")
+            self._host.send(message)
         elif isinstance(message, TriggerSaid) and message.key in self.wanted:
             self._log_of(message.key).note(message.level, message.event, message.logger or None)
         elif isinstance(message, TriggerSaid) and message.logger == "triggerer":

@@ -10,7 +10,8 @@ import os
 import sys
 
 from tradewind.execution.run_trigger import make_trigger
-from tradewind.sdk.load import add_plugins_folder, load_file, module_of, open_folders, plugins_folder
+from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder
+from tradewind.sdk.load import load_file, module_of, open_folders
 from tradewind.sdk.trigger import BaseTrigger
 from tradewind.wire.messages import TriggerOrder
 

@@ -12,9 +12,9 @@ from tradewind.model.moments import SECOND
 from tradewind.wire.messages import AttemptKey
 
 ENDS_MAX = 3
-"""After so many ends in a row the search begins."""
+"""Number of ends in a row after which the search begins."""
 LIVED_WELL = 600 * SECOND
-"""A process that lived so long starts a new row of ends."""
+"""After a process that lived for this time, the ends are counted from zero."""
 PROBATION = 10 * SECOND
 """A half is cleared after at least this time, and after twice the longest lifetime in the row of ends."""
 

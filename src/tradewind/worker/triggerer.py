@@ -25,11 +25,14 @@ import time
 import traceback
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
-from tradewind.execution.run_trigger import failed, wait_for_end
+from tradewind.execution.run_trigger import failed, wait_for_end, watch
+from tradewind.execution.shared_streams import SharedStreams
 from tradewind.model.errors import Unreachable
 from tradewind.model.waits import TriggerEnd
 from tradewind.observe.failpoints import fp
@@ -44,6 +47,8 @@ from tradewind.wire.messages import (
     RunTriggers,
     TriggerFired,
     TriggerOrder,
+    WatcherEvent,
+    WatcherEventTaken,
     decode_answer,
     decode_from_scheduler,
     encode,
@@ -177,10 +182,10 @@ class _Printed(io.TextIOBase):
 class _Steps(Coroutine[Any, Any, Any]):
     """A coroutine of a trigger; each of its steps is on record, and cannot end the process with `sys.exit()`."""
 
-    def __init__(self, inner: Coroutine[Any, Any, Any], key: AttemptKey, desk: Triggerer) -> None:
+    def __init__(self, inner: Coroutine[Any, Any, Any], key: AttemptKey, triggerer: Triggerer) -> None:
         self._inner = inner
         self._key = key
-        self._desk = desk
+        self._triggerer = triggerer
 
     def send(self, value: Any) -> Any:
         return self._step(self._inner.send, value)
@@ -195,13 +200,13 @@ class _Steps(Coroutine[Any, Any, Any]):
         return self._inner.__await__()
 
     def _step(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        self._desk.begins(self._key)
+        self._triggerer.begins(self._key)
         try:
             return step(*arguments)
         except (SystemExit, KeyboardInterrupt) as error:
             raise RuntimeError(f"a trigger's task raised {type(error).__name__}({error})") from error
         finally:
-            self._desk.rests()
+            self._triggerer.rests()
 
 
 class Triggerer:
@@ -216,6 +221,9 @@ class Triggerer:
         self._running: dict[AttemptKey, asyncio.Task[None]] = {}
         self._made: dict[AttemptKey, BaseTrigger] = {}
         """Of the running ones."""
+        self._untaken: dict[str, asyncio.Event] = {}
+        """Token of an asset watcher's event that the scheduler has not taken → set when it has."""
+        self._streams = SharedStreams()
         self._leaving: set[asyncio.Task[None]] = set()
         self._modules = TriggerModules()
         self._maker = ThreadPoolExecutor(1, "maker")
@@ -278,6 +286,10 @@ class Triggerer:
                     context = contextvars.copy_context()
                     context.run(_of.set, one.key)
                     self._running[one.key] = asyncio.create_task(self._run(one), context=context)
+        elif isinstance(order, WatcherEventTaken):
+            taken = self._untaken.pop(order.token, None)
+            if taken is not None:
+                taken.set()
         elif isinstance(order, DropTriggers):
             for key in order.keys:
                 self._said.pop(key, None)
@@ -288,7 +300,7 @@ class Triggerer:
                     self._aside(self._see_off(key, task, self._made.pop(key, None)), context)
 
     async def _see_off(self, key: AttemptKey, task: asyncio.Task[None], trigger: BaseTrigger | None) -> None:
-        """Nobody waits for it any more. One that ignores being cancelled is told again."""
+        """Cancel a trigger whose task no longer waits. A trigger that ignores the cancellation is cancelled again."""
         if trigger is not None and hasattr(trigger, "on_kill"):
             try:
                 await asyncio.wait_for(trigger.on_kill(), self._limits.end_within)
@@ -321,11 +333,25 @@ class Triggerer:
         limits = self._limits
         self._made[key] = trigger
         try:
-            await wait_for_end(
-                trigger, lambda end: self._fired(key, me, end), event_max=limits.event_max, cleanup_seconds=limits.end_within
-            )
+            bounds: dict[str, Any] = {"event_max": limits.event_max, "cleanup_seconds": limits.end_within}
+            if order.watches:
+                events = partial(self._streams.events, trigger, order.wait)
+                await watch(trigger, partial(self._emit, key), lambda end: self._fired(key, me, end), events=events, **bounds)
+            else:
+                await wait_for_end(trigger, lambda end: self._fired(key, me, end), **bounds)
         finally:
             self._printed.finish(key)
+
+    async def _emit(self, key: AttemptKey, payload: bytes) -> None:
+        """Report an event of an asset watcher, and wait until it is committed: so at most one is on the way."""
+        token = uuid4().hex
+        taken = self._untaken[token] = asyncio.Event()
+        fp("triggerer.before_watcher_event")
+        self._line.send(WatcherEvent(key, token, payload))
+        try:
+            await taken.wait()
+        finally:
+            self._untaken.pop(token, None)
 
     def _make(self, order: TriggerOrder) -> BaseTrigger:
         """On the maker's thread: authors' modules may be slow to import."""

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from tradewind.client.channel import START_OP, Channel
+from tradewind.execution.listener_calls import without_listeners
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.load import load_file
 from tradewind.storage.local_spills import LocalSpills
@@ -29,7 +30,7 @@ _LIMITS = TaskLimits(xcom_folder="", xcom_inline_max=1 << 16, xcom_max=1 << 20, 
 def warm_up(times: int) -> None:
     """Everything from the import to the verdict, for the tasks of `warm_up_dag`. Leaves no trace but its speed."""
     names = set(os.environ)
-    with _silence():
+    with _silence(), without_listeners():
         _warm_up(times)
     for name in set(os.environ) - names:
         del os.environ[name]
@@ -73,7 +74,7 @@ def _import() -> dict[str, DAG]:
     """The DAG of `warm_up_dag`, imported as a DAG file is."""
     path, modules = list(sys.path), set(sys.modules)
     try:
-        return load_file(os.path.dirname(__file__), "warm_up_dag.py", analyse=False).dags
+        return load_file(os.path.dirname(__file__), "warm_up_dag.py", analyse=False, policies=False).dags
     finally:
         sys.path[:] = path
         for name in set(sys.modules) - modules:

@@ -6,13 +6,18 @@ from typing import Any
 
 import msgspec
 
-from tradewind.model.assets import progress
+from tradewind.kernel.partitions import partition_progress
+from tradewind.model.assets import AssetSchedule, progress, watcher_number
 from tradewind.model.errors import nearest
+from tradewind.model.moments import iso
 from tradewind.model.rows import AssetEventRow, AssetRow, DagPlan
 from tradewind.scheduler.assets.asset_index import asset_schedule, counted
 from tradewind.scheduler.runs.facts import run_facts
 from tradewind.store.port import RowReader
 from tradewind.wire.messages import GetAsset, GetAssetEvents, Value
+
+PARTITIONS_NAMED = 5
+"""How many partition keys that a DAG waits for are named."""
 
 
 def events_answer(store: RowReader, question: GetAssetEvents, run: int) -> Value:
@@ -74,6 +79,7 @@ def event_as_dict(store: RowReader, event: AssetEventRow) -> dict[str, Any]:
         "source_map_index": event.source_index,
         "aliases": list(event.aliases),
         "source_run": source,
+        "partition_key": event.partition_key,
     }
 
 
@@ -85,11 +91,41 @@ def waits_for_assets(store: RowReader, plan: DagPlan) -> str | None:
     """Return what a DAG waits for: "2 of 3 assets updated; missing: orders". None for a DAG that is not scheduled by assets."""
     if plan.assets is None:
         return None
+    if asset_schedule(plan.assets).partitions is not None:
+        return _waits_for_partitions(store, plan, asset_schedule(plan.assets))
     waiting = store.waiting_assets(plan.dag_id)
     text = progress(asset_schedule(plan.assets).condition, counted(waiting))
     held = sum(one.events for one in waiting if not one.counts)
     if held:
         text += f"; {held} events that came while it was paused wait for the next run"
     if plan.is_paused:
-        text += "; the DAG is paused, so updates do not count"
-    return text
+        return text + "; the DAG is paused, so updates do not count"
+    return text + "".join(f"; {told}" for told in watcher_troubles(store, plan))
+
+
+def _waits_for_partitions(store: RowReader, plan: DagPlan, schedule: AssetSchedule) -> str:
+    found = store.waiting_partitions(plan.dag_id, limit=PARTITIONS_NAMED + 1)
+    texts = [partition_progress(schedule, one) for one in found[:PARTITIONS_NAMED]]
+    if len(found) > PARTITIONS_NAMED:
+        texts.append("further partitions wait")
+    text = ". ".join(texts) or "no event with a partition key waits for the DAG"
+    dropped = store.dropped_asset_event(plan.dag_id)
+    if dropped is not None:
+        text += f"; event {dropped[0]} was dropped: {dropped[1]}"
+    return text + ("; the DAG is paused, so updates do not count" if plan.is_paused else "")
+
+
+def watcher_troubles(store: RowReader, plan: DagPlan) -> list[str]:
+    """Return a sentence for each watcher of the DAG's assets whose trigger failed last time."""
+    watches = asset_schedule(plan.assets).watchers if plan.assets is not None else ()
+    failed = {row.number: row for row in store.watchers() if row.failures} if watches else {}
+    return [
+        f"the trigger of watcher {watch.name} failed {row.failures} times in a row ({_last_line(row.error)})"
+        + (f" and is started again at {iso(row.next_start)}" if row.next_start is not None else "")
+        for watch in watches
+        if (row := failed.get(watcher_number(plan.bundle, watch.trigger))) is not None
+    ]
+
+
+def _last_line(error: str | None) -> str:
+    return next(iter(reversed((error or "").strip().splitlines())), "no error text")

@@ -11,14 +11,20 @@ Airflow: unpausing a DAG does not start runs for its past).
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 
+from tradewind.kernel.partitions import is_due, partition_date
 from tradewind.model.assets import AssetSchedule, Update, decode_asset_schedule, holds
 from tradewind.model.moments import iso
-from tradewind.model.rows import DagPlan, NewRun, RunRow, WaitingAsset
+from tradewind.model.partitions import PartitionRules
+from tradewind.model.rows import DagPlan, NewRun, RunRow, WaitingAsset, WaitingPartition
 from tradewind.model.states import RunType
 from tradewind.scheduler.dags.schedule import DagEntry
 from tradewind.store.port import RowReader, Store
+
+RUNS_AT_ONCE = 100
+"""How many runs of one DAG are created before other work is done."""
 
 
 class AssetIndex:
@@ -29,28 +35,71 @@ class AssetIndex:
         self._epoch = epoch
         self.dirty: dict[str, None] = {}
         """DAGs to be examined, in order."""
+        self._examined: dict[str, tuple[bytes | None, int]] = {}
+        """DAG with partitions → its schedule, and the number of the last event that was examined."""
 
     def clear(self) -> None:
         self.dirty.clear()
+        self._examined.clear()
 
     def mark_dirty(self, plan: DagPlan) -> None:
         """Have a DAG examined, if its schedule has assets."""
         if plan.assets is not None:
             self.dirty[plan.dag_id] = None
 
-    def advance(self, entry: DagEntry, now: int) -> RunRow | None:
-        """Create the run of a DAG whose condition is met, in one transaction.
+    def advance(self, entry: DagEntry, now: int) -> list[RunRow]:
+        """Create the runs of a DAG whose condition is met, each in a transaction of its own.
 
         Returns:
-            The run; None where the condition is not met, or no run may be created now.
+            The runs; none where the condition is not met, or no run may be created now. A DAG with partitions may get several.
 
         Raises:
-            StoreError, Stale: nothing was written.
+            StoreError, Stale: nothing of the last transaction was written.
         """
         plan = entry.plan
-        if plan.assets is None or not entry.is_open or entry.unfinished >= plan.max_active_runs:
-            return None
+        if plan.assets is None or not entry.is_open:
+            return []
         schedule = asset_schedule(plan.assets)
+        if schedule.partitions is not None:
+            return self._advance_partitions(plan, schedule, schedule.partitions, now)
+        if entry.unfinished >= plan.max_active_runs:
+            return []
+        row = self._advance_whole(plan, schedule, now)
+        return [] if row is None else [row]
+
+    def _advance_partitions(self, plan: DagPlan, schedule: AssetSchedule, rules: PartitionRules, now: int) -> list[RunRow]:
+        """Create a run for each key that is complete. As in Airflow, max_active_runs limits only how many of them run at once."""
+        waiting = self._store.waiting_partitions(plan.dag_id, self._seen(plan))
+        due = [one for one in waiting if is_due(schedule, one)]
+        made = []
+        for one in due[:RUNS_AT_ONCE]:
+            new = NewRun(
+                dag_id=plan.dag_id,
+                run_id=partition_run_id(one),
+                run_type=RunType.ASSET_TRIGGERED,
+                version=plan.version,
+                logical_date=None,
+                interval_start=None,
+                interval_end=None,
+                run_after=min(one.last_at, now),
+                at=now,
+                triggered_by="asset",
+                partition_key=one.key,
+                partition_date=partition_date(rules, one),
+            )
+            made.append(self._store.create_asset_run(new, one.last, self._epoch))
+        if len(due) > RUNS_AT_ONCE:
+            self.mark_dirty(plan)
+        elif waiting:
+            self._examined[plan.dag_id] = (plan.assets, max(one.last for one in waiting))
+        return made
+
+    def _seen(self, plan: DagPlan) -> int:
+        """Return the number of the last event that was examined with this schedule: only keys with later events may be due."""
+        assets, number = self._examined.get(plan.dag_id, (None, 0))
+        return number if assets == plan.assets else 0
+
+    def _advance_whole(self, plan: DagPlan, schedule: AssetSchedule, now: int) -> RunRow | None:
         if not _due(schedule, self._store.waiting_assets(plan.dag_id)):
             return None
         with self._store.transaction():
@@ -72,7 +121,10 @@ def counted(waiting: list[WaitingAsset]) -> list[Update]:
 
 
 def assets_hold(store: RowReader, dag_id: str, encoded: bytes) -> bool:
-    """Return whether the condition of a DAG is met now."""
+    """Return whether the condition of a DAG is met now; with partitions, for one of its keys."""
+    schedule = asset_schedule(encoded)
+    if schedule.partitions is not None:
+        return any(is_due(schedule, one) for one in store.waiting_partitions(dag_id))
     return _due(asset_schedule(encoded), store.waiting_assets(dag_id))
 
 
@@ -83,6 +135,12 @@ def _due(schedule: AssetSchedule, waiting: list[WaitingAsset]) -> bool:
 def asset_run_id(last: WaitingAsset) -> str:
     """Return the run id in Airflow's form, with the number of the last event instead of random letters."""
     return f"asset_triggered__{(iso(last.last_at) or '').replace('Z', '+00:00')}_{last.last}"
+
+
+def partition_run_id(waiting: WaitingPartition) -> str:
+    """Return the run id of a partition key: one event may give several keys, so the id ends with a hash of the key."""
+    hashed = hashlib.blake2b(waiting.key.encode(), digest_size=4).hexdigest()
+    return f"asset_triggered__{(iso(waiting.last_at) or '').replace('Z', '+00:00')}_{waiting.last}_{hashed}"
 
 
 def _new_run(store: RowReader, plan: DagPlan, schedule: AssetSchedule, last: WaitingAsset, now: int) -> NewRun:

@@ -13,9 +13,9 @@ import msgspec
 from tradewind.kernel import events as e
 from tradewind.kernel.codes import NO_TASK
 from tradewind.model.moments import SECOND
-from tradewind.model.rows import AttemptEnd, AttemptStart, DeferralRow, XComWrite
-from tradewind.model.states import OCCUPYING, Outcome, TaskState
-from tradewind.model.waits import Deferral
+from tradewind.model.rows import AttemptEnd, AttemptStart, DeferralRow, InputRequest, XComWrite
+from tradewind.model.states import OCCUPYING, WAITING, Outcome, TaskState
+from tradewind.model.waits import Deferral, InputWait
 from tradewind.scheduler.attempts.final_log_lines import last_line, standing_line, state_name
 from tradewind.scheduler.callbacks import requests
 from tradewind.scheduler.inbox import FromWorker
@@ -78,7 +78,7 @@ class AttemptHandler:
                 slot,
                 fence,
                 machine.tries[slot],
-                self._state.executor.name,
+                active_run.executor(slot),
                 item.host,
                 start.hostname,
                 start.pid,
@@ -99,7 +99,7 @@ class AttemptHandler:
             return None
         ended = self._ended(active_run, slot, report, now)
         counts = machine.task_state(slot) is TaskState.RUNNING and slot not in machine.gone
-        if report.outcome is Outcome.DEFERRED and report.deferral is None:
+        if report.outcome in (Outcome.DEFERRED, Outcome.AWAITING_INPUT) and report.deferral is None:
             report = msgspec.structs.replace(report, outcome=Outcome.FAILED_FINAL, reason=_DEFERRED_WITHOUT_WAIT)
         report = self._of_edited_file(active_run, slot, report, now)
         until = report.reschedule_at if report.deferral is None else due_at(report.deferral)
@@ -131,7 +131,7 @@ class AttemptHandler:
                 slot,
                 fence,
                 tries,
-                self._state.executor.name,
+                active_run.executor(slot),
                 queued,
                 ended,
                 report.outcome.value,
@@ -139,10 +139,14 @@ class AttemptHandler:
                 report.exit_code,
                 report.signal,
                 report.rendered or None,
+                report.cpu,
+                report.peak_memory,
             )
         )
-        if report.deferral is not None and machine.task_state(slot) is TaskState.DEFERRED:
+        if report.deferral is not None and machine.task_state(slot) in WAITING:
             active_run.keep_wait(DeferralRow(slot, fence, now, report.deferral))
+            if isinstance(report.deferral.wait, InputWait):
+                active_run.input_requests.append(InputRequest(slot, fence, tries, now, report.deferral.wait))
             decisions = [_with_wait(one, slot, report.deferral) for one in decisions]
         where = active_run.where(slot)
         if report.map_label is not None:
@@ -216,7 +220,7 @@ class AttemptHandler:
             active_run.count_reschedule(slot, Outcome.LOST, tries)
             active_run.ends.append(
                 AttemptEnd(
-                    slot, event.fence, tries, self._state.executor.name, queued, now, outcome, event.reason or None, None, None
+                    slot, event.fence, tries, active_run.executor(slot), queued, now, outcome, event.reason or None, None, None
                 )
             )
         return decisions
@@ -240,7 +244,7 @@ class AttemptHandler:
                 stop.slot,
                 stop.fence,
                 active_run.machine.tries[stop.slot],
-                self._state.executor.name,
+                active_run.executor(stop.slot),
                 active_run.machine.queued_at[stop.slot],
                 self._state.clock.wall(),
                 "stopped",
@@ -257,7 +261,7 @@ class AttemptHandler:
 
 
 def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:
-    """Return the step into `deferred` with the wait in its cause: the journal keeps it when the wait is deleted."""
-    if isinstance(decision, e.Move) and decision.slot == slot and decision.after is TaskState.DEFERRED:
+    """Return the step into a waiting state with the wait in its cause: the journal keeps it when the wait is deleted."""
+    if isinstance(decision, e.Move) and decision.slot == slot and decision.after in WAITING:
         return decision._replace(cause=f"it waits for {describe(deferral.wait)}")
     return decision

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tradewind.kernel import events as e
 from tradewind.model.moments import iso
-from tradewind.model.states import FINISHED, TaskState
+from tradewind.model.states import FINISHED, WAITING, TaskState
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.waits.messages import describe
 from tradewind.wire.log_paths import log_path
@@ -81,11 +81,9 @@ def _text(active_run: ActiveRun, move: e.Move, tries: int, due: int | None) -> s
         return f"{'All retries failed; marking' if 0 < retries < tries else 'Marking'} task as FAILED: {cause}."
     if after is TaskState.UP_FOR_RESCHEDULE:
         return f"Marking task as UP_FOR_RESCHEDULE: it is called again {f'at {iso(due)}' if due is not None else 'at once'}."
-    if after is TaskState.DEFERRED:
-        row = active_run.waits.get(slot)
-        return (
-            f"Marking task as DEFERRED: it waits for {describe(row.deferral.wait)}." if row is not None else "It is DEFERRED."
-        )
+    if after in WAITING:
+        row, name = active_run.waits.get(slot), state_name(after)
+        return f"Marking task as {name}: it waits for {describe(row.deferral.wait)}." if row is not None else f"It is {name}."
     if after is TaskState.SCHEDULED:
         return f"The attempt was lost, and the task is scheduled again: {cause}."
     if after is TaskState.NONE:

@@ -15,18 +15,19 @@ from tradewind.kernel.admission import PARALLELISM
 from tradewind.model.moments import SECOND
 from tradewind.model.states import TaskState
 from tradewind.observe.log import Log
+from tradewind.scheduler.assets.watchers import AssetWatchers
 from tradewind.scheduler.inbox import RunEvent
 from tradewind.scheduler.runs.active_run import ActiveRun, Holder
 from tradewind.scheduler.shared_state import SharedState
 from tradewind.scheduler.waits.wait_index import OpenWait, order
 from tradewind.wire.log_paths import log_path
-from tradewind.wire.messages import AttemptKey, TriggerOrder, Workload
-from tradewind.wire.worker_names import worker_of
+from tradewind.wire.messages import WATCHER_RUN, AttemptKey, TriggerOrder, Workload
+from tradewind.wire.worker_names import is_remote, worker_of
 
 log = Log("scheduler")
 
 ENDS_KEPT = 20
-"""For so many earlier processes of worker hosts the registry remembers how they ended."""
+"""Number of earlier processes of worker hosts whose end the registry remembers."""
 
 
 class HostRegistry:
@@ -36,8 +37,11 @@ class HostRegistry:
         guarded: does work for a run; if the work fails, the run is quarantined.
     """
 
-    def __init__(self, state: SharedState, guarded: Callable[[int, Callable[[], object]], None]) -> None:
+    def __init__(
+        self, state: SharedState, watchers: AssetWatchers, guarded: Callable[[int, Callable[[], object]], None]
+    ) -> None:
         self._state = state
+        self._watchers = watchers
         self._guarded = guarded
         self._registrations: dict[str, tuple[frozenset[AttemptKey], frozenset[AttemptKey]]] = {}
         """Worker → attempts and triggers that it said it holds while nothing could be written."""
@@ -117,15 +121,17 @@ class HostRegistry:
         self.submit(again)
         wanted = {one.key for one in self._state.waits.triggers()}
         self.run_triggers(sorted(wanted - triggers))
-        unwanted = sorted(key for key in triggers - wanted if key[0] not in self._state.quarantine)
+        held = {key for key in triggers if key[0] == WATCHER_RUN}
+        self._watchers.registered(worker, held)
+        unwanted = sorted(key for key in triggers - wanted - held if key[0] not in self._state.quarantine)
         executor.drop_triggers([key for key in unwanted if not self._state.is_out_of_scope(key[0])], worker)
 
-    def note_process(self, host: str, earlier: str, earlier_end: str) -> None:
-        """Remember the process of a worker host, and how its earlier process ended."""
+    def note_process(self, host: str, previous_process: str, previous_end: str) -> None:
+        """Remember the process of a worker host, and how its previous process ended."""
         self._processes[worker_of(host)] = host
-        if earlier and earlier_end:
-            self._ends.pop(earlier, None)
-            self._ends[earlier] = earlier_end
+        if previous_process and previous_end:
+            self._ends.pop(previous_process, None)
+            self._ends[previous_process] = previous_end
             while len(self._ends) > ENDS_KEPT:
                 del self._ends[next(iter(self._ends))]
 
@@ -133,6 +139,7 @@ class HostRegistry:
         """Follow the end of a worker's connection: its queued attempts are given to other workers, if there are any."""
         self._absent_since.setdefault(worker, self._state.clock.monotonic())
         self._registrations.pop(worker, None)
+        self._watchers.disconnected(worker)
         self._hand_over()
 
     def _hand_over(self) -> None:
@@ -147,6 +154,12 @@ class HostRegistry:
     def drained(self) -> None:
         """Submit the attempts that a draining worker has given back."""
         self._hand_over()
+
+    def lease_ended(self) -> None:
+        """The lease of a remote worker has run out: give up its attempts, and submit what waited for the end of its processes."""
+        if not self._state.paused and not self._state.superseded:
+            self.look_for_lost_workers(0)
+            self._hand_over()
 
     # --- lost attempts --------------------------------------------------------------------------------------------------
 
@@ -177,8 +190,9 @@ class HostRegistry:
                 absent.setdefault(worker, []).append(key)
         count = 0
         for worker, keys in absent.items():
-            if now - self._absent_since.setdefault(worker, now) < lost_after or executor.may_live(worker):
-                continue
+            since = self._absent_since.setdefault(worker, now)
+            if executor.may_live(worker) or (now - since < lost_after and not is_remote(worker)):
+                continue  # for a remote worker, the end of its lease is enough
             seconds = (now - self._absent_since[worker]) // SECOND
             log.warning("a worker host does not come back; its attempts are given up", worker=worker, attempts=len(keys))
             reason = f"its worker host {worker} has not been connected for {seconds} seconds, and its process is gone"
@@ -246,11 +260,11 @@ class HostRegistry:
 
     # --- workloads and triggers -------------------------------------------------------------------------------------------
 
-    def bundle_of(self, dag_id: str) -> tuple[str, int]:
-        """Return the bundle of a DAG, and how long parsing its file took, in microseconds."""
+    def bundle_of(self, dag_id: str) -> tuple[str, str | None, int]:
+        """Return the bundle of a DAG, its version there, and how long parsing its file took, in microseconds."""
         entry = self._state.dags.get(dag_id)
         plan = entry.plan if entry is not None else self._state.store.dag(dag_id)
-        return (plan.bundle, plan.parse_duration) if plan else ("", 0)
+        return (plan.bundle, plan.bundle_version, plan.parse_duration) if plan else ("", None, 0)
 
     def _workload_of(self, key: AttemptKey) -> list[Workload]:
         """Return the workload of an attempt; an empty list where it cannot be built: then the run is quarantined."""
@@ -260,8 +274,9 @@ class HostRegistry:
 
     def workload(self, run: int, slot: int) -> Workload:
         active_run = self._state.active_runs_by_id[run]
-        bundle, cost = self.bundle_of(active_run.row.dag_id)
-        return active_run.workload(slot, bundle, self._state.config.default_execution_timeout, cost, self._file(active_run))
+        bundle, newest, cost = self.bundle_of(active_run.row.dag_id)
+        timeout = self._state.config.default_execution_timeout
+        return active_run.workload(slot, bundle, timeout, cost, self._file(active_run), newest)
 
     def _file(self, active_run: ActiveRun) -> str:
         """Return the current path of the DAG's file; for a versioned bundle, the path in the run's version."""
@@ -284,8 +299,8 @@ class HostRegistry:
     def _trigger_order(self, active_run: ActiveRun, waiting: OpenWait) -> TriggerOrder:
         _, slot, fence = waiting.key
         entry = self._state.dags.get(active_run.row.dag_id)
-        bundle = entry.plan.bundle if entry is not None else ""
+        bundle, newest = (entry.plan.bundle, entry.plan.bundle_version) if entry is not None else ("", None)
         log = log_path(
             active_run.row.dag_id, active_run.row.run_id, *active_run.where(slot), active_run.machine.tries[slot], fence
         )
-        return order(active_run, waiting, bundle, log)
+        return order(active_run, waiting, bundle, log, active_run.row.bundle_version or newest)

@@ -20,19 +20,25 @@ from tradewind.model.secret_names import is_secret
 from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
 from tradewind.model.waits import RunRef, TasksWait
 from tradewind.scheduler.assets.answers import asset_answer, events_answer
+from tradewind.scheduler.attempts.state_requests import set_state_entry, state_answer
+from tradewind.scheduler.attempts.table_answers import table_answer
 from tradewind.scheduler.runs.facts import run_facts
 from tradewind.store.port import RowReader, Store
 from tradewind.wire.messages import (
     AttemptKey,
     Failure,
+    FindRuns,
     GetAsset,
     GetAssetEvents,
     GetConnection,
     GetPreviousRun,
+    GetStateEntry,
     GetTaskStates,
     GetVariable,
+    ListRows,
     RunnerAnswer,
     RunnerRequest,
+    SetStateEntry,
     SetVariable,
     Value,
     XComPull,
@@ -96,10 +102,16 @@ class _Answers:
                 return self._states(question)
             case GetPreviousRun():
                 return self._previous_run(question)
+            case FindRuns():
+                return self._runs(question)
+            case ListRows():
+                return table_answer(self._store, question)
             case GetAssetEvents():
                 return events_answer(self._store, question, self._attempt[0])
             case GetAsset():
                 return asset_answer(self._store, question)
+            case GetStateEntry():
+                return state_answer(self._store, question, self._attempt)
             case _:
                 return Failure(question.op, f"{type(question).__name__} is no question that can be answered")
 
@@ -168,14 +180,38 @@ class _Answers:
             return Value(question.op, False, nearest(question.dag_id, store.dag_ids()))
         return Value(question.op, True, [[run.logical_date, *one] for run, _, *one in task_states(store, question)])
 
+    def _runs(self, question: FindRuns) -> Value | Failure:
+        store, dag_id = self._store, question.dag_id
+        if question.state is not None and question.state not in RUN_STATES:
+            return _no_state(question.op, question.state)
+        if store.dag(dag_id) is None:
+            return Value(question.op, False, nearest(dag_id, store.dag_ids()))
+        if question.run_id is not None:
+            one = store.find_run(dag_id, question.run_id)
+            found = [] if one is None else [one]
+        else:
+            state = None if question.state is None else RunState(question.state)
+            found = store.latest_runs(
+                dag_id, min(question.at_most, RUNS_MAX), state, question.run_types, question.start, question.end
+            )
+        return Value(question.op, True, [run_facts(run) for run in found])
+
     def _previous_run(self, question: GetPreviousRun) -> Value | Failure:
         state = None
         if question.state is not None:
             if question.state not in RUN_STATES:
-                return Failure(question.op, f"{question.state!r} is no state of a run; there are {', '.join(RUN_STATES)}")
+                return _no_state(question.op, question.state)
             state = RunState(question.state)
         run = self._store.previous_run(question.dag_id, question.logical_date, scheduled_only=False, state=state)
         return Value(question.op, run is not None, None if run is None else run_facts(run))
+
+
+RUNS_MAX = 1_000
+"""Maximum number of runs in an answer to `FindRuns`."""
+
+
+def _no_state(op: int, state: str) -> Failure:
+    return Failure(op, f"{state!r} is no state of a run; there are {', '.join(RUN_STATES)}")
 
 
 class _WritingAnswers(_Answers):
@@ -186,7 +222,13 @@ class _WritingAnswers(_Answers):
         self._writer = store
 
     def answer(self, question: RunnerRequest) -> RunnerAnswer:
-        return self._set_variable(question) if isinstance(question, SetVariable) else super().answer(question)
+        match question:
+            case SetVariable():
+                return self._set_variable(question)
+            case SetStateEntry():
+                return set_state_entry(self._writer, question, self._attempt, self._at)
+            case _:
+                return super().answer(question)
 
     def _set_variable(self, question: SetVariable) -> Value:
         """Once for each op of an attempt: a repeated question gets the same answer and changes nothing."""

@@ -54,10 +54,12 @@ class CallbackDispatcher:
 
     Args:
         epoch: of the scheduler.
-        bundle_of: (DAG id) → (name of its bundle, microseconds that parsing its file took).
+        bundle_of: (DAG id) → (name of its bundle, its version there, microseconds that parsing its file took).
     """
 
-    def __init__(self, store: Store, config: SchedulerConfig, epoch: int, bundle_of: Callable[[str], tuple[str, int]]) -> None:
+    def __init__(
+        self, store: Store, config: SchedulerConfig, epoch: int, bundle_of: Callable[[str], tuple[str, str | None, int]]
+    ) -> None:
         self._store = store
         self._epoch = epoch
         self._config = config
@@ -79,9 +81,9 @@ class CallbackDispatcher:
         """Add a worker that has connected. The requests that it had are sent to it again; it calls none twice."""
         self._senders[worker] = send
         self._gone_since.pop(worker, None)
-        for post in [post for post, sent in self._out.items() if sent.worker == worker]:
-            del self._out[post]
-            self._again[post] = worker
+        for callback_id in [one for one, sent in self._out.items() if sent.worker == worker]:
+            del self._out[callback_id]
+            self._again[callback_id] = worker
         self.wake()
 
     def detach(self, worker: str, now: int) -> None:
@@ -115,8 +117,8 @@ class CallbackDispatcher:
     def compare_with_store(self, now: int) -> None:
         """Safety net: send requests again whose result is overdue, or which were sent in the future: the clock was set back."""
         patience = self._config.callback_timeout + SILENCE
-        for post in [post for post, sent in self._out.items() if not sent.since <= now <= sent.since + patience]:
-            del self._out[post]
+        for callback_id in [one for one, sent in self._out.items() if not sent.since <= now <= sent.since + patience]:
+            del self._out[callback_id]
         self.wake()
 
     def _give_up_absent_workers(self, now: int) -> int | None:
@@ -124,8 +126,8 @@ class CallbackDispatcher:
         for worker, since in list(self._gone_since.items()):
             if not since <= now < since + ABSENCE:
                 del self._gone_since[worker]
-                for post in [post for post, sent in self._out.items() if sent.worker == worker]:
-                    del self._out[post]
+                for callback_id in [one for one, sent in self._out.items() if sent.worker == worker]:
+                    del self._out[callback_id]
         return min(self._gone_since.values()) + ABSENCE if self._gone_since else None
 
     def try_again(self, now: int) -> None:
@@ -164,20 +166,22 @@ class CallbackDispatcher:
                 except Exception as error:
                     if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
                         raise
-                    log.exception("the result of a callback cannot be written; it is called again", post=message.post)
+                    log.exception(
+                        "the result of a callback cannot be written; it is called again", callback=message.callback_id
+                    )
             for attempt, done in self._own:
                 self._store.settle_outbox_items(CALLBACK, identity_prefix(attempt), None if done else now)
         self._own.clear()
         for message in self._results:
-            self._out.pop(message.post, None)
-            self._again.pop(message.post, None)
+            self._out.pop(message.callback_id, None)
+            self._again.pop(message.callback_id, None)
         self._results.clear()
 
     def _write_result(self, message: CallbackDone, now: int) -> None:
         if message.ok:
-            self._store.delete_outbox_item(message.post)
+            self._store.delete_outbox_item(message.callback_id)
             return
-        item = self._store.outbox_item(message.post)
+        item = self._store.outbox_item(message.callback_id)
         if item is None or item.parked is not None:
             return
         if (item.tries, item.due_at) == (message.tries, message.due):  # else the result is outdated
@@ -188,11 +192,13 @@ class CallbackDispatcher:
         if tries > self._config.callback_retries:
             times = "once" if tries == 1 else f"{tries} times"
             parked = f"tried {times}, the last time: {problem}"
-            log.error("a callback is parked: it is not tried again until somebody asks for it", post=item.identity, why=parked)
+            log.error(
+                "a callback is parked: it is not tried again until somebody asks for it", callback=item.identity, why=parked
+            )
             self._store.postpone_outbox_item(item.id, now, parked, problem)
             return
         pause = min(self._config.callback_retry_delay * GROWTH**item.tries, LONGEST_PAUSE)
-        log.warning("a callback failed; it is tried again", post=item.identity, why=problem, seconds=pause // SECOND)
+        log.warning("a callback failed; it is tried again", callback=item.identity, why=problem, seconds=pause // SECOND)
         self._store.postpone_outbox_item(item.id, now + pause, None, problem)
 
     # --- sending ------------------------------------------------------------------------------------------------------
@@ -207,22 +213,22 @@ class CallbackDispatcher:
             try:
                 order = self._order(item)
             except Exception as error:
-                log.exception("a callback request cannot be read; it is parked", post=item.identity)
+                log.exception("a callback request cannot be read; it is parked", callback=item.identity)
                 self._store.postpone_outbox_item(item.id, now, f"it cannot be read: {error}", str(error))
                 continue
             worker = self._worker_for(item.id)
             try:
                 self._senders[worker](order)
             except Exception as error:
-                log.exception("a callback request cannot be sent; it is parked", post=item.identity)
+                log.exception("a callback request cannot be sent; it is parked", callback=item.identity)
                 self._store.postpone_outbox_item(item.id, now, f"it cannot be sent: {error}", str(error))
                 continue
             self._out[item.id] = Sent(item, now, worker)
             room -= 1
 
-    def _worker_for(self, post: int) -> str:
+    def _worker_for(self, callback_id: int) -> str:
         """Return the connected worker that had the request before, else the one with the fewest requests."""
-        before = self._again.pop(post, None)
+        before = self._again.pop(callback_id, None)
         if before in self._senders:
             return before
         busy = Counter(sent.worker for sent in self._out.values())
@@ -230,8 +236,13 @@ class CallbackDispatcher:
 
     def _order(self, item: OutboxItem) -> CallbackOrder:
         work: Workload = decode_workload(item.payload)
-        bundle, cost = self._bundle_of(work.dag_id)
+        bundle, newest, cost = self._bundle_of(work.dag_id)
+        version = work.bundle_version or newest
         work = msgspec.structs.replace(
-            work, bundle=bundle, import_cost=cost, execution_timeout=self._config.callback_timeout or None
+            work,
+            bundle=bundle,
+            bundle_version=version,
+            import_cost=cost,
+            execution_timeout=self._config.callback_timeout or None,
         )
         return CallbackOrder(item.id, item.tries, work, item.due_at)

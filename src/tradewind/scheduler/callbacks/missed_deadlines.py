@@ -41,7 +41,7 @@ def record_missed(store: Store, now: int, epoch: int) -> bool:
         except Exception as error:  # a deadline that fails does not stop the others
             if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
                 raise
-            log.exception("a deadline cannot be handled; it is parked", post=item.identity)
+            log.exception("a deadline cannot be handled; it is parked", callback=item.identity)
             store.postpone_outbox_item(item.id, now, f"it cannot be handled: {error}", str(error))
     return len(due) == AT_A_TIME
 

@@ -7,6 +7,8 @@ which is decided twice requests it once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 from tradewind.kernel import callbacks
@@ -25,14 +27,16 @@ CALLBACK, MAIL = "callback", "mail"
 _replace = msgspec.structs.replace
 
 
-def of_attempt(active_run: ActiveRun, move: Move, calls_back: bool) -> list[NewCallbackRequest]:
+def of_attempt(active_run: ActiveRun, move: Move, calls_back: bool, listened: Collection[str] = ()) -> list[NewCallbackRequest]:
     """Return the requests for a step of a task instance.
 
     Args:
         calls_back: the process of the task calls its callbacks itself.
+        listened: the events for which plugins have listeners.
     """
     task = active_run.topology.tasks[active_run.machine.instances.task(move.slot)]
-    return [_of_step(active_run, move, wanted) for wanted in callbacks.of_attempt(task, move.before, move.after, calls_back)]
+    required = callbacks.of_attempt(task, move.before, move.after, calls_back, listened)
+    return [_of_step(active_run, move, wanted) for wanted in required]
 
 
 OWN_CALLS = 60 * SECOND
@@ -67,11 +71,22 @@ def _of_step(active_run: ActiveRun, move: Move, wanted: callbacks.CallbackRef) -
     return _request(f"{identity_prefix(work.key)}{move.after.value}/{wanted.argument}/{wanted.position}", work, move.at, slot)
 
 
-def of_run(active_run: ActiveRun, end: RunEnds) -> list[NewCallbackRequest]:
-    """Return the requests for the end of a run."""
+def of_run_start(active_run: ActiveRun, listened: Collection[str], at: int) -> list[NewCallbackRequest]:
+    """Return the requests for the start of a run. `listened`: the events for which plugins have listeners."""
+    found = []
+    for wanted in callbacks.of_run_start(listened):
+        work = of_row(active_run.row, active_run.topology.definition)
+        work = _replace(work, run_started=work.run_started or at, call=Call(wanted.argument, of_run=True))
+        name = f"run/{work.run}/{active_run.row.clear_number}/{wanted.argument}"
+        found.append(_request(name, work, at, -1))
+    return found
+
+
+def of_run(active_run: ActiveRun, end: RunEnds, listened: Collection[str] = ()) -> list[NewCallbackRequest]:
+    """Return the requests for the end of a run. `listened`: the events for which plugins have listeners."""
     state = RunState.SUCCESS if end.success else RunState.FAILED
     found = []
-    for wanted in callbacks.of_run(active_run.topology.definition, end.success):
+    for wanted in callbacks.of_run(active_run.topology.definition, end.success, listened):
         slot = context_slot(active_run, end.success)
         call = Call(
             wanted.argument,
@@ -83,7 +98,7 @@ def of_run(active_run: ActiveRun, end: RunEnds) -> list[NewCallbackRequest]:
             ended=active_run.machine.ended_at.get(slot, end.at) if slot is not None else None,
             run_state=state.value,
             run_ended=end.at,
-            word=end.reason,
+            end_reason=end.reason,
         )
         work = _replace(for_run(active_run, slot), call=call)
         name = f"run/{work.run}/{active_run.row.clear_number}/{wanted.argument}/{wanted.position}"
@@ -123,12 +138,15 @@ def of_row(row: RunRow, definition: DagDefinition) -> Workload:
         dag_id=row.dag_id,
         task_id="",
         run_id=row.run_id,
+        bundle_version=row.bundle_version,
         file=definition.fileloc,
         run_type=row.run_type,
         logical_date=row.logical_date,
         interval_start=row.interval_start,
         interval_end=row.interval_end,
         run_after=row.run_after,
+        partition_key=row.partition_key,
+        partition_date=row.partition_date,
         run_started=row.started_at,
         queued_at=row.queued_at,
         conf=msgspec.json.decode(row.conf) if row.conf else {},

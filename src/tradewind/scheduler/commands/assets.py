@@ -12,7 +12,7 @@ from tradewind.model.rows import AssetRow, NewAssetEvent
 from tradewind.model.states import RunType
 from tradewind.scheduler.assets.answers import asset_names
 from tradewind.scheduler.commands.context import CommandContext
-from tradewind.scheduler.commands.trigger import trigger
+from tradewind.scheduler.commands.trigger import check_partition_key, trigger
 from tradewind.store.port import Store
 from tradewind.wire import commands as c
 
@@ -30,6 +30,8 @@ def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> 
     if not isinstance(extra, dict):
         raise Conflict(f"extra is {extra!r}; it must be a JSON object")
     event = NewAssetEvent(asset.name, asset.uri, asset.group, msgspec.json.encode(extra) if extra else None, now)
+    if command.partition_key is not None:
+        event = event._replace(partition_key=check_partition_key(command.partition_key))
     (number,), consumers = store.record_asset_events([event])
     context.effects.dags |= consumers
     detail = {"asset": asset.name, "uri": asset.uri, "event": number}
@@ -38,14 +40,15 @@ def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> 
 
 
 def materialize_asset(context: CommandContext, command: c.MaterializeAsset) -> c.TriggerResult:
-    """Trigger the one DAG that produces the asset.
+    """Trigger the one DAG that produces the asset, or the one that the command names.
 
     Raises:
-        NotFound: there is no such asset, or no DAG produces it.
+        NotFound: there is no such asset, no DAG produces the asset, or the named DAG does not produce it.
         Conflict: several DAGs produce it; or as `trigger`.
     """
     asset = _asset(context.store, command)
-    dags = sorted({dag_id for dag_id, _ in context.store.producers(asset)})
+    producers = {dag_id for dag_id, _ in context.store.producers(asset)}
+    dags = sorted(producers if command.dag_id is None else producers & {command.dag_id})
     if not dags:
         raise NotFound(f"no DAG produces the asset {asset.name!r}: none has it among the outlets of its tasks")
     if len(dags) > 1:
@@ -58,6 +61,7 @@ def materialize_asset(context: CommandContext, command: c.MaterializeAsset) -> c
         note=command.note,
         run_type=RunType.ASSET_MATERIALIZATION,
         triggered_by=command.triggered_by,
+        partition_key=command.partition_key,
     )
     return trigger(context, new)
 

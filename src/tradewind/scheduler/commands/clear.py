@@ -8,7 +8,7 @@ from tradewind.model.states import OCCUPYING, TaskState
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.external_markers import clearable_beyond
 from tradewind.scheduler.commands.notes import checked_note
-from tradewind.scheduler.commands.selection import TaskSelection, is_step_full, runs_after
+from tradewind.scheduler.commands.selection import TaskSelection, is_step_full, refuse_other_changes, runs_after
 from tradewind.wire import commands as c
 
 
@@ -47,4 +47,5 @@ def clear_tasks(context: CommandContext, command: c.ClearTasks) -> c.EditTasksRe
         after = row.run_after, row.id
     else:
         after = None
+    refuse_other_changes(command, touched)
     return c.EditTasksResult(touched, command.dry_run, after)

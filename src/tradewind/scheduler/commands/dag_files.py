@@ -1,9 +1,10 @@
-"""Commands of the parser: the DAG files and plugins that exist, and their contents."""
+"""Commands of the parser: the DAG files and plugins that exist, and their contents. And the request to read a file again."""
 
 from __future__ import annotations
 
 import msgspec
 
+from tradewind.model.errors import NotFound
 from tradewind.model.rows import ImportProblem, ParsedDag, ParsedFile
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.wire import commands as c
@@ -22,6 +23,7 @@ def register_file(context: CommandContext, command: c.RegisterFile) -> c.Registe
         command.duration,
         command.is_dynamic,
         command.at,
+        command.bundle_version,
     )
     changed = context.store.register_file(parsed, paused_at_creation=context.config.paused_at_creation)
     context.effects.dags.update(changed)
@@ -36,9 +38,17 @@ def register_files(context: CommandContext, command: c.RegisterFiles) -> c.Regis
     return c.RegisterFileResult(changed)
 
 
+def read_dag_file(context: CommandContext, command: c.ReadDagFile) -> None:
+    """Raises NotFound: there is no such file."""
+    if command.file not in context.store.known_files(command.bundle):
+        raise NotFound(f"the bundle {command.bundle} has no DAG file {command.file!r}")
+    context.effects.files.add(command.file)
+
+
 def register_plugins(context: CommandContext, command: c.RegisterPlugins) -> None:
     store, broken = context.store, {problem.file: problem for problem in command.problems}
     store.set_plugins(msgspec.json.encode(command.plugins).decode())
+    context.effects.plugins = True
     store.forget_files(PLUGINS_BUNDLE, sorted(set(store.known_files(PLUGINS_BUNDLE)) - set(broken)), command.at)
     for file, problem in broken.items():
         why = _import_problem(problem)
@@ -48,6 +58,12 @@ def register_plugins(context: CommandContext, command: c.RegisterPlugins) -> Non
 
 def known_files(context: CommandContext, command: c.KnownFiles) -> dict[str, c.KnownFile]:
     return {file: c.KnownFile(*facts) for file, facts in context.store.known_files(command.bundle).items()}
+
+
+def move_to_bundle_version(context: CommandContext, command: c.MoveToBundleVersion) -> c.MoveToBundleVersionResult:
+    moved = context.store.move_to_bundle_version(command.bundle, command.version, command.files)
+    context.effects.dags.update(moved)
+    return c.MoveToBundleVersionResult(list(moved), context.store.used_bundle_versions(command.bundle))
 
 
 def forget_files(context: CommandContext, command: c.ForgetFiles) -> c.ForgetFilesResult:

@@ -1,4 +1,4 @@
-"""Commands on DAGs: pause, delete, and delete their old runs."""
+"""Commands on DAGs: pause, favorites, delete, and delete their old runs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ def set_paused(context: CommandContext, command: c.SetPaused) -> c.SetPausedResu
     changed = context.store.set_paused(command.dag_id, command.is_paused, context.actor, context.clock.wall())
     context.effects.dags.add(command.dag_id)
     return c.SetPausedResult(command.dag_id, command.is_paused, changed)
+
+
+def set_favorite(context: CommandContext, command: c.SetFavorite) -> None:
+    context.store.set_favorite(command.dag_id, context.actor, command.is_favorite)
 
 
 def delete_dag(context: CommandContext, command: c.DeleteDag) -> c.DeleteDagResult:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tradewind.model.rows import RemovedRun, RunRow
+from tradewind.scheduler.changes import POOLS, TRIAGE
 from tradewind.wire.messages import AttemptKey
 
 if TYPE_CHECKING:
@@ -26,12 +27,18 @@ class Effects:
     removed: list[RemovedRun] = field(default_factory=list)
     """Deleted runs: other runs may depend on them or wait for them."""
     gone_pools: set[str] = field(default_factory=set)
+    plugins: bool = False
+    """The list of plugins was stored again."""
     callbacks: bool = False
     """Callbacks are due now."""
     lookups: set[str] = field(default_factory=set)
     """Variables and connections that were changed or deleted: `variable bucket`, `connection db`."""
+    files: set[str] = field(default_factory=set)
+    """DAG files that the parser has to read again."""
     stops: list[tuple[AttemptKey, str]] = field(default_factory=list)
     """Attempts to stop, because their result does not count any more, with the reason."""
+    answered: set[tuple[int, int]] = field(default_factory=set)
+    """(run, slot) of task instances whose question a person has answered."""
     noted: dict[int, str | None] = field(default_factory=dict)
     """Runs whose note was changed → the note."""
 
@@ -39,6 +46,8 @@ class Effects:
         """Update the memory of the scheduler after the commit of the command."""
         for run, note in self.noted.items():
             scheduler.runs.set_note(run, note)
+        for run, slot in self.answered:
+            scheduler.waits.notice(run, slot)
         for attempt, cause in self.stops:
             scheduler.executor.cancel(attempt, cause, scheduler.config.kill_grace)
         for run in sorted(self.runs):
@@ -56,6 +65,26 @@ class Effects:
             scheduler.refresh_pools()
         for name in self.gone_pools:
             scheduler.forget_pool(name)
+        if self.plugins:
+            scheduler.refresh_listeners()
         if self.callbacks:
             scheduler.callbacks.wake()
         scheduler.readmit()
+
+    def note(self, scheduler: Scheduler) -> None:
+        """Tell open pages what the command has changed."""
+        changes = scheduler.changes
+        for dag_id in sorted(self.dags | self.read):
+            changes.dag(dag_id)
+        for row in self.created:
+            changes.run(row.dag_id, row.run_id)
+        for removed in self.removed:
+            changes.run(removed.dag_id, removed.run_id)
+        for run in sorted(self.runs | self.noted.keys()):
+            edited = scheduler.store.run(run)
+            if edited is not None:
+                changes.edited(edited.dag_id, edited.run_id)
+        if self.pools or self.gone_pools:
+            changes.add(POOLS)
+        if self.read:
+            changes.add(TRIAGE)

@@ -21,13 +21,18 @@ from tradewind.scheduler.commands import (
     connections,
     dag_files,
     dags,
+    import_runs,
+    input_answers,
     logins,
     mark,
     notes,
     pools,
     run_task,
+    runs,
+    state_stores,
     trigger,
     variables,
+    xcoms,
 )
 from tradewind.scheduler.commands.context import AskTimetable, CommandContext
 from tradewind.scheduler.commands.effects import Effects
@@ -41,7 +46,7 @@ from tradewind.wire.messages import CommandResult, TimetableAnswer, TimetableQue
 Handler = Callable[[CommandContext, Any], Any]
 """Takes a command of one type, and returns the result that the type names."""
 
-NOT_REMEMBERED = (c.KnownFiles, c.RegisterPlugins, c.RegisterFile, c.RegisterFiles, c.ForgetFiles)
+NOT_REMEMBERED = (c.KnownFiles, c.RegisterPlugins, c.RegisterFile, c.RegisterFiles, c.MoveToBundleVersion, c.ForgetFiles)
 """Commands whose repetition changes nothing: their results need not be stored."""
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -52,6 +57,16 @@ def handlers() -> dict[type[c.Command[Any]], Handler]:
     """By the type of the command. Questions that change nothing have their answers in `scheduler.explain.questions`."""
     return {
         c.SetPaused: dags.set_paused,
+        c.SetFavorite: dags.set_favorite,
+        c.ReadDagFile: dag_files.read_dag_file,
+        c.DeleteRun: runs.delete_run,
+        c.DeleteTaskInstance: runs.delete_task_instance,
+        c.SetXCom: xcoms.set_xcom,
+        c.DeleteXCom: xcoms.delete_xcom,
+        c.SetTaskState: state_stores.set_task_state,
+        c.DeleteTaskState: state_stores.delete_task_state,
+        c.SetAssetState: state_stores.set_asset_state,
+        c.DeleteAssetState: state_stores.delete_asset_state,
         c.DeleteDag: dags.delete_dag,
         c.Retire: dags.retire,
         c.Trigger: trigger.trigger,
@@ -62,6 +77,7 @@ def handlers() -> dict[type[c.Command[Any]], Handler]:
         c.NoteRun: notes.note_run,
         c.NoteTask: notes.note_task,
         c.RunTask: run_task.run_task,
+        c.AnswerInput: input_answers.answer_input,
         c.CreateBackfill: backfills.create_backfill,
         c.PauseBackfill: backfills.pause_backfill,
         c.CancelBackfill: backfills.cancel_backfill,
@@ -76,12 +92,16 @@ def handlers() -> dict[type[c.Command[Any]], Handler]:
         c.DeleteVariable: variables.delete_variable,
         c.SetConnection: connections.set_connection,
         c.DeleteConnection: connections.delete_connection,
+        c.ImportRuns: import_runs.import_runs,
+        c.ImportPosition: import_runs.import_position,
         c.RegisterFile: dag_files.register_file,
         c.RegisterFiles: dag_files.register_files,
         c.RegisterPlugins: dag_files.register_plugins,
         c.KnownFiles: dag_files.known_files,
         c.ForgetFiles: dag_files.forget_files,
+        c.MoveToBundleVersion: dag_files.move_to_bundle_version,
         c.NoteLogins: logins.note_logins,
+        c.NoteAccountEvent: logins.note_account_event,
         c.RevokeToken: logins.revoke_token,
     }
 
@@ -139,4 +159,4 @@ class Commands:
         """The question for a custom timetable that has to be answered before this command is executed. None: there is none."""
         if not isinstance(command, c.Trigger | c.TriggerFromTask):
             return None
-        return trigger.timetable_question(self.store, self.config, command, number, self.clock.wall())
+        return trigger.timetable_question(self.store, command, number, self.clock.wall())

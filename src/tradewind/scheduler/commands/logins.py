@@ -1,9 +1,12 @@
-"""Commands of the API on logins and logouts."""
+"""Commands of the API on logins, logouts and changes of accounts."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from tradewind.model.errors import Conflict
 from tradewind.model.moments import iso
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.wire import commands as c
@@ -19,6 +22,19 @@ def note_logins(context: CommandContext, command: c.NoteLogins) -> None:
         if row.count > 1:
             detail |= {"count": row.count, "first": iso(row.first), "last": iso(row.last)}
         context.store.write_audit(row.event, row.name or SEVERAL, row.last, detail=detail or None)
+
+
+def note_account_event(context: CommandContext, command: c.NoteAccountEvent) -> None:
+    """Write one audit row.
+
+    Raises:
+        Conflict: the detail is no JSON object.
+    """
+    try:
+        detail = msgspec.json.decode(command.detail, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise Conflict(f"the detail of {command.event!r} is no JSON object: {error}") from None
+    context.store.write_audit(command.event, context.actor, command.at, detail=detail)
 
 
 def revoke_token(context: CommandContext, command: c.RevokeToken) -> c.RevokeTokenResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tradewind.executors.registry import ExecutorRegistry
 from tradewind.kernel.rules import selection
 from tradewind.kernel.rules.run_by_hand import new_states
 from tradewind.kernel.topology import Topology
@@ -17,7 +18,13 @@ from tradewind.model.states import FAILURES, FINISHED_RUNS, RunState, TaskState
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.effects import Effects
 from tradewind.scheduler.commands.notes import checked_note
-from tradewind.scheduler.commands.selection import TaskSelection, is_step_full, refuse_unwritten, runs_after
+from tradewind.scheduler.commands.selection import (
+    TaskSelection,
+    is_step_full,
+    refuse_other_changes,
+    refuse_unwritten,
+    runs_after,
+)
 from tradewind.store.port import Store
 from tradewind.wire import commands as c
 
@@ -25,7 +32,7 @@ MARKS = (TaskState.SUCCESS, TaskState.FAILED, TaskState.SKIPPED)
 RUN_MARKS = (RunState.SUCCESS, RunState.FAILED, RunState.QUEUED)
 
 Found = tuple[int, str, int, TaskState]
-"""Slot, task id, map index and state, as `Store.standing` gives them."""
+"""Slot, task id, map index and state, as `Store.task_instances_of` returns them."""
 
 
 def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResult:
@@ -55,7 +62,8 @@ def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResu
             ended.append(row.run_id)
         if marked and not command.dry_run:
             slots = [slot for slot, *_ in marked]
-            edit = store.mark(row.id, slots, state, actor, now, reason, executor=context.config.executor)
+            executors = _executors(context, selected.topology(row), marked)
+            edit = store.mark(row.id, slots, state, actor, now, reason, executors=executors)
             _stop(edit, state, context.effects)
             if again:
                 cause = f"{len(marked)} task instances above were marked {state.value}" + (f": {reason}" if reason else "")
@@ -67,6 +75,7 @@ def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResu
         after = row.run_after, row.id
     else:
         after = None
+    refuse_other_changes(command, touched)
     return c.EditTasksResult(touched, command.dry_run, after, ended)
 
 
@@ -85,6 +94,7 @@ def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunSt
     standing = store.task_instances_of(row, topology.ids)
     plan = new_states(topology, standing if state is not RunState.QUEUED else (), state)
     by_slot = {one[0]: one for one in standing}
+    executors = _executors(context, topology, standing)
     touched: list[c.EditedTask] = []
     for to, slots in plan.marks.items():
         touched += _edited(row, [by_slot[slot] for slot in slots], to)
@@ -93,7 +103,7 @@ def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunSt
     stays = (state is RunState.QUEUED and row.state not in FINISHED_RUNS) or (state is RunState.SUCCESS and plan.teardowns)
     if not command.dry_run:
         for to, slots in plan.marks.items():
-            _stop(store.mark(row.id, slots, to, actor, now, reason, executor=context.config.executor), to, context.effects)
+            _stop(store.mark(row.id, slots, to, actor, now, reason, executors=executors), to, context.effects)
         if not stays and (row.state is not state or plan.teardowns):
             store.set_run_state(row.id, goal, actor, now, reason)
         if note is not None:
@@ -116,6 +126,15 @@ def _stop(marked: Marked, state: TaskState, effects: Effects) -> None:
     """Have the attempts stopped that the mark has ended."""
     run = marked.run.id
     effects.stops += [((run, slot, fence), f"it was marked {state.value} by hand") for slot, fence in marked.live]
+
+
+def _executors(context: CommandContext, topology: Topology, found: Iterable[Found]) -> dict[int, str]:
+    """Slot → name of the executor that runs the task instance: recorded with an attempt that is stopped before its start."""
+    registry = ExecutorRegistry(context.config.executor, context.config.parallelism)
+    tasks = topology.definition.task
+    return {
+        slot: registry.resolve(task.executor if (task := tasks(task_id)) is not None else None) for slot, task_id, *_ in found
+    }
 
 
 def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskState) -> list[Found]:

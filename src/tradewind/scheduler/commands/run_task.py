@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tradewind.executors.registry import ExecutorRegistry
 from tradewind.kernel import events as e
 from tradewind.kernel.explain import Blocker, dependencies, outside_its_dates
 from tradewind.kernel.topology import Topology
@@ -107,7 +108,12 @@ def _read(context: CommandContext, row: RunRow) -> ActiveRun:
         raise NotFound(f"run {row.run_id!r} was deleted")
     topology = fitted(Topology(store.definition(row.version)), snapshot)
     active_run = ActiveRun.restore(
-        snapshot, topology, config.requeue_limit, config.batch_max_rows, repeat_lost=config.repeat_lost
+        snapshot,
+        topology,
+        config.requeue_limit,
+        config.batch_max_rows,
+        repeat_lost=config.repeat_lost,
+        executors=ExecutorRegistry(config.executor, config.parallelism),
     )
     sweeps = active_run.machine.sweeps
     if sweeps and row.state is RunState.RUNNING:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tradewind.kernel.rules import selection
 from tradewind.kernel.rules.selection import Chosen
@@ -87,7 +87,7 @@ def runs_after(runs: list[RunRow], after: tuple[int, int] | None) -> Iterator[Ru
 
 
 def is_step_full(touched: int, looked: int, most_rows: int) -> bool:
-    """Has one step of an edit changed, or read, as many rows as it may? It ends before the next run."""
+    """Whether one step of an edit has changed, or read, the maximum number of rows. The step then ends before the next run."""
     return touched >= max(1, most_rows // ROWS_PER_EDIT) or looked >= LOOKS_PER_WRITE * most_rows
 
 
@@ -95,3 +95,12 @@ def refuse_unwritten(row: RunRow) -> None:
     """Rows that are not written yet cannot be changed. Raises Conflict."""
     if row.rows_created < row.task_count:
         raise Conflict(f"the task instances of run {row.run_id} are still being written; try again in a moment")
+
+
+def refuse_other_changes(command: c.EditTasks, touched: Sequence[c.EditedTask]) -> None:
+    """Raise Conflict if the command would change other task instances than the dry run that a person has seen."""
+    if command.expected is not None and command.expected != c.fingerprint(touched):
+        raise Conflict(
+            f"what this changes is not what the preview showed: now {len(touched)} task instances. Nothing was changed; "
+            "look at the preview again"
+        )

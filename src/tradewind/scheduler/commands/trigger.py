@@ -9,20 +9,23 @@ import secrets
 
 import msgspec
 
-from tradewind.model.definition import CustomSchedule
+from tradewind.model.assets import AssetKey, leaves
+from tradewind.model.definition import CronSchedule, CustomSchedule, NoSchedule
 from tradewind.model.errors import Conflict
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
+from tradewind.model.partitions import KEY_MAX
 from tradewind.model.rows import DagPlan, NewRun, RunRow
 from tradewind.model.states import RunType
+from tradewind.scheduler.assets.asset_index import asset_schedule
 from tradewind.scheduler.commands.clear import clear_tasks
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.dags import active_dag
-from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.dags.schedule import schedule_of
 from tradewind.scheduler.runs.params import check_conf
 from tradewind.store.port import Store
 from tradewind.timetables import manual_interval
+from tradewind.timetables.partition_keys import PartitionKeyError, cron_key_date, key_date
 from tradewind.wire import commands as c
 from tradewind.wire.messages import TimetableQuestion
 
@@ -38,6 +41,7 @@ def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
     plan = active_dag(store, command.dag_id)
     conf = command.conf or {}
     check_conf(store.definition(plan.version), conf)
+    partition_date = _partition_date(plan, command.partition_key)
     run_after = command.run_after or max(now, command.logical_date or 0)
     interval: tuple[int | None, int | None] = (command.interval_start, command.interval_end)
     if interval == (None, None):
@@ -59,12 +63,46 @@ def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
             context.actor,
             msgspec.json.encode(conf) if conf else None,
             command.note,
+            partition_key=command.partition_key,
+            partition_date=partition_date,
         )
     )
     detail = {"conf": conf} if conf else None
     store.write_audit("trigger", context.actor, now, dag_id=plan.dag_id, run_id=run_id, detail=detail)
     context.effects.created.append(row)
     return _result(row)
+
+
+def check_partition_key(key: str) -> str:
+    """Return the key. Raises Conflict: it is empty or too long."""
+    if not key.strip():
+        raise Conflict("partition_key is empty; give a key, or leave it out")
+    if len(key) > KEY_MAX:
+        raise Conflict(f"partition_key has {len(key)} characters; at most {KEY_MAX} are allowed")
+    return key
+
+
+def _partition_date(plan: DagPlan, key: str | None) -> int | None:
+    """The partition date that a key says. Raises Conflict: the DAG has no partitions, or the key does not fit its schedule."""
+    if key is None:
+        return None
+    schedule = schedule_of(plan)
+    partition = schedule.partition if isinstance(schedule, CronSchedule) else None
+    assets = None if plan.assets is None else asset_schedule(plan.assets)
+    at_runtime = isinstance(schedule, NoSchedule | CustomSchedule) and schedule.partitioned_at_runtime
+    if partition is None and (assets is None or assets.partitions is None) and not at_runtime:
+        raise Conflict(f"DAG {plan.dag_id} is not partitioned, so it accepts no partition_key")
+    check_partition_key(key)
+    try:
+        if partition is not None and isinstance(schedule, CronSchedule):
+            return cron_key_date(key, partition.key_format, schedule.timezone)
+        if assets is None or assets.partitions is None:
+            return None
+        named = [(leaf.name, leaf.uri) for leaf in leaves(assets.condition) if isinstance(leaf, AssetKey)]
+        dates = {key_date(assets.partitions.mapper(*one), key) for one in named} - {None}
+        return dates.pop() if len(dates) == 1 else None
+    except PartitionKeyError as error:
+        raise Conflict(str(error)) from None
 
 
 def trigger_from_task(context: CommandContext, command: c.TriggerFromTask) -> c.TriggerFromTaskResult:
@@ -91,9 +129,7 @@ def trigger_from_task(context: CommandContext, command: c.TriggerFromTask) -> c.
     return c.TriggerFromTaskResult("cleared" if command.reset else "exists", found.run_id, found.logical_date)
 
 
-def timetable_question(
-    store: Store, config: SchedulerConfig, command: c.Trigger | c.TriggerFromTask, number: int, now: int
-) -> TimetableQuestion | None:
+def timetable_question(store: Store, command: c.Trigger | c.TriggerFromTask, number: int, now: int) -> TimetableQuestion | None:
     """The question for the custom timetable of the DAG that has to be answered before this command. None: there is none.
 
     Args:
@@ -104,12 +140,14 @@ def timetable_question(
     plan = store.dag(command.dag_id)
     if plan is None or not plan.is_active or not isinstance(schedule_of(plan), CustomSchedule):
         return None
-    return _question(config, plan, command.logical_date, number, now)
+    return _question(plan, command.logical_date, number, now)
 
 
-def _question(config: SchedulerConfig, plan: DagPlan, logical_date: int | None, number: int, now: int) -> TimetableQuestion:
+def _question(plan: DagPlan, logical_date: int | None, number: int, now: int) -> TimetableQuestion:
     at = now if logical_date is None else logical_date
-    return TimetableQuestion(number, plan.dag_id, config.folder(plan.bundle), plan.file, plan.schedule, manual_at=at)
+    return TimetableQuestion(
+        number, plan.dag_id, plan.bundle, plan.file, plan.schedule, manual_at=at, bundle_version=plan.bundle_version
+    )
 
 
 def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int | None, now: int) -> tuple[int, int] | None:
@@ -123,7 +161,7 @@ def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int |
         return manual_interval(schedule, now if logical_date is None else logical_date, now)
     answer = context.timetable_answer
     if answer is None and context.ask_timetable is not None:
-        answer = context.ask_timetable(_question(context.config, plan, logical_date, 0, now))
+        answer = context.ask_timetable(_question(plan, logical_date, 0, now))
     if answer is None:
         raise Conflict(
             f"the timetable {schedule.name} of DAG {plan.dag_id} cannot be asked now; give the data interval in the command"

@@ -10,7 +10,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tradewind.model.definition import ContinuousSchedule, CustomSchedule, NoSchedule, OnceSchedule, Schedule, decode_schedule
+from tradewind.model.definition import (
+    ContinuousSchedule,
+    CronSchedule,
+    CustomSchedule,
+    NoSchedule,
+    OnceSchedule,
+    Schedule,
+    decode_schedule,
+)
 from tradewind.model.errors import Conflict
 from tradewind.model.moments import iso
 from tradewind.model.rows import BackfillOutcome, BackfillRow, DagPlan, NewRun, RunRow
@@ -45,6 +53,8 @@ def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list
         raise Conflict("its schedule has no fixed dates, so there are no runs to backfill; trigger runs instead")
     if isinstance(schedule, CustomSchedule):
         raise Conflict("it has a custom timetable, which backfills do not support; trigger its runs instead")
+    if isinstance(schedule, CronSchedule) and schedule.partition is not None:
+        raise Conflict("its runs have partitions, which backfills do not support yet; trigger runs with a partition_key")
     found: list[RunTimes] = []
     last: RunTimes | None = None
     while True:
@@ -164,6 +174,8 @@ class BackfillPlanner:
             row.created_by,
             row.conf,
             backfill=row.id,
+            partition_key=times.partition_key,
+            partition_date=times.partition_date,
         )
         try:
             return NEW, store.create_run(new)

@@ -41,12 +41,10 @@ class CustomTimetables:
     """See the module.
 
     Args:
-        folder: returns the folder of a bundle.
     """
 
-    def __init__(self, store: Store, folder: Callable[[str], str]) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self.folder = folder
         self.troubles: dict[str, Trouble] = {}
         self._send: Callable[[TimetableQuestion], None] | None = None
         self._open: dict[int, tuple[TimetableQuestion, Question]] = {}
@@ -104,13 +102,14 @@ class CustomTimetables:
         request = TimetableQuestion(
             self.number(),
             dag_id,
-            self.folder(plan.bundle),
+            plan.bundle,
             plan.file,
             plan.schedule,
             plan.last,
             plan.start_date,
             plan.end_date,
             plan.catchup,
+            bundle_version=plan.bundle_version,
         )
         self._drop_request(dag_id)
         self._open[request.number] = (request, question)

@@ -13,6 +13,7 @@ from tradewind.model.rows import BackfillRow, DagPlan, RunRow, ScheduledRun, Sch
 from tradewind.model.states import RunState
 from tradewind.observe.log import Log
 from tradewind.scheduler.assets.asset_index import AssetIndex
+from tradewind.scheduler.assets.watchers import AssetWatchers
 from tradewind.scheduler.dags.backfills import BackfillPlanner
 from tradewind.scheduler.dags.custom_timetables import CustomTimetables
 from tradewind.scheduler.dags.run_queue import RunQueue
@@ -55,6 +56,7 @@ class DagRegistry:
         runs: RunRegistry,
         slots: RunSlots,
         assets: AssetIndex,
+        watchers: AssetWatchers,
         timetables: CustomTimetables,
     ) -> None:
         self._state = state
@@ -62,6 +64,7 @@ class DagRegistry:
         self._runs = runs
         self._slots = slots
         self._assets = assets
+        self._watchers = watchers
         self._timetables = timetables
         self._backfills = BackfillPlanner(state.store, state.epoch, state.config.batch_max_rows)
         self._new: list[ScheduledRun] = []
@@ -136,6 +139,7 @@ class DagRegistry:
             gone = state.dags.pop(dag_id, None)
             if gone is not None:  # deleted, with all its runs
                 self._queue.remove_dag(gone)
+                self._watchers.forget(dag_id)
                 self._positions.pop(dag_id, None)
                 state.admission.set_capacity(("dag", dag_id, 0), None)
             return
@@ -190,8 +194,9 @@ class DagRegistry:
             log.exception("a DAG cannot be reloaded; it is tried again later", dag_id=dag_id)
 
     def _set_paused(self, dag_id: str) -> None:
-        """Admit tasks of a DAG, or none where it is paused."""
+        """Admit tasks of a DAG, or none where it is paused. Its asset watchers run while it is not."""
         entry = self._state.dags[dag_id]
+        self._watchers.follow(entry.plan)
         self._state.admission.set_capacity(("dag", dag_id, 0), UNLIMITED if not entry.plan.is_paused else 0)
 
     def _plan(self, entry: DagEntry, now: int) -> None:
@@ -383,6 +388,16 @@ class DagRegistry:
         if row != backfill:
             self._queue.mark_dirty(entry.plan.dag_id)
 
+    def advance_watchers(self) -> None:
+        """Write the events of asset watchers, and start and stop their triggers.
+
+        Raises:
+            Stale: another scheduler has taken over.
+            StoreError: the store cannot be used now.
+        """
+        for dag_id in sorted(self._watchers.advance() & self._state.dags.keys()):
+            self._assets.mark_dirty(self._state.dags[dag_id].plan)
+
     def advance_assets(self) -> None:
         """Create the runs of DAGs whose assets were updated. If one fails, only its DAG is concerned.
 
@@ -397,9 +412,9 @@ class DagRegistry:
                 self._advance(ASSETS, dag_id, partial(self._advance_assets, entry))
 
     def _advance_assets(self, entry: DagEntry) -> None:
-        row = self._assets.advance(entry, self._state.clock.wall())
-        if row is not None:
-            self._add_created([row])
+        rows = self._assets.advance(entry, self._state.clock.wall())
+        if rows:
+            self._add_created(rows)
 
     def _advance(self, what: str, dag_id: str, step: Callable[[], None]) -> None:
         """Take a step that writes its own transaction. A step that fails is held back and tried again later."""

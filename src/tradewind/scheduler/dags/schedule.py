@@ -6,6 +6,7 @@ There is one entry per DAG, a few hundred bytes: definitions stay in the store. 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -250,6 +251,8 @@ def take_due(entry: DagEntry, now: int, pending: int) -> ScheduledRun | None:
         run_after=times.run_after,
         at=now,
         triggered_by="timetable",
+        partition_key=times.partition_key,
+        partition_date=times.partition_date,
     )
     skipped, before = _passed_over(entry.plan, times, now), entry.plan.last
     entry.plan = entry.plan._replace(last=times_of(times))
@@ -280,7 +283,11 @@ def times_of(times: RunTimes | None) -> tuple[int | None, int | None, int | None
     return None if times is None else (times.logical_date, times.start, times.end, times.run_after)
 
 
+_NOT_IN_RUN_IDS = re.compile(r"[^A-Za-z0-9_.~:+-]")
+
+
 def scheduled_run_id(times: RunTimes) -> str:
     """Return the run id in Airflow's form. The same moment of a schedule always gives the same id."""
     moment = times.logical_date if times.logical_date is not None else times.run_after
-    return f"scheduled__{(iso(moment) or '').replace('Z', '+00:00')}"
+    text = f"scheduled__{(iso(moment) or '').replace('Z', '+00:00')}"
+    return text if times.partition_key is None else f"{text}__{_NOT_IN_RUN_IDS.sub('_', times.partition_key)}"

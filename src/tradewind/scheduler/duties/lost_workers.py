@@ -6,7 +6,7 @@ from tradewind.model.moments import SECOND
 from tradewind.scheduler.core import Scheduler
 
 LOST_AFTER = 40 * SECOND
-"""A worker that was not connected for so long is lost, if none of its processes is alive and another worker is connected."""
+"""A worker that was not connected for this time is lost, if none of its processes is alive and another worker is connected."""
 
 
 class LostWorkers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tradewind.model.definition import ContinuousSchedule, CustomSchedule
 from tradewind.model.errors import ScheduleError
@@ -23,6 +23,7 @@ from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.store.port import RowReader
 from tradewind.timetables import Bounds, RunTimes, next_run
 from tradewind.timetables.zones import zone as zone_of
+from tradewind.wire.explanations import UpcomingList, UpcomingView
 
 COUNT_MAX = 1000
 """The greatest number of entries in a forecast."""
@@ -78,8 +79,8 @@ def answer(
     count: int,
     dag_ids: Iterable[str] = (),
     timezone: str | None = None,
-) -> dict[str, Any]:
-    """Return `upcoming` as plain data, and how many DAGs have no forecast because they are paused.
+) -> UpcomingList:
+    """Return `upcoming` for people and programs, and how many DAGs have no forecast because they are paused.
 
     Args:
         timezone: name of the time zone of `local`; None: UTC.
@@ -90,26 +91,26 @@ def answer(
     zone = zone_of(timezone or "UTC")
     wanted = set(dag_ids)
     rows = [
-        {
-            "at": iso(one.at),
-            "local": from_micros(one.at // SECOND * SECOND).astimezone(zone.tz).isoformat(" "),
-            "kind": one.kind,
-            "dag_id": one.dag_id,
-            "run_id": one.run_id,
-            "task_id": one.task_id or None,
-            "map_index": one.map_index,
-            "logical_date": iso(one.times[0]),
-            "data_interval_start": iso(one.times[1]),
-            "data_interval_end": iso(one.times[2]),
-            "held_by": one.held_by or None,
-        }
+        UpcomingView(
+            at=iso(one.at) or "",
+            local=from_micros(one.at // SECOND * SECOND).astimezone(zone.tz).isoformat(" "),
+            kind=one.kind,
+            dag_id=one.dag_id,
+            run_id=one.run_id,
+            task_id=one.task_id or None,
+            map_index=one.map_index,
+            logical_date=iso(one.times[0]),
+            data_interval_start=iso(one.times[1]),
+            data_interval_end=iso(one.times[2]),
+            held_by=one.held_by or None,
+        )
         for one in upcoming(store, scheduler, now, count, wanted)
     ]
     paused = sum(
         plan.is_paused and plan.is_active and (not wanted or plan.dag_id in wanted)
         for plan in ((entry.plan for entry in scheduler.dags.values()) if scheduler is not None else store.plans())
     )
-    return {"upcoming": rows, "timezone": timezone or "UTC", "paused_dags": paused}
+    return UpcomingList(rows, timezone or "UTC", paused)
 
 
 def _entries(store: RowReader, now: int) -> dict[str, DagEntry]:

@@ -1,16 +1,19 @@
 """Why a task instance or a run is not running: answers from the scheduler's memory, by `kernel.explain` and `why_run`.
 
-An answer is computed only when somebody asks, and costs running tasks nothing. It is plain data, the same for the command line
-(`tradewind why -o json`), the API and programs; `docs/how-to/why-is-my-task-not-running.md` explains its fields.
+An answer is computed only when somebody asks, and costs running tasks nothing. It is a struct (`wire.explanations.Explanation`),
+the same for the command line (`tradewind why -o json`), the API and programs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from heapq import nsmallest
-from typing import Any
+from typing import NamedTuple
 
-from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource
+from msgspec.structs import replace
+
+from tradewind.executors.port import Executor
+from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource, executor_slots
 from tradewind.kernel.codes import NO_TASK
 from tradewind.kernel.events import Event
 from tradewind.kernel.explain import Blocker, SchedulerFacts, explain, outside_its_dates
@@ -18,7 +21,7 @@ from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.rows import DagPlan, RunRow
-from tradewind.model.states import FINISHED, FINISHED_RUNS, OCCUPYING, RunState, RunType, TaskState
+from tradewind.model.states import FINISHED, FINISHED_RUNS, OCCUPYING, WAITING, RunState, RunType, TaskState
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.explain import why_run
 from tradewind.scheduler.explain.why_past import with_cause
@@ -28,6 +31,17 @@ from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
 from tradewind.scheduler.runs.run_shape import fitted
 from tradewind.store.callback_view import sentence, shown
 from tradewind.store.port import RowReader
+from tradewind.wire.explanations import (
+    BlockerView,
+    Explanation,
+    FirstInQueue,
+    NextEvent,
+    NextRunView,
+    OpenTasks,
+    Position,
+    SlotHolder,
+    Workers,
+)
 
 HOLDERS_MAX = 5
 """How many holders of a limit are named at most, those that hold it the longest first."""
@@ -35,12 +49,10 @@ HOLDERS_MAX = 5
 _FAR = 2**62
 """A moment after every date."""
 
-Answer = dict[str, Any]
-
 
 def why(
     store: RowReader, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None
-) -> Answer:
+) -> Explanation:
     """Return everything that keeps a task instance from running.
 
     Args:
@@ -49,7 +61,7 @@ def why(
         map_index: map index of a mapped task; None: its first instance that has not ended.
 
     Returns:
-        See `_answer`. `blockers` is empty when the next step of the scheduler starts the task instance.
+        `blockers` is empty when the next step of the scheduler starts the task instance.
 
     Raises:
         NotFound: no such DAG, run or task; the message has the nearest name.
@@ -62,11 +74,11 @@ def why(
             names = [task.task_id for task in definition.tasks]
             raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, names)}")
         answer = why_no_run(store, scheduler, dag_id)
-        return {**answer, "task_id": task_id, "map_index": -1 if map_index is None else map_index}
+        return replace(answer, task_id=task_id, map_index=-1 if map_index is None else map_index)
     active_run = scheduler.active_runs_by_id.get(row.id) if scheduler is not None else None
     known = active_run is not None
     if active_run is None:
-        active_run = _read(store, row)
+        active_run = _read(store, row, scheduler)
     number = active_run.topology.index.get(task_id)
     gone = _gone(active_run, task_id, map_index, number)
     if number is None and gone is None:
@@ -79,32 +91,25 @@ def why(
     assert slot is not None
     blockers, candidate, admission = blockers_of(store, scheduler, plan, row, active_run, slot)
     state = active_run.machine.task_state(slot)
-    answer = _answer(
-        scheduler,
-        blockers,
-        dag_id=dag_id,
-        run_id=row.run_id,
-        run_state=row.state.value,
-        task_id=task_id,
-        map_index=active_run.machine.instances.index(slot),
-        state=state.shown,
-    )
-    answer["callbacks"] = _callbacks(store, row, slot)
+    subject = Subject(dag_id, row.run_id, row.state.value, task_id, active_run.machine.instances.index(slot), state.shown)
+    answer = replace(_explanation(scheduler, blockers, subject), callbacks=_callbacks(store, row, slot))
+    if scheduler is None:
+        return answer
+    answer = replace(answer, workers=_workers_of(scheduler, active_run, slot))
     if candidate is not None and state not in FINISHED | OCCUPYING and row.state is RunState.RUNNING:
         wanted = [one.resource for one in blockers if one.resource is not None]
-        answer["position"] = _position(scheduler, admission, candidate, wanted)
-    elif row.state is RunState.QUEUED and scheduler is not None:
-        answer["position"] = _position_of_run(scheduler, row)
-        _name_runs(answer, scheduler, store, dag_id, {RunState.RUNNING})
-    no_plan = scheduler is not None and scheduler.timetables.why(scheduler.dags.get(dag_id)) is not None
-    if scheduler is not None and (no_plan or (row.state in FINISHED_RUNS and run_id is None)):
-        answer["next_run"] = _next_run(store, scheduler, plan, scheduler.clock.wall())
+        answer = replace(answer, position=_position(scheduler, admission, candidate, wanted))
+    elif row.state is RunState.QUEUED:
+        answer = _of_queued_run(answer, scheduler, store, row)
+    no_plan = scheduler.timetables.why(scheduler.dags.get(dag_id)) is not None
+    if no_plan or (row.state in FINISHED_RUNS and run_id is None):
+        answer = replace(answer, next_run=_next_run(store, scheduler, plan, scheduler.clock.wall()))
     return answer
 
 
 def why_no_run(
     store: RowReader, scheduler: Scheduler | None, dag_id: str, date: int | None = None, now: int | None = None
-) -> Answer:
+) -> Explanation:
     """Return why the next run of a DAG has not started, or why there is no run of a logical date.
 
     Returns:
@@ -127,35 +132,21 @@ def why_no_run(
             # a future run: what blocks the next run blocks this one, too
             blockers += [one for one in coming.blockers if one.rule != "not_due"]
         blockers += of_date
-    answer = _answer(scheduler, blockers, dag_id=dag_id, run_id=None, run_state=None, task_id=None, map_index=-1, state=None)
-    answer["next_run"] = _next_run(store, scheduler, plan, now)
-    _name_runs(answer, scheduler, store, dag_id, frozenset(RunState) - FINISHED_RUNS)
-    return answer
+    answer = replace(_explanation(scheduler, blockers, Subject(dag_id)), next_run=_next_run(store, scheduler, plan, now))
+    return _with_run_holders(answer, scheduler, store, frozenset(RunState) - FINISHED_RUNS)
 
 
-def why_run_of(store: RowReader, scheduler: Scheduler | None, dag_id: str, run_id: str) -> Answer:
+def why_run_of(store: RowReader, scheduler: Scheduler | None, dag_id: str, run_id: str) -> Explanation:
     """Return what keeps a run from starting or from ending: as `why`, without a task."""
     plan = _need_dag(store, dag_id)
     row = store.need_run(dag_id, run_id)
     blockers = _scheduler_blockers(scheduler) + why_run.of_run(plan, row, scheduler)
-    answer = _answer(
-        scheduler,
-        blockers,
-        dag_id=dag_id,
-        run_id=row.run_id,
-        run_state=row.state.value,
-        task_id=None,
-        map_index=-1,
-        state=None,
-    )
-    answer["callbacks"] = _callbacks(store, row, NO_TASK)
+    answer = _explanation(scheduler, blockers, Subject(dag_id, row.run_id, row.state.value))
+    answer = replace(answer, callbacks=_callbacks(store, row, NO_TASK))
     if row.state is RunState.QUEUED and scheduler is not None:
-        answer["position"] = _position_of_run(scheduler, row)
-        _name_runs(answer, scheduler, store, dag_id, {RunState.RUNNING})
+        answer = _of_queued_run(answer, scheduler, store, row)
     active_run = scheduler.active_runs_by_id.get(row.id) if scheduler is not None else None
-    if active_run is not None:
-        answer["open"] = _open_tasks(active_run)
-    return answer
+    return answer if active_run is None else replace(answer, open=_open_tasks(active_run))
 
 
 def blockers_of(
@@ -168,9 +159,10 @@ def blockers_of(
     admission = scheduler.admission if scheduler is not None else _limits(store, plan, active_run)
     facts = SchedulerFacts(
         paused=plan.is_paused,
-        executor_ready=scheduler is not None and scheduler.executor.ready,
+        no_worker=_NO_WORKER if scheduler is None else why_no_worker(scheduler.executor, active_run, slot),
         requested_at=scheduler.clock.wall() if scheduler is not None else 0,
         run_id=row.run_id,
+        executor=active_run.executor(slot) if scheduler is not None else "",
     )
     found, ended = _scheduler_blockers(scheduler), active_run.machine.task_state(slot) in FINISHED
     if not ended:
@@ -181,7 +173,7 @@ def blockers_of(
     own = {} if scheduler is not None and row.id in scheduler.active_runs_by_id else dict(active_run.limits())
     if row.state is RunState.QUEUED and active_run.machine.task_state(slot) is TaskState.NONE:
         found += outside_its_dates(active_run.machine, slot)
-    if active_run.machine.task_state(slot) is TaskState.DEFERRED:
+    if active_run.machine.task_state(slot) in WAITING:
         found += of_wait(store, scheduler, active_run, slot)
     else:
         found += explain(active_run.machine, slot, candidate, admission, facts, own)
@@ -191,51 +183,78 @@ def blockers_of(
     return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
 
 
+_NO_WORKER = "No worker host is connected; the task starts when a worker host connects."
+
+
+def why_no_worker(executor: Executor, active_run: ActiveRun, slot: int) -> str:
+    """Return a sentence where no connected worker host takes the attempts of this task instance; otherwise an empty text."""
+    if not executor.ready:
+        return _NO_WORKER
+    name, queue = active_run.executor(slot), active_run.topology.tasks[active_run.machine.instances.task(slot)].queue
+    if executor.serves(name, queue):
+        return ""
+    return f"No connected worker host takes new attempts of the {name} in queue {queue!r}; the task starts when one does."
+
+
+def missing_executor(active_run: ActiveRun, slot: int) -> str | None:
+    """Return a sentence where the task names an executor that the deployment does not have; otherwise None."""
+    wanted = active_run.topology.tasks[active_run.machine.instances.task(slot)].executor
+    registry = active_run.executors
+    if registry.has(wanted):
+        return None
+    names = ", ".join(registry.names)
+    return (
+        f"The task names the executor {wanted}. This deployment does not have it (core.executor: {names}), so the task runs on "
+        f"the {registry.default}."
+    )
+
+
 # --- the answer -----------------------------------------------------------------------------------------------------------
 
 
-def _answer(scheduler: Scheduler | None, blockers: list[Blocker], **about: Any) -> Answer:
-    """Return the answer as plain data. Moments are ISO 8601 in UTC.
+class Subject(NamedTuple):
+    """What an answer is about: a task instance, a run (`task_id` None) or the next run of a DAG (`run_id` None)."""
 
-    dag_id, run_id, run_state, task_id, map_index, state: the subject of the answer. blockers: list of {rule, sentence,
-    ends_with, not_before, command, by_hand, holders, holder_count}, those inside the run first. position: {ahead, first}: how
-    many candidates come first for the same limits; null where no limit is reached. workers: {executor, attached, live,
-    parallelism}; null without a scheduler. next_event: {event, at, rule}: what can change the answer next; `at` where that is a
-    moment. earliest_start: the start is not before this moment; null where it depends on a person, or the subject has started
-    or ended. callbacks: sentences about callbacks and mails of the task instance, or of its run, that failed. They block
-    nothing. next_run: {run_after, logical_date, data_interval_start, data_interval_end, blockers, notes}, where the run has
-    ended or there is none.
-    """
+    dag_id: str
+    run_id: str | None = None
+    run_state: str | None = None
+    task_id: str | None = None
+    map_index: int = -1
+    state: str | None = None
+
+
+def _explanation(scheduler: Scheduler | None, blockers: list[Blocker], subject: Subject) -> Explanation:
+    """Return the answer with the fields that follow from the blockers."""
     now = scheduler.clock.wall() if scheduler is not None else None
-    return {
-        **about,
-        "blockers": [_shown(one, scheduler) for one in blockers],
-        "position": None,
-        "workers": _workers(scheduler),
-        "next_event": _next_event(blockers),
-        "earliest_start": _earliest(blockers, about["state"], now),
-        "callbacks": [],
-        "next_run": None,
-    }
+    return Explanation(
+        **subject._asdict(),
+        blockers=[_shown(one, scheduler) for one in blockers],
+        position=None,
+        workers=_workers(scheduler),
+        next_event=_next_event(blockers),
+        earliest_start=_earliest(blockers, subject.state, now),
+        next_run=None,
+        callbacks=[],
+    )
 
 
-def _shown(blocker: Blocker, scheduler: Scheduler | None) -> Answer:
-    found: Answer = {
-        "rule": blocker.rule,
-        "sentence": blocker.sentence,
-        "ends_with": blocker.ends_with or None,
-        "not_before": iso(blocker.not_before),
-        "command": blocker.command,
-        "by_hand": blocker.by_hand,
-        "holders": [],
-        "holder_count": 0,
-    }
+def _shown(blocker: Blocker, scheduler: Scheduler | None) -> BlockerView:
+    found, count = list[SlotHolder](), 0
     if scheduler is not None and blocker.resource is not None:
-        found["holders"], found["holder_count"] = holders(scheduler, blocker.resource)
-    return found
+        found, count = holders(scheduler, blocker.resource)
+    return BlockerView(
+        rule=blocker.rule,
+        sentence=blocker.sentence,
+        ends_with=blocker.ends_with or None,
+        not_before=iso(blocker.not_before),
+        command=blocker.command,
+        by_hand=blocker.by_hand,
+        holders=found,
+        holder_count=count,
+    )
 
 
-def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[Answer], int]:
+def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[SlotHolder], int]:
     """Return who holds a limit, the longest first, at most `HOLDERS_MAX`; and how many hold it in total."""
     keys = scheduler.admission.holders(resource)
 
@@ -247,106 +266,121 @@ def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[Answer], int
     return [_holder(scheduler, *key) for key in longest], len(keys)
 
 
-def _holder(scheduler: Scheduler, run: int, slot: int) -> Answer:
+def _holder(scheduler: Scheduler, run: int, slot: int) -> SlotHolder:
     active_run = scheduler.active_runs_by_id.get(run)
     if active_run is None:  # its run is quarantined: only what it holds is known
         row = scheduler.store.run(run)
-        return {
-            "dag_id": row.dag_id if row is not None else None,
-            "run_id": row.run_id if row is not None else None,
-            "task_id": None,
-            "map_index": -1,
-            "state": None,
-            "since": None,
-            "started_at": None,
-        }
+        dag_id, run_id = (row.dag_id, row.run_id) if row is not None else (None, None)
+        return SlotHolder(dag_id, run_id, task_id=None, map_index=-1, state=None, since=None, started_at=None)
     task_id, index = active_run.where(slot)
     machine = active_run.machine
-    return {
-        "dag_id": active_run.row.dag_id,
-        "run_id": active_run.row.run_id,
-        "task_id": task_id,
-        "map_index": index,
-        "state": machine.task_state(slot).shown,
-        "since": iso(machine.queued_at[slot]),
-        "started_at": iso(machine.started_at[slot] or None) if machine.task_state(slot) is not TaskState.QUEUED else None,
-    }
+    state = machine.task_state(slot)
+    return SlotHolder(
+        dag_id=active_run.row.dag_id,
+        run_id=active_run.row.run_id,
+        task_id=task_id,
+        map_index=index,
+        state=state.shown,
+        since=iso(machine.queued_at[slot]),
+        started_at=iso(machine.started_at[slot] or None) if state is not TaskState.QUEUED else None,
+    )
 
 
-def _name_runs(
-    answer: Answer, scheduler: Scheduler | None, store: RowReader, dag_id: str, states: Collection[RunState]
-) -> None:
+def _of_queued_run(answer: Explanation, scheduler: Scheduler, store: RowReader, row: RunRow) -> Explanation:
+    """Add the position of a queued run, and the runs that hold the run slots."""
+    answer = replace(answer, position=_position_of_run(scheduler, row))
+    return _with_run_holders(answer, scheduler, store, {RunState.RUNNING})
+
+
+def _with_run_holders(
+    answer: Explanation, scheduler: Scheduler | None, store: RowReader, states: Collection[RunState]
+) -> Explanation:
     """Add the runs that hold the run slots which another run needs."""
-    for blocker in answer["blockers"]:
-        if scheduler is None or blocker["rule"] not in why_run.RUN_SLOT_RULES:
-            continue
-        backfill = blocker["rule"] == "backfill_max_active_runs"
-        rows = [
-            row for row in store.active_runs(dag_id) if row.state in states and (row.run_type is RunType.BACKFILL) is backfill
-        ]
-        rows.sort(key=lambda row: (row.started_at or UNLIMITED, row.id))
-        blocker["holder_count"] = len(rows)
-        blocker["holders"] = [
-            {
-                "dag_id": row.dag_id,
-                "run_id": row.run_id,
-                "task_id": None,
-                "map_index": -1,
-                "state": row.state.value,
-                "since": iso(row.started_at if row.started_at is not None else row.queued_at),
-                "started_at": iso(row.started_at),
-            }
-            for row in rows[:HOLDERS_MAX]
-        ]
+    if scheduler is None:
+        return answer
+    return replace(answer, blockers=[_named(one, store, answer.dag_id, states) for one in answer.blockers])
 
 
-def _position(
-    scheduler: Scheduler | None, admission: Admission, candidate: Candidate, wanted: list[Resource]
-) -> dict[str, Any] | None:
-    if not wanted or scheduler is None:
+def _named(blocker: BlockerView, store: RowReader, dag_id: str, states: Collection[RunState]) -> BlockerView:
+    if blocker.rule not in why_run.RUN_SLOT_RULES:
+        return blocker
+    backfill = blocker.rule == "backfill_max_active_runs"
+    rows = [row for row in store.active_runs(dag_id) if row.state in states and (row.run_type is RunType.BACKFILL) is backfill]
+    rows.sort(key=lambda row: (row.started_at or UNLIMITED, row.id))
+    found = [
+        SlotHolder(
+            dag_id=row.dag_id,
+            run_id=row.run_id,
+            task_id=None,
+            map_index=-1,
+            state=row.state.value,
+            since=iso(row.started_at if row.started_at is not None else row.queued_at),
+            started_at=iso(row.started_at),
+        )
+        for row in rows[:HOLDERS_MAX]
+    ]
+    return replace(blocker, holder_count=len(rows), holders=found)
+
+
+def _position(scheduler: Scheduler, admission: Admission, candidate: Candidate, wanted: list[Resource]) -> Position | None:
+    if not wanted:
         return None
     count, first = admission.ahead_of(candidate, frozenset(wanted))
     if first is None:
-        return {"ahead": 0, "first": None}
+        return Position(0, None)
     active_run = scheduler.active_runs_by_id[first.run]
     task_id, index = active_run.where(first.slot)
-    named = {"dag_id": active_run.row.dag_id, "run_id": active_run.row.run_id, "task_id": task_id, "map_index": index}
-    return {"ahead": count, "first": {**named, "priority_weight": -first.rank}}
+    return Position(count, FirstInQueue(active_run.row.dag_id, active_run.row.run_id, task_id, index, -first.rank))
 
 
-def _position_of_run(scheduler: Scheduler, row: RunRow) -> dict[str, Any] | None:
+def _position_of_run(scheduler: Scheduler, row: RunRow) -> Position | None:
     entry = scheduler.dags.get(row.dag_id)
     if entry is None:
         return None
     count, first = why_run.ahead(scheduler, entry, row)
-    return {"ahead": count, "first": None if first is None else {"dag_id": first.dag_id, "run_id": first.run_id}}
+    return Position(count, None if first is None else FirstInQueue(first.dag_id, first.run_id))
 
 
-def _workers(scheduler: Scheduler | None) -> dict[str, Any] | None:
+def _workers(scheduler: Scheduler | None) -> Workers | None:
+    """Return the state of the default executor and of all attempts."""
     if scheduler is None:
         return None
-    most = scheduler.admission.capacity(PARALLELISM)
-    return {
-        "executor": scheduler.executor.name,
-        "attached": scheduler.executor.ready,
-        "live": scheduler.admission.used(PARALLELISM),
-        "parallelism": None if most is None or most >= UNLIMITED else most,
-    }
+    admission = scheduler.admission
+    limit = _limit(admission.capacity(PARALLELISM))
+    return Workers(scheduler.executors.default, scheduler.executor.ready, admission.used(PARALLELISM), limit)
+
+
+def _workers_of(scheduler: Scheduler, active_run: ActiveRun, slot: int) -> Workers:
+    """Return the state of the executor that runs a task instance."""
+    name = active_run.executor(slot)
+    slots = executor_slots(name) if scheduler.executors.has_several else PARALLELISM
+    return Workers(
+        executor=name,
+        attached=not why_no_worker(scheduler.executor, active_run, slot),
+        live=scheduler.admission.used(slots),
+        parallelism=_limit(scheduler.admission.capacity(slots)),
+        note=missing_executor(active_run, slot),
+    )
+
+
+def _limit(capacity: int | None) -> int | None:
+    """Return a capacity for people: None if there is no limit."""
+    return None if capacity is None or capacity >= UNLIMITED else capacity
 
 
 _MOMENTS = frozenset({"due", "run_after", "not_due", "schedule_ended", "deferred_until"})
 """Rules of blockers that end exactly at their `not_before`."""
 
 
-def _next_event(blockers: list[Blocker]) -> dict[str, Any] | None:
+def _next_event(blockers: list[Blocker]) -> NextEvent | None:
     """Return what can change the answer next: what a person has to do, else the first moment, else what ends the first blocker."""
     by_hand = [one for one in blockers if one.by_hand and one.ends_with]
     timed = [one for one in blockers if one.rule in _MOMENTS and one.not_before is not None]
     if timed and not by_hand:
         first = min(timed, key=lambda one: one.not_before or 0)
-        return {"event": first.ends_with, "at": iso(first.not_before), "rule": first.rule}
+        return NextEvent(first.ends_with, iso(first.not_before), first.rule)
     found = next((one for one in by_hand or blockers if one.ends_with), None)
-    return None if found is None else {"event": found.ends_with, "at": None, "rule": found.rule}
+    return None if found is None else NextEvent(found.ends_with, None, found.rule)
 
 
 def _earliest(blockers: list[Blocker], state: str | None, now: int | None) -> str | None:
@@ -355,20 +389,20 @@ def _earliest(blockers: list[Blocker], state: str | None, now: int | None) -> st
     return iso(max([now, *(one.not_before for one in blockers if one.not_before is not None)]))
 
 
-def _next_run(store: RowReader, scheduler: Scheduler | None, plan: DagPlan, now: int) -> Answer:
+def _next_run(store: RowReader, scheduler: Scheduler | None, plan: DagPlan, now: int) -> NextRunView:
     """Return when the next scheduled run of a DAG is due, and what keeps it from being created now."""
     times, blockers, notes = why_run.next_of(store, plan, scheduler, now)
-    return {
-        "run_after": iso(times.run_after) if times is not None else None,
-        "logical_date": iso(times.logical_date) if times is not None else None,
-        "data_interval_start": iso(times.start) if times is not None else None,
-        "data_interval_end": iso(times.end) if times is not None else None,
-        "blockers": [_shown(one, scheduler) for one in blockers],
-        "notes": notes,
-    }
+    return NextRunView(
+        run_after=iso(times.run_after) if times is not None else None,
+        logical_date=iso(times.logical_date) if times is not None else None,
+        data_interval_start=iso(times.start) if times is not None else None,
+        data_interval_end=iso(times.end) if times is not None else None,
+        blockers=[_shown(one, scheduler) for one in blockers],
+        notes=list(notes),
+    )
 
 
-def _open_tasks(active_run: ActiveRun) -> Answer:
+def _open_tasks(active_run: ActiveRun) -> dict[str, OpenTasks]:
     """Return, for each unfinished state, how many task instances of the run have it, and the names of the first few."""
     counts: dict[str, int] = {}
     first: dict[str, list[str]] = {}
@@ -379,7 +413,7 @@ def _open_tasks(active_run: ActiveRun) -> Answer:
             counts[state.value] = counts.get(state.value, 0) + 1
             if len(named := first.setdefault(state.value, [])) < HOLDERS_MAX:
                 named.append(machine.name(slot))
-    return {state: {"count": counts[state], "first": first[state]} for state in counts}
+    return {state: OpenTasks(counts[state], first[state]) for state in counts}
 
 
 def _scheduler_blockers(scheduler: Scheduler | None) -> list[Blocker]:
@@ -469,12 +503,14 @@ def _limits(store: RowReader, plan: DagPlan, active_run: ActiveRun) -> Admission
     return admission
 
 
-def _read(store: RowReader, row: RunRow) -> ActiveRun:
+def _read(store: RowReader, row: RunRow, scheduler: Scheduler | None = None) -> ActiveRun:
     """Read a run that is not in the scheduler's memory, with the verdicts of its previous run."""
     from_store = store.snapshot(row.id)
     if from_store is None:
         raise NotFound(f"run {row.run_id!r} was deleted")
-    active_run = ActiveRun.restore(from_store, fitted(Topology(store.definition(row.version)), from_store), 0, 0)
+    topology = fitted(Topology(store.definition(row.version)), from_store)
+    executors = scheduler.executors if scheduler is not None else None
+    active_run = ActiveRun.restore(from_store, topology, 0, 0, executors=executors)
 
     def apply(run: int, event: Event) -> None:
         active_run.machine.apply(event, settle=False)

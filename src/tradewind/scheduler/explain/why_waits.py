@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from tradewind.kernel.explain import Blocker
 from tradewind.model.moments import iso
-from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, RunRef, TasksWait, TriggerWait, tasks_waits
+from tradewind.model.waits import NEVER_BY_ITSELF, InputWait, MomentWait, RunRef, TasksWait, TriggerWait, tasks_waits
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.waits.impossible_waits import why_impossible
+from tradewind.scheduler.waits.messages import shortened
 from tradewind.scheduler.waits.wait_index import due_at
 from tradewind.store.port import RowReader
 
@@ -33,6 +35,8 @@ def of_wait(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun
             return [Blocker("deferred_until", text, f"it is {iso(limit)}", limit)]
         text = f"It waits without a process for {iso(wait.at)}."
         return [Blocker("deferred_until", text, f"it is {iso(due)}", due)]
+    if isinstance(wait, InputWait):
+        return [_of_input(active_run, slot, wait, row.since, limit)]
     if isinstance(wait, TriggerWait):
         text = f"It is deferred since {since} to the trigger {wait.classpath}.{longest}"
         found = [Blocker("deferred", text, "its trigger fires")]
@@ -45,6 +49,26 @@ def of_wait(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun
         now = scheduler.clock.wall() if scheduler is not None else row.since
         return parts + why_impossible(store, active_run.row, slot, tasks_waits(wait), now)
     return [Blocker("deferred", "Its wait has ended; it is about to continue.", NOTICED)]
+
+
+def _of_input(active_run: ActiveRun, slot: int, wait: InputWait, since: int, limit: int | None) -> Blocker:
+    """Return the blocker for a question to a person."""
+    (task_id, index), run = active_run.where(slot), active_run.row
+    who = " or ".join(name for _, name in wait.assigned_users[:NAMED_MAX]) or "a person"
+    then = (
+        ""
+        if limit is None
+        else f" At {iso(limit)} "
+        + ("it fails." if wait.defaults is None else f"the default {', '.join(map(repr, wait.defaults))} counts.")
+    )
+    text = (
+        f"It waits since {iso(since)} for {who} to answer {shortened(wait.subject)!r}: "
+        f"{'some' if wait.multiple else 'one'} of {', '.join(map(repr, wait.options))}.{then}"
+    )
+    which = f" --map-index {index}" if index >= 0 else ""
+    names = " ".join(map(shlex.quote, (run.dag_id, task_id, run.run_id)))
+    command = f"tradewind hitl respond {names}{which} --option {shlex.quote(wait.options[0])}"
+    return Blocker("input", text, "somebody answers", command=command, by_hand=True)
 
 
 def _of_tasks(store: RowReader, scheduler: Scheduler | None, wait: TasksWait, longest: str) -> Iterator[Blocker]:

@@ -7,18 +7,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tradewind.kernel.admission import Candidate, Resource
+from tradewind.executors.registry import ExecutorRegistry
+from tradewind.kernel.admission import Candidate, Resource, executor_slots
 from tradewind.kernel.events import Added, Event, Expanded, Move
 from tradewind.kernel.integrity import VerifiedVersion
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.run_data import RunFacts
+from tradewind.kernel.run_summary import encode_summary, summary_of
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.executor_names import LOCAL
 from tradewind.model.ids import UNEXPANDED
 from tradewind.model.rows import (
     AttemptEnd,
     AttemptStart,
     DeferralRow,
+    InputAnswer,
+    InputRequest,
     JournalEntry,
     NewAssetEvent,
     NewCallbackRequest,
@@ -29,14 +34,15 @@ from tradewind.model.rows import (
     TaskWrite,
     XComWrite,
 )
-from tradewind.model.states import FINISHED_RUNS, OCCUPYING, Outcome, RunState, TaskState
+from tradewind.model.states import FINISHED_RUNS, OCCUPYING, WAITING, Outcome, RunState, TaskState
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import AssetUpdate, Workload
 from tradewind.wire.worker_names import worker_of
 
-WAIT_IS_KEPT = frozenset({TaskState.DEFERRED, TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING})
+WAIT_IS_KEPT = WAITING | {TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING}
 """States in which the wait of a task instance is kept: its next attempt gets the result of the wait."""
 
+_ONLY_LOCAL = ExecutorRegistry(LOCAL, 0)
 _OCCUPYING = frozenset(state.code for state in OCCUPYING)
 _SCHEDULED = TaskState.SCHEDULED.code
 _TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code})
@@ -67,7 +73,10 @@ class ActiveRun:
         "ended_waits",
         "ends",
         "events",
+        "executors",
         "holders",
+        "input_answers",
+        "input_requests",
         "journal",
         "labels",
         "last_hosts",
@@ -88,10 +97,11 @@ class ActiveRun:
         "xcoms",
     )
 
-    def __init__(self, row: RunRow, topology: Topology, machine: RunMachine) -> None:
+    def __init__(self, row: RunRow, topology: Topology, machine: RunMachine, executors: ExecutorRegistry | None = None) -> None:
         self.row = row
         self.topology = topology
         self.machine = machine
+        self.executors = executors or _ONLY_LOCAL
         machine.max_waves = 1  # candidates are admitted after each wave
         self.admission_blocked = False
         """Whether admission has the run's max_active_tasks set to 0 (see `RunRegistry.update_capacity`)."""
@@ -123,12 +133,14 @@ class ActiveRun:
         budget: int,
         *,
         repeat_lost: bool = False,
+        executors: ExecutorRegistry | None = None,
         definition: Callable[[int], DagDefinition] | None = None,
         target: int | None = None,
     ) -> ActiveRun:
         """Build a run from the store: after a start of the scheduler, a failed guard, or an edit.
 
         Args:
+            executors: the executors of the deployment; None: LocalExecutor alone.
             definition: returns the definition of a version.
             target: the version of `topology`, which the run has to follow; None: the run's own.
         """
@@ -138,7 +150,7 @@ class ActiveRun:
         before = None
         if target is not None and target != row.version and definition is not None:
             before = VerifiedVersion(row.version, definition(row.version))
-        active_run = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows, before))
+        active_run = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows, before), executors)
         if before is not None and target is not None:
             active_run.target = target
         if definition is not None:
@@ -157,7 +169,7 @@ class ActiveRun:
         for wait in snapshot.deferrals:
             active_run.waits[wait.slot] = wait
             state = active_run.machine.task_state(wait.slot)
-            if state not in WAIT_IS_KEPT or (state is TaskState.DEFERRED and wait.fence != active_run.machine.fence[wait.slot]):
+            if state not in WAIT_IS_KEPT or (state in WAITING and wait.fence != active_run.machine.fence[wait.slot]):
                 active_run.forget_wait(wait.slot)  # it was cleared or marked since
         return active_run
 
@@ -179,6 +191,8 @@ class ActiveRun:
         self.pool_choices: list[tuple[int, str]] = []
         self.deferrals: list[DeferralRow] = []
         self.ended_waits: list[int] = []
+        self.input_requests: list[InputRequest] = []
+        self.input_answers: list[InputAnswer] = []
         self.asset_events: list[NewAssetEvent] = []
         self.callback_requests: list[NewCallbackRequest] = []
         self.after: set[int] = set()
@@ -232,7 +246,10 @@ class ActiveRun:
         for one in updates:
             extra, about = one.extra or None, one.about or None
             source = (row.dag_id, row.run_id, task_id, index)
-            self.asset_events.append(NewAssetEvent(one.name, one.uri, one.group, extra, at, about, one.aliases, *source))
+            key = row.partition_key if one.partition_key is None or one.aliases else one.partition_key
+            date = row.partition_date if key == row.partition_key else None
+            event = NewAssetEvent(one.name, one.uri, one.group, extra, at, about, one.aliases, *source)
+            self.asset_events.append(event._replace(partition_key=key, partition_date=date))
 
     def count_reschedule(self, slot: int, outcome: Outcome, try_number: int) -> None:
         """Count the reschedules of a try after the end of an attempt. The next attempt gets the count; a new try starts at 0."""
@@ -297,7 +314,16 @@ class ActiveRun:
             self.callback_requests,
             frozenset(self.after),
             self.version,
+            self.input_requests,
+            self.input_answers,
+            self._summary(),
         )
+
+    def _summary(self) -> bytes | None:
+        """Return the summary of a run that has ended, so that a grid of many runs need not read their rows."""
+        if self.state is self.row.state or self.state not in FINISHED_RUNS:
+            return None
+        return encode_summary(summary_of(self.machine, self.target))
 
     def written(self, at: int) -> None:
         """Follow the commit of the batch: update the row, and begin the next batch."""
@@ -335,9 +361,7 @@ class ActiveRun:
     def needs(self, slot: int) -> tuple[tuple[Resource, int], ...]:
         """Return every limit that an attempt of the task instance counts against, besides parallelism, and how much of it."""
         number, row = self.machine.instances.task(slot), self.row
-        task = self.topology.tasks[number]
-        if self.earlier and slot in self.machine.versions:
-            task = self.earlier.get(slot, task)
+        task = self._dispatched_task(slot)
         needs: list[tuple[Resource, int]] = [
             (("pool", self.pools.get(slot, task.pool), 0), task.pool_slots),
             (("dag", row.dag_id, 0), 1),
@@ -349,7 +373,18 @@ class ActiveRun:
             needs.append(((f"dag_task:{task.task_id}", row.dag_id, 0), 1))
         if task.max_active_tis_per_dagrun is not None:
             needs.append((("run_task", row.id, number), 1))
+        if self.executors.has_several:
+            needs.append((executor_slots(self.executors.resolve(task.executor)), 1))
         return tuple(needs)
+
+    def executor(self, slot: int) -> str:
+        """Return the name of the executor that runs the task instance."""
+        return self.executors.resolve(self._dispatched_task(slot).executor)
+
+    def _dispatched_task(self, slot: int) -> TaskDefinition:
+        """Return the task of a slot; for a live attempt that an earlier version of the DAG dispatched, the task of that version."""
+        task = self.topology.tasks[self.machine.instances.task(slot)]
+        return self.earlier.get(slot, task) if self.earlier and slot in self.machine.versions else task
 
     def limits(self) -> Iterable[tuple[Resource, int]]:
         """Yield the limits of the definition: for this run, for all runs, for tasks over all runs, for tasks in this run."""
@@ -372,7 +407,13 @@ class ActiveRun:
         return [slot for slot, code in enumerate(self.machine.state) if code == _SCHEDULED]
 
     def workload(
-        self, slot: int, bundle: str, default_timeout: int | None, import_cost: int = 0, file: str | None = None
+        self,
+        slot: int,
+        bundle: str,
+        default_timeout: int | None,
+        import_cost: int = 0,
+        file: str | None = None,
+        newest: str | None = None,
     ) -> Workload:
         """Return the message with which a worker host runs the current attempt of this task instance.
 
@@ -381,6 +422,7 @@ class ActiveRun:
             default_timeout: execution timeout of tasks without their own, microseconds.
             import_cost: how long parsing the DAG's file took, microseconds.
             file: the DAG's file where it differs from the definition's: the file was renamed since.
+            newest: the newest version of the bundle, for a run that keeps to no version.
         """
         row, machine = self.row, self.machine
         number, index = machine.instances.task(slot), machine.instances.index(slot)
@@ -399,13 +441,15 @@ class ActiveRun:
             try_number=tries,
             max_tries=machine.retries(slot),
             bundle=bundle,
-            bundle_version=row.bundle_version,
+            bundle_version=row.bundle_version or newest,
             file=file or self.topology.definition.fileloc,
             run_type=row.run_type,
             logical_date=row.logical_date,
             interval_start=row.interval_start,
             interval_end=row.interval_end,
             run_after=row.run_after,
+            partition_key=row.partition_key,
+            partition_date=row.partition_date,
             run_started=row.started_at,
             queued_at=machine.queued_at[slot],
             reschedules=self.reschedules.get(slot, 0),
@@ -415,6 +459,7 @@ class ActiveRun:
             execution_timeout=task.execution_timeout if task.execution_timeout is not None else default_timeout,
             pool=self.pools.get(slot, task.pool),
             queue=task.queue,
+            executor=self.executors.resolve(task.executor),
             priority=self.topology.priority[number],
             owner=task.owner,
             run_as_user=task.run_as_user,

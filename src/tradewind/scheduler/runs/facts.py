@@ -22,5 +22,7 @@ def run_facts(run: RunRow) -> dict[str, Any]:
         "start_date": run.started_at,
         "end_date": run.ended_at,
         "queued_at": run.queued_at,
+        "partition_key": run.partition_key,
+        "partition_date": run.partition_date,
         "conf": msgspec.json.decode(run.conf) if run.conf else {},
     }

@@ -12,8 +12,9 @@ from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import StoreError, StoreRefused
 from tradewind.model.rows import DagPlan, RemovedRun, RunRow, RunSnapshot
-from tradewind.model.states import RunState, TaskState
+from tradewind.model.states import WAITING, RunState, TaskState
 from tradewind.observe.log import Log
+from tradewind.scheduler.callbacks import requests
 from tradewind.scheduler.dags.run_queue import RunQueue
 from tradewind.scheduler.dags.schedule import DagEntry
 from tradewind.scheduler.inbox import RunEvent, SettleRun
@@ -101,7 +102,7 @@ class RunRegistry:
             facts = RunFacts(
                 row.id, row.dag_id, row.logical_date, config.requeue_limit, self._budget, repeat_lost=config.repeat_lost
             )
-            active_run = ActiveRun(row, topology, RunMachine(topology, facts))
+            active_run = ActiveRun(row, topology, RunMachine(topology, facts), self._state.executors)
         else:
             snapshot = state.store.snapshot(row.id)
             if snapshot is None or snapshot.run.state is not RunState.QUEUED:
@@ -109,6 +110,7 @@ class RunRegistry:
                 return
             active_run = self._build(snapshot)
         active_run.state = RunState.RUNNING
+        active_run.callback_requests += requests.of_run_start(active_run, state.listened, now)
         self._adopt(active_run)
         state.batch.touch(active_run)
         active_run.machine.budget = max(1, state.batch.rows_left() // ROWS_PER_MOVE)
@@ -152,6 +154,7 @@ class RunRegistry:
             config.requeue_limit,
             self._budget,
             repeat_lost=config.repeat_lost,
+            executors=self._state.executors,
             definition=self._state.store.definition,
             target=version,
         )
@@ -181,7 +184,7 @@ class RunRegistry:
         for slot in active_run.scheduled():
             state.admission.add(active_run.candidate(slot))
         for slot, due in machine.due.items():
-            if machine.task_state(slot) is not TaskState.DEFERRED:
+            if machine.task_state(slot) not in WAITING:
                 state.timers.add(due, RunEvent(row.id, e.TimerDue(slot, due)))
         if active_run.waits:
             self._deferrals.adopt(active_run)

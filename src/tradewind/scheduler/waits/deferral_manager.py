@@ -1,4 +1,4 @@
-"""Task instances in state `deferred`: their waits begin and end with the state, and some pools count them meanwhile."""
+"""Task instances that wait (`deferred`, `awaiting_input`): their waits begin and end with the state; some pools count them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 
 from tradewind.kernel import events as e
 from tradewind.model.errors import StoreError, StoreRefused
-from tradewind.model.rows import PoolRow, XComWrite
-from tradewind.model.states import TaskState
-from tradewind.model.waits import TriggerWait
+from tradewind.model.rows import DeferralRow, PoolRow, XComWrite
+from tradewind.model.states import WAITING, TaskState
+from tradewind.model.waits import InputWait, TriggerEnd, TriggerWait
 from tradewind.observe.log import Log
 from tradewind.scheduler.attempts.final_log_lines import last_line
 from tradewind.scheduler.runs.active_run import WAIT_IS_KEPT, ActiveRun
 from tradewind.scheduler.shared_state import SharedState
+from tradewind.scheduler.waits.input_answers import UNANSWERED, answered, default_answer
 from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews, due_at, end_by_clock, wait_over
 from tradewind.wire.messages import AttemptKey, LastLine
 
@@ -44,7 +45,7 @@ class DeferralManager:
     def moved(self, active_run: ActiveRun, move: e.Move) -> None:
         """Follow a step of a task instance in a run that has waits."""
         state, run, slot = self._state, active_run.row.id, move.slot
-        if move.before is TaskState.DEFERRED:
+        if move.before in WAITING:
             state.admission.release(run, slot)
             waiting = state.waits.end(run, slot)
             if waiting is not None and isinstance(waiting.deferral.wait, TriggerWait):
@@ -52,7 +53,7 @@ class DeferralManager:
         row = active_run.waits.get(slot)
         if row is None:
             return
-        if move.after is TaskState.DEFERRED and row.fence == move.fence:
+        if move.after in WAITING and row.fence == move.fence:
             begun = state.waits.begin(active_run, row)
             self._hold(active_run, slot)
             if isinstance(row.deferral.wait, TriggerWait):
@@ -65,11 +66,11 @@ class DeferralManager:
         state = self._state
         run, slot, fence = item[:3]
         row = active_run.waits.get(slot)
-        if row is None or row.fence != fence or active_run.machine.task_state(slot) is not TaskState.DEFERRED:
+        if row is None or row.fence != fence or active_run.machine.task_state(slot) not in WAITING:
             if isinstance(item, WaitNews):
                 state.batch.after_commit(run, lambda: state.executor.drop_triggers([(run, slot, fence)]))
             return None
-        end = item.end if isinstance(item, WaitNews) else end_by_clock(row.deferral, now)
+        end = item.end if isinstance(item, WaitNews) else self._end_by_clock(active_run, row, now)
         if end is None:
             state.timers.add(due_at(row.deferral) or now, item)  # the clock was set back
             return None
@@ -83,6 +84,21 @@ class DeferralManager:
         if event.outcome is not None and not self._has_no_attempt(active_run, slot):
             self._end_log(run, last_line(active_run, slot, fence, tries, decisions))
         return decisions
+
+    def _end_by_clock(self, active_run: ActiveRun, row: DeferralRow, now: int) -> TriggerEnd | None:
+        """Return the end of a wait whose moment or timeout has come. An answer of a person counts even if it arrived after the
+        timeout.
+        """
+        end, wait = end_by_clock(row.deferral, now), row.deferral.wait
+        if end is None or not isinstance(wait, InputWait):
+            return end
+        answer = self._state.store.input_answer(active_run.row.id, row.slot, row.fence)
+        if answer is None:
+            answer = default_answer(wait, row.slot, row.fence, now)
+            if answer is None:
+                return UNANSWERED
+            active_run.input_answers.append(answer)
+        return answered(answer)
 
     @staticmethod
     def _has_no_attempt(active_run: ActiveRun, slot: int) -> bool:

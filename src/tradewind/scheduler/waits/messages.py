@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tradewind.model.moments import iso
-from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, TriggerWait, Wait, tasks_waits
+from tradewind.model.waits import NEVER_BY_ITSELF, InputWait, MomentWait, TriggerWait, Wait, tasks_waits
 
 
 def kind_of(wait: Wait) -> str:
-    """Return the kind of a wait: `tasks`, `moment` or `trigger`."""
+    """Return the kind of a wait: `tasks`, `moment`, `trigger` or `input`."""
+    if isinstance(wait, InputWait):
+        return "input"
     return "trigger" if isinstance(wait, TriggerWait) else "moment" if isinstance(wait, MomentWait) else "tasks"
 
 
@@ -15,6 +17,18 @@ def describe(wait: Wait) -> str:
     """Return what a wait is for, as the end of a sentence that begins with "it waits for"."""
     if isinstance(wait, TriggerWait):
         return f"its trigger {wait.classpath.rpartition('.')[2]} to fire"
+    if isinstance(wait, InputWait):
+        return f"the answer of a person to {shortened(wait.subject)!r}"
     if isinstance(wait, MomentWait):
         return f"{iso(wait.at)}" if wait.at < NEVER_BY_ITSELF else "its timeout"
     return "; ".join(f"{one.described()} to be {' or '.join(one.allowed)} ({one.shown_runs()})" for one in tasks_waits(wait))
+
+
+SUBJECT_MAX = 100
+"""Maximum length of a question's subject in a sentence, characters."""
+
+
+def shortened(subject: str) -> str:
+    """Return the subject of a question on one line, cut to `SUBJECT_MAX` characters."""
+    text = " ".join(subject.split())
+    return text if len(text) <= SUBJECT_MAX else text[: SUBJECT_MAX - 1] + "…"

@@ -12,10 +12,11 @@ from typing import NamedTuple, TypeVar
 
 from tradewind.kernel import events as e
 from tradewind.model.rows import DeferralRow
-from tradewind.model.states import TASK_STATES, Outcome, TaskState
+from tradewind.model.states import TASK_STATES, WAITING, Outcome
 from tradewind.model.waits import (
     TIMEOUT,
     Deferral,
+    InputWait,
     Judgement,
     MomentWait,
     Resumption,
@@ -30,6 +31,7 @@ from tradewind.model.waits import (
 from tradewind.scheduler.attempts.task_requests import asked_runs, asked_tasks
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.timers import Timers
+from tradewind.scheduler.waits.input_answers import answered
 from tradewind.store.port import Store
 from tradewind.wire.messages import AttemptKey, TriggerOrder
 
@@ -97,7 +99,7 @@ class WaitIndex:
     def adopt(self, active_run: ActiveRun) -> None:
         """Add the waits of a running run's deferred task instances."""
         for slot, row in active_run.waits.items():
-            if active_run.machine.task_state(slot) is TaskState.DEFERRED:
+            if active_run.machine.task_state(slot) in WAITING:
                 self.begin(active_run, row)
 
     def begin(self, active_run: ActiveRun, row: DeferralRow) -> OpenWait:
@@ -116,6 +118,8 @@ class WaitIndex:
                 for task in _tasks_of(wait):
                     self._for_task.setdefault((wait.dag_id, ref, task), {})[key] = None
             self.noticed[key] = None  # it may be over already
+        if isinstance(row.deferral.wait, InputWait):
+            self.noticed[key] = None  # somebody may have answered while no scheduler ran
         return found
 
     def end(self, run: int, slot: int) -> OpenWait | None:
@@ -201,12 +205,16 @@ class WaitIndex:
             StoreError: the store cannot be read; the wait stays noticed.
         """
         waiting = self.open.get(key)
-        end = None if waiting is None else self._end(waiting.deferral, active_runs_by_id)
+        end = None if waiting is None else self._end(waiting, active_runs_by_id)
         self.noticed.pop(key, None)
         return None if waiting is None or end is None else WaitNews(*waiting.key, end)
 
-    def _end(self, deferral: Deferral, active_runs_by_id: Mapping[int, ActiveRun]) -> TriggerEnd | None:
-        """Return the end of a wait for tasks; None: it goes on."""
+    def _end(self, waiting: OpenWait, active_runs_by_id: Mapping[int, ActiveRun]) -> TriggerEnd | None:
+        """Return the end of a wait for tasks or for a person; None: the wait continues."""
+        deferral = waiting.deferral
+        if isinstance(deferral.wait, InputWait):
+            answer = self._store.input_answer(*waiting.key)
+            return None if answer is None else answered(answer)
         waits = tasks_waits(deferral.wait)
         if deferral.method is not None:
             gone = next(
@@ -311,9 +319,9 @@ def _sentence(row: DeferralRow, error: str, now: int) -> str:
     return error
 
 
-def order(active_run: ActiveRun, waiting: OpenWait, bundle: str, log: str) -> TriggerOrder:
+def order(active_run: ActiveRun, waiting: OpenWait, bundle: str, log: str, version: str | None = None) -> TriggerOrder:
     """Return the message that has the triggerer run the trigger of a wait."""
     wait = waiting.deferral.wait
     assert isinstance(wait, TriggerWait)
     name = f"{active_run.row.dag_id}.{active_run.machine.name(waiting.key[1])} in {active_run.row.run_id}"
-    return TriggerOrder(waiting.key, wait, bundle, name, log, active_run.topology.definition.fileloc)
+    return TriggerOrder(waiting.key, wait, bundle, name, log, active_run.topology.definition.fileloc, bundle_version=version)

@@ -1,0 +1,226 @@
+"""On a machine with a standby scheduler, the scheduler's socket forwards to the active scheduler on another machine.
+
+    command, web server, gateway ─▶ Unix socket ─▶ WebSocket ─▶ gateway beside the active scheduler ─▶ its Unix socket
+
+So after a takeover each web server, command and gateway reaches the new scheduler. Only the relay has to know its address,
+which is in the lease. Worker hosts and parsers beside a standby are not connected: the active scheduler has its own, and finds
+the processes of a local worker host by a lock in its home folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed, WebSocketException
+
+from tradewind.model.errors import WireError
+from tradewind.observe.log import Log
+from tradewind.wire.frames import FrameReader, frame
+from tradewind.wire.gateway import MESSAGE_MAX, SCHEDULER_PATH
+from tradewind.wire.messages import ClientHello, GatewayHello, HostHello, Relayed, ToScheduler, decode_to_scheduler, encode
+from tradewind.wire.worker_tokens import relay_token
+
+log = Log("scheduler")
+
+CONNECTIONS_MAX = 500
+FIRST_MESSAGE_SECONDS = 10.0
+CONNECT_SECONDS = 5.0
+PING_SECONDS = 5.0
+"""A lost machine is noticed after two of these intervals."""
+STOP_SECONDS = 5.0
+READ_SIZE = 256 * 1024
+
+
+def may_pass(message: ToScheduler) -> bool:
+    """Whether a connection that begins with this message may be forwarded to a scheduler on another machine."""
+    if isinstance(message, ClientHello):
+        return not message.answers_timetables
+    return isinstance(message, GatewayHello) or (isinstance(message, HostHello) and bool(message.gateway))
+
+
+class SchedulerRelay:
+    """See the module. It serves from `start` to `stop`, in a thread of its own.
+
+    Args:
+        path: of the scheduler's socket on this machine.
+        key: signs the token for the other gateway.
+        tls: makes the TLS settings for a `wss` address.
+    """
+
+    def __init__(self, path: str, key: bytes, tls: Callable[[], ssl.SSLContext]) -> None:
+        self._path = path
+        self._key = key
+        self._make_tls = tls
+        self._address = ""
+        self._listener: socket.socket | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="scheduler relay", daemon=True)
+        self._peers: set[asyncio.Task[None]] = set()
+        self._end = asyncio.Event()
+        self._warned = False
+
+    def start(self) -> None:
+        """Listen on the scheduler's socket.
+
+        Raises:
+            OSError: the socket cannot be made.
+        """
+        with suppress(FileNotFoundError):
+            os.unlink(self._path)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)
+        try:
+            self._listener.bind(self._path)
+        finally:
+            os.umask(before)
+        self._listener.listen(128)
+        self._listener.setblocking(False)
+        self._thread.start()
+
+    def lead_to(self, address: str) -> None:
+        """Forward connections to this gateway from now on. Connections to another gateway are closed."""
+        if address != self._address:
+            self._address = address
+            self._loop.call_soon_threadsafe(self._close_peers)
+
+    def stop(self) -> None:
+        """Close the socket and all connections. This machine's own scheduler may then listen."""
+        if not self._thread.is_alive():
+            return
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._main())
+        self._loop.close()
+
+    async def _main(self) -> None:
+        server = await asyncio.start_unix_server(self._accept, sock=self._listener)
+        await self._end.wait()
+        server.close()
+        with suppress(FileNotFoundError):
+            os.unlink(self._path)
+        self._close_peers()
+        await asyncio.gather(*self._peers, return_exceptions=True)
+
+    def _close_peers(self) -> None:
+        for peer in self._peers:
+            peer.cancel()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._peers) >= CONNECTIONS_MAX:
+            writer.close()
+            return
+        peer = asyncio.ensure_future(self._serve(reader, writer))
+        self._peers.add(peer)
+        peer.add_done_callback(self._peers.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection to the scheduler's socket until one of its ends closes it."""
+        try:
+            async with asyncio.timeout(FIRST_MESSAGE_SECONDS):
+                begin, message = await _first_message(reader)
+            if isinstance(message, Relayed):
+                return  # two standby machines must not forward to each other
+            if may_pass(message):
+                await self._pass_on(begin, reader, writer)
+            else:
+                while await reader.read(READ_SIZE):
+                    pass  # the peer waits for the scheduler of this machine, and need not connect again and again
+        except (TimeoutError, OSError, EOFError, WireError, msgspec.MsgspecError, ConnectionClosed):
+            pass  # the other side tries again
+        finally:
+            writer.close()
+
+    async def _pass_on(self, begin: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        address = self._address.rstrip("/")
+        try:
+            link = await connect(
+                address + SCHEDULER_PATH,
+                ssl=self._make_tls() if address.startswith("wss:") else None,
+                additional_headers={"Authorization": f"Bearer {relay_token(self._key, time.time_ns() // 1000)}"},
+                compression=None,
+                max_size=MESSAGE_MAX,
+                open_timeout=CONNECT_SECONDS,
+                close_timeout=1,
+                ping_interval=PING_SECONDS,
+                ping_timeout=PING_SECONDS,
+                proxy=None,
+            )
+        except (OSError, TimeoutError, WebSocketException) as error:
+            if not self._warned:
+                self._warned = True
+                why = f"{type(error).__name__}: {error}"
+                log.warning("the active scheduler cannot be reached through its gateway", address=address, error=why)
+            return
+        self._warned = False
+        async with link:
+            await link.send(begin)
+            await join(link, reader, writer)
+
+
+async def serve_relay(link: ServerConnection, scheduler_socket: str, peer: str) -> None:
+    """At the gateway beside the active scheduler: pass a connection of another machine on to the scheduler's socket.
+
+    Args:
+        peer: the address of the other machine, for the log.
+    """
+    try:
+        reader, writer = await asyncio.open_unix_connection(scheduler_socket)
+    except OSError:
+        await link.close(1013, "no scheduler is connected now")
+        return
+    try:
+        writer.write(frame(encode(Relayed(peer))))
+        await join(link, reader, writer)
+    except (OSError, ConnectionClosed):
+        pass  # one of the ends has disconnected
+    finally:
+        writer.close()
+
+
+async def join(link: ClientConnection | ServerConnection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy bytes in both directions until one side ends."""
+
+    async def upwards() -> None:
+        while data := await reader.read(READ_SIZE):
+            await link.send(data)
+
+    async def downwards() -> None:
+        async for data in link:
+            writer.write(data if isinstance(data, bytes) else data.encode())
+            await writer.drain()
+
+    await _until_one_ends(upwards(), downwards())
+
+
+async def _until_one_ends(*both: Awaitable[None]) -> None:
+    tasks = [asyncio.ensure_future(one) for one in both]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _first_message(reader: asyncio.StreamReader) -> tuple[bytes, ToScheduler]:
+    """(all bytes read so far, the first message in them)."""
+    begin, frames = b"", FrameReader(READ_SIZE)
+    while data := await reader.read(READ_SIZE):
+        begin += data
+        for document in frames.feed(data):
+            message: ToScheduler = decode_to_scheduler(document)
+            return begin, message
+    raise EOFError

@@ -1,0 +1,343 @@
+"""Asset watchers: triggers that run while an active, unpaused DAG is scheduled on their asset, and whose events update the asset.
+
+A watcher has a number, made of its trigger's class and arguments: watchers with the same ones share one trigger. The number and a
+fence, which is new for each start, are the key of the trigger. An event counts only under the current key, and an event that was
+sent twice counts once: the store keeps the token of each event. The trigger goes on after its event is committed.
+
+A trigger that ends is started again: one that failed after a pause that grows. A trigger whose worker does not come back is
+started on another worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tradewind.model.assets import AssetWatch, watcher_number
+from tradewind.model.moments import MINUTE, SECOND
+from tradewind.model.rows import DagPlan, NewAssetEvent, WatcherRow
+from tradewind.model.waits import TriggerEnd, TriggerWait
+from tradewind.observe.failpoints import fp
+from tradewind.observe.log import Log
+from tradewind.scheduler.assets.asset_index import asset_schedule
+from tradewind.scheduler.shared_state import SharedState
+from tradewind.wire.messages import WATCHER_RUN, AttemptKey, TriggerOrder, WatcherEvent
+
+log = Log("scheduler")
+
+PAUSE = SECOND
+"""Before a trigger that ended is started again; after several failures in a row more."""
+LONGEST_PAUSE = 5 * MINUTE
+COMES_BACK = 10 * SECOND
+"""How long a worker that has disconnected may take to come back before its triggers are started on another worker."""
+ERROR_MAX = 4000
+"""Characters of an error that are stored; the end is kept."""
+
+
+class WakeWatchers(NamedTuple):
+    """A timer: examine the asset watchers."""
+
+
+class Watcher:
+    """One trigger and the assets that it watches."""
+
+    __slots__ = (
+        "bundle",
+        "bundle_version",
+        "error",
+        "failures",
+        "file",
+        "gone_since",
+        "key",
+        "next_start",
+        "number",
+        "trigger",
+        "uses",
+        "worker",
+    )
+
+    def __init__(self, number: int, trigger: TriggerWait, plan: DagPlan) -> None:
+        self.number = number
+        self.trigger = trigger
+        self.bundle = plan.bundle
+        self.bundle_version = plan.bundle_version
+        self.file = plan.file
+        self.uses: dict[str, tuple[AssetWatch, ...]] = {}
+        """DAG → what it watches with this trigger."""
+        self.key: AttemptKey | None = None
+        """Of the trigger that runs; None: none does."""
+        self.worker = ""
+        self.gone_since: int | None = None
+        """Since when its worker is known to be disconnected."""
+        self.failures = 0
+        """In a row."""
+        self.error: str | None = None
+        self.next_start = 0
+        """Not before this moment."""
+
+    def assets(self) -> list[tuple[str, str]]:
+        """Return name and URI of each asset."""
+        return list(dict.fromkeys((use.asset_name, use.asset_uri) for uses in self.uses.values() for use in uses))
+
+
+class AssetWatchers:
+    """See the module."""
+
+    def __init__(self, state: SharedState) -> None:
+        self._state = state
+        self._by_number: dict[int, Watcher] = {}
+        self._by_dag: dict[str, tuple[int, ...]] = {}
+        self._events: dict[tuple[AttemptKey, str], WatcherEvent] = {}
+        """Events that are not written yet. Each trigger has at most one on the way."""
+        self._ends: dict[AttemptKey, TriggerEnd] = {}
+        self._awake = True
+        self._forgot_old_rows = False
+
+    def clear(self) -> None:
+        """Forget which DAGs use which watchers: the DAGs are loaded again. Triggers go on."""
+        for watcher in self._by_number.values():
+            watcher.uses.clear()
+        self._by_dag.clear()
+        self._events.clear()  # worker hosts send again what is not acknowledged
+        self._ends.clear()
+        self._forgot_old_rows = False
+        self.wake()
+
+    @property
+    def busy(self) -> bool:
+        """Whether `advance` has something to do."""
+        return self._awake or bool(self._events or self._ends)
+
+    @property
+    def count(self) -> int:
+        """How many triggers are wanted."""
+        return sum(1 for watcher in self._by_number.values() if watcher.uses)
+
+    def wake(self) -> None:
+        self._awake = True
+
+    # --- DAGs ---------------------------------------------------------------------------------------------------------
+
+    def follow(self, plan: DagPlan) -> None:
+        """Take the watchers of a DAG that was loaded, parsed, paused or unpaused."""
+        is_open = plan.is_active and not plan.is_paused
+        watches = asset_schedule(plan.assets).watchers if plan.assets is not None and is_open else ()
+        if watches or plan.dag_id in self._by_dag:
+            self._replace(plan.dag_id, plan, watches)
+
+    def forget(self, dag_id: str) -> None:
+        """Follow the end of a DAG."""
+        if dag_id in self._by_dag:
+            self._replace(dag_id, None, ())
+
+    def _replace(self, dag_id: str, plan: DagPlan | None, watches: Iterable[AssetWatch]) -> None:
+        uses: dict[int, list[AssetWatch]] = {}
+        for watch in watches:
+            assert plan is not None
+            number = watcher_number(plan.bundle, watch.trigger)
+            uses.setdefault(number, []).append(watch)
+            if number not in self._by_number:
+                self._by_number[number] = Watcher(number, watch.trigger, plan)
+        for number in {*self._by_dag.pop(dag_id, ()), *uses}:
+            watcher = self._by_number.get(number)
+            if watcher is not None:
+                watcher.uses.pop(dag_id, None)
+                if number in uses:
+                    watcher.uses[dag_id] = tuple(uses[number])
+        if uses:
+            self._by_dag[dag_id] = tuple(uses)
+        self.wake()
+
+    # --- worker hosts -------------------------------------------------------------------------------------------------
+
+    def registered(self, worker: str, keys: Iterable[AttemptKey]) -> None:
+        """Follow the registration of a worker: take over the triggers that it runs, stop those that are not current.
+
+        Args:
+            keys: the triggers of asset watchers that it runs.
+        """
+        executor = self._state.executor
+        here = set(keys)
+        unwanted = []
+        for key in sorted(here):
+            watcher = self._by_number.get(key[1])
+            if watcher is not None and watcher.uses and watcher.key is None:
+                watcher.key, watcher.worker = key, worker
+            if (watcher is None and self._sees_all) or (watcher is not None and (watcher.key, watcher.worker) != (key, worker)):
+                unwanted.append(key)
+        again = []
+        for watcher in self._by_number.values():
+            if watcher.worker == worker and watcher.key is not None:
+                watcher.gone_since = None
+                if watcher.key in here:
+                    again.append(self._order(watcher, watcher.key))  # the host sends again what was not acknowledged
+                else:
+                    unwanted.append(watcher.key)  # a new gateway does not pass on what the worker ran before
+                    watcher.key = None
+        executor.drop_triggers(unwanted, worker)
+        executor.run_triggers(again)
+        if self._by_number:
+            self.wake()
+
+    @property
+    def _sees_all(self) -> bool:
+        """Whether this scheduler handles all DAGs (see `SchedulerConfig.scope`)."""
+        scope = self._state.config.scope
+        return not scope.bundles and scope.dag_id is None
+
+    def disconnected(self, worker: str) -> None:
+        """Follow the end of a worker's connection: its triggers are started elsewhere if it does not come back."""
+        now = self._state.clock.wall()
+        for watcher in self._by_number.values():
+            if watcher.worker == worker and watcher.key is not None:
+                watcher.gone_since = now
+                self._state.timers.add(now + COMES_BACK, WakeWatchers())
+
+    def repeat_orders(self) -> None:
+        """Safety net: order every trigger again. A worker ignores the order for a trigger that it runs."""
+        orders = [
+            self._order(watcher, watcher.key)
+            for watcher in self._by_number.values()
+            if watcher.key is not None and watcher.uses and watcher.gone_since is None
+        ]
+        self._state.executor.run_triggers(orders)
+
+    # --- triggers -----------------------------------------------------------------------------------------------------
+
+    def fired(self, event: WatcherEvent) -> None:
+        """Take the event of a trigger. It is acknowledged when it is committed."""
+        if self._current(event.key) is None:
+            self._state.executor.drop_triggers([event.key])
+        else:
+            self._events[event.key, event.token] = event
+
+    def ended(self, key: AttemptKey, end: TriggerEnd) -> None:
+        """Take the end of a trigger."""
+        if self._current(key) is None:
+            self._state.executor.drop_triggers([key])
+        else:
+            self._ends[key] = end
+
+    def _current(self, key: AttemptKey) -> Watcher | None:
+        watcher = self._by_number.get(key[1])
+        return watcher if watcher is not None and watcher.key == key and watcher.uses else None
+
+    def advance(self) -> set[str]:
+        """Write what triggers have reported, then start and stop triggers. Writes transactions of its own.
+
+        Returns:
+            DAGs whose condition may be met now.
+
+        Raises:
+            Stale: another scheduler has taken over.
+            StoreError: nothing of the last transaction was written. Worker hosts repeat what is not acknowledged.
+        """
+        if not self.busy:
+            return set()
+        now = self._state.clock.wall()
+        consumers = self._write_events(now)
+        self._write_ends(now)
+        if self._awake:
+            self._awake = False
+            self._stop_unwanted()
+            self._start_wanted(now)
+        return consumers
+
+    def _write_events(self, now: int) -> set[str]:
+        events, self._events = self._events, {}
+        news: list[NewAssetEvent] = []
+        for event in events.values():
+            watcher = self._current(event.key)
+            if watcher is None:
+                continue
+            extra = b'{"from_trigger":true,"payload":%b}' % event.payload
+            news += [NewAssetEvent(name, uri, "asset", extra, now, origin=event.token) for name, uri in watcher.assets()]
+        if not news:
+            return set()
+        state = self._state
+        _, consumers = state.store.record_asset_events(news, state.epoch)
+        fp("scheduler.watcher_event_written")
+        for event in events.values():
+            watcher = self._current(event.key)
+            if watcher is not None:
+                if watcher.failures:
+                    watcher.failures, watcher.error = 0, None
+                    self._note(watcher, now)
+                state.executor.take_watcher_event(event.key, event.token)
+        return set(consumers)
+
+    def _write_ends(self, now: int) -> None:
+        ends, self._ends = self._ends, {}
+        for key, end in ends.items():
+            watcher = self._current(key)
+            if watcher is None:
+                continue
+            if end.error is None:
+                watcher.failures, watcher.error, pause = 0, None, PAUSE
+            else:
+                watcher.failures += 1
+                watcher.error = end.error[-ERROR_MAX:]
+                pause = min(PAUSE * 2 ** min(watcher.failures - 1, 20), LONGEST_PAUSE)
+                last = watcher.error.strip().splitlines()[-1] if watcher.error.strip() else ""
+                log.warning(
+                    "the trigger of an asset watcher failed; it is started again",
+                    trigger=watcher.trigger.classpath,
+                    assets=[name for name, _ in watcher.assets()],
+                    error=last,
+                    seconds=pause // SECOND,
+                )
+            watcher.key, watcher.next_start = None, now + pause
+            self._note(watcher, now)
+            self._state.executor.drop_triggers([key])
+            self._state.timers.add(watcher.next_start, WakeWatchers())
+
+    def _stop_unwanted(self) -> None:
+        unwanted = [watcher for watcher in self._by_number.values() if not watcher.uses]
+        if unwanted or not self._forgot_old_rows:
+            self._state.store.keep_watchers([one.number for one in self._by_number.values() if one.uses], self._state.epoch)
+            self._forgot_old_rows = True
+        for watcher in unwanted:
+            del self._by_number[watcher.number]
+            if watcher.key is not None:
+                self._state.executor.drop_triggers([watcher.key])
+
+    def _start_wanted(self, now: int) -> None:
+        executor, orders = self._state.executor, []
+        for watcher in self._by_number.values():
+            gone = watcher.gone_since
+            if watcher.key is not None and gone is not None and now >= gone + COMES_BACK:
+                if executor.ready and not executor.may_live(watcher.worker):
+                    watcher.key = None
+                else:
+                    self._state.timers.add(now + COMES_BACK, WakeWatchers())
+            if watcher.key is None and not executor.ready:
+                continue  # `registered` comes with the first worker
+            if watcher.key is None and watcher.next_start <= now:
+                watcher.key = (WATCHER_RUN, watcher.number, now)
+                watcher.gone_since = None
+                orders.append(self._order(watcher, watcher.key))
+        executor.run_triggers(orders)
+        for order in orders:
+            watcher = self._by_number[order.key[1]]
+            watcher.worker = executor.trigger_worker(order.key) or ""
+            self._note(watcher, now)
+
+    def _order(self, watcher: Watcher, key: AttemptKey) -> TriggerOrder:
+        name = f"the watcher of {', '.join(name for name, _ in watcher.assets())}"
+        return TriggerOrder(
+            key, watcher.trigger, watcher.bundle, name, file=watcher.file, watches=True, bundle_version=watcher.bundle_version
+        )
+
+    def _note(self, watcher: Watcher, now: int) -> None:
+        """Write what the trigger does, for people."""
+        runs = watcher.key is not None
+        row = WatcherRow(
+            watcher.number,
+            watcher.trigger.classpath,
+            watcher.worker if runs else None,
+            watcher.failures,
+            watcher.error,
+            None if runs else watcher.next_start,
+            now,
+        )
+        self._state.store.note_watcher(row, self._state.epoch)

@@ -1,0 +1,93 @@
+"""Until when processes of a disconnected remote worker may still run.
+
+A worker beside the scheduler holds a lock. For a remote worker, only its lease is known: the worker stops its tasks when its
+lease has run out. So the scheduler waits until the end of the lease, and no longer:
+
+    the gateway has lost the worker      until the end of the lease that the gateway gave it last
+    the gateway is away, too             its tasks go on (`worker.outage_lease`), so they may run as long
+    the gateway has come back            its workers connect again within one lease, or stop
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tradewind.model.moments import SECOND
+from tradewind.platform.clock import Clock
+from tradewind.wire.gateway import LEASE, LEASE_GRACE
+
+MARGIN = SECOND
+"""Clocks of two machines do not run equally fast, and a kill takes a moment."""
+
+
+class _DisconnectedWorker(NamedTuple):
+    """The message of a gateway about a worker that has disconnected."""
+
+    gateway: str
+    until: int
+    """Monotonic microseconds."""
+
+
+class RemoteWorkers:
+    """See the module.
+
+    Args:
+        outage_lease: microseconds for which tasks continue while a gateway or the scheduler is unavailable.
+    """
+
+    def __init__(self, clock: Clock, outage_lease: int) -> None:
+        self._clock = clock
+        self._outage_lease = outage_lease
+        self._began = clock.monotonic()
+        self._gateways: dict[str, int] = {}
+        """Connected gateway → since when."""
+        self._gateway_of: dict[str, str] = {}
+        """Worker → the gateway through which it was connected last."""
+        self._connected: set[str] = set()
+        self._absent_since: dict[str, int] = {}
+        self._away: dict[str, _DisconnectedWorker] = {}
+
+    def connected(self, worker: str, gateway: str) -> None:
+        """A worker has registered."""
+        self._connected.add(worker)
+        self._gateway_of[worker] = gateway
+        self._absent_since.pop(worker, None)
+        self._away.pop(worker, None)
+
+    def disconnected(self, worker: str) -> None:
+        """The connection of a worker has ended."""
+        self._connected.discard(worker)
+        self._absent_since[worker] = self._clock.monotonic()
+
+    def away(self, gateway: str, worker: str, lease: int) -> int:
+        """A worker has disconnected from a gateway; its lease lasts for this number of microseconds (0: it ended normally).
+        Returns microseconds until none of its processes runs; 0: the message is out of date.
+        """
+        if worker in self._connected and self._gateway_of.get(worker) != gateway:
+            return 0  # the worker is connected through another gateway
+        rest = lease + LEASE_GRACE + MARGIN if lease else 0
+        self._away[worker] = _DisconnectedWorker(gateway, self._clock.monotonic() + rest)
+        return rest
+
+    def gateway_came(self, gateway: str) -> None:
+        """A gateway has registered."""
+        self._gateways[gateway] = self._clock.monotonic()
+
+    def gateway_gone(self, gateway: str) -> None:
+        """The connection of a gateway has ended."""
+        self._gateways.pop(gateway, None)
+
+    def may_live(self, worker: str) -> bool:
+        """Whether processes of this worker may still run."""
+        if worker in self._connected:
+            return True
+        now = self._clock.monotonic()
+        away = self._away.get(worker)
+        if away is not None:
+            return now < away.until
+        absent = self._absent_since.get(worker, self._began)
+        end = absent + self._outage_lease
+        since = self._gateways.get(self._gateway_of.get(worker, ""))
+        if since is not None:
+            end = min(end, max(since, absent) + LEASE + LEASE_GRACE + MARGIN)
+        return now < end
