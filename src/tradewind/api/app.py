@@ -9,6 +9,7 @@ The API has no state and writes nothing to the database: it can be restarted at 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -20,6 +21,8 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 import tradewind
+from tradewind.api.airflow2 import Airflow2Api
+from tradewind.api.auth.account_audit import AT_ONCE, EVERY_SECONDS
 from tradewind.api.auth.guard import guard
 from tradewind.api.config import ApiConfig
 from tradewind.api.middleware import HeadersAndBodyLimit
@@ -27,29 +30,55 @@ from tradewind.api.openapi import document
 from tradewind.api.pages import STYLE, docs_page, front_page
 from tradewind.api.responses import invalid, json_response, status_of
 from tradewind.api.routes import (
+    accounts,
     assets,
     backfills,
     callbacks,
+    configuration,
+    connection_tests,
     connections,
+    dag_files,
     dag_runs,
     dags,
     event_logs,
     history,
+    hitl,
     import_errors,
+    installed_providers,
     jobs,
     links,
+    log_links,
     login,
+    login_pages,
     logs,
+    me,
     monitor,
+    oidc,
     plugins,
     pools,
+    run_bulk_edits,
     run_edits,
+    run_wait,
+    state_stores,
+    task_bulk_edits,
     task_edits,
     task_instances,
+    tasks,
+    ui_assets,
+    ui_dags,
+    ui_edits,
+    ui_events,
+    ui_grid,
+    ui_logs,
+    ui_lookups,
+    ui_runs,
+    ui_triage,
     variables,
     why,
+    xcoms,
 )
 from tradewind.api.services import ControlFactory, ReaderFactory, Services
+from tradewind.api.web_page import add_page
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import StatementError, TradewindError, WrongArgument
 from tradewind.observe.log import Log
@@ -60,15 +89,28 @@ from tradewind.store.port import Reader
 ROUTERS: tuple[APIRouter, ...] = (
     monitor.router,
     login.router,
+    oidc.router,
+    me.router,
+    accounts.router,
+    login_pages.router,
     dags.router,
     assets.router,
+    tasks.router,
+    dag_files.router,
+    run_wait.router,
     dag_runs.router,
     run_edits.router,
+    run_bulk_edits.router,
     logs.router,
-    links.router,  # before task_instances, where this part of the path is a map index
+    log_links.router,  # this one and the next ones before task_instances, where this part of the path is a map index
+    links.router,
+    xcoms.router,
+    state_stores.router,
+    task_bulk_edits.router,
     task_edits.router,
     why.router,  # before task_instances, too
     task_instances.router,
+    hitl.router,
     history.router,
     jobs.router,
     backfills.router,
@@ -78,7 +120,19 @@ ROUTERS: tuple[APIRouter, ...] = (
     callbacks.router,
     pools.router,
     variables.router,
+    connection_tests.router,  # before connections, where this part of the path is an id
     connections.router,
+    configuration.router,
+    installed_providers.router,
+    ui_assets.router,
+    ui_dags.router,
+    ui_edits.router,
+    ui_events.router,
+    ui_grid.router,
+    ui_lookups.router,
+    ui_logs.router,
+    ui_runs.router,
+    ui_triage.router,
 )
 
 _READER_CACHE_KIB = 1024
@@ -106,7 +160,10 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = config.threads
+        sender = asyncio.create_task(_send_account_events(services))
         yield
+        sender.cancel()
+        services.events.close()
         services.close()
 
     app = FastAPI(
@@ -133,11 +190,19 @@ def create_app(
     return app
 
 
+async def _send_account_events(services: Services) -> None:
+    """Send changes of accounts to the audit log, also those that the command line makes."""
+    while True:
+        await asyncio.sleep(EVERY_SECONDS)
+        try:
+            while await anyio.to_thread.run_sync(services.account_audit.send) >= AT_ONCE:
+                pass
+        except Exception:  # the loop goes on
+            _log.exception("sending changes of accounts to the audit log failed")
+
+
 def _add_pages(app: FastAPI) -> None:
     """Add routes outside of the API: public pages without data, and hints for the paths of older Airflow releases."""
-
-    async def front(request: Request) -> Response:
-        return HTMLResponse(front_page(app.version))
 
     async def docs(request: Request) -> Response:
         return HTMLResponse(docs_page(document(app)))
@@ -148,17 +213,21 @@ def _add_pages(app: FastAPI) -> None:
     async def style(request: Request) -> Response:
         return Response(STYLE, media_type="text/css", headers={"Cache-Control": "max-age=3600"})
 
-    async def older(request: Request) -> Response:
-        return json_response({"detail": f"{request.url.path} is a path of Airflow 2; the API is at /api/v2 (see /docs)."}, 404)
-
     async def health_moved(request: Request) -> Response:
         return json_response({"detail": "Health is at /api/v2/monitor/health."}, 404)
 
-    for path, page in (("/", front), ("/docs", docs), ("/openapi.json", openapi), ("/style.css", style)):
+    async def experimental(request: Request) -> Response:
+        return json_response(
+            {"detail": "Airflow 1's experimental API is not served: use /api/v2, or /api/v1 (see /docs)."}, 404
+        )
+
+    for path, page in (("/docs", docs), ("/openapi.json", openapi), ("/style.css", style)):
         app.add_route(path, page, ["GET"], include_in_schema=False)
     every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-    app.add_route("/api/v1/{rest:path}", older, every, include_in_schema=False)
+    app.add_route("/api/v1/{rest:path}", Airflow2Api(app).answer, every, include_in_schema=False)
+    app.add_route("/api/experimental/{rest:path}", experimental, every, include_in_schema=False)
     app.add_route("/health", health_moved, ["GET"], include_in_schema=False)
+    add_page(app, not_built=front_page(app.version))
 
 
 async def _error_response(request: Request, error: Exception) -> Response:

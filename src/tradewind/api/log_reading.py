@@ -25,14 +25,14 @@ LINE_BYTES = 1024 * 1024
 _BLOCK = 64 * 1024
 
 SETTLED_US = 2_000_000
-"""The last lines of an attempt may be written shortly after its end was accepted: so long the file can still grow."""
+"""Time after the accepted end of an attempt in which its log can still grow: its last lines may be written later."""
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
 class Position(NamedTuple):
-    """Where the next response begins."""
+    """The position at which the next response begins."""
 
     fence: int
     offset: int

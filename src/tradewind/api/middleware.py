@@ -19,7 +19,7 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 
 class HeadersAndBodyLimit:
-    """Adds security headers to every response and refuses large bodies.
+    """Adds security headers to every response and refuses large bodies. A header that the response has already is kept.
 
     Args:
         body_max_bytes: a longer body is refused with 413 before it is read completely.
@@ -37,9 +37,8 @@ class HeadersAndBodyLimit:
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = message.setdefault("headers", [])
-                headers.extend(_HEADERS)
-                if not any(name.lower() == b"cache-control" for name, _ in headers):
-                    headers.append(_NO_STORE)
+                present = {name.lower() for name, _ in headers}
+                headers.extend(one for one in (*_HEADERS, _NO_STORE) if one[0] not in present)
             await send(message)
 
         for name, value in scope["headers"]:

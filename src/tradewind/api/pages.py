@@ -1,4 +1,4 @@
-"""HTML pages without scripts: a front page, and a list of all routes. They stand in until there is a web interface."""
+"""HTML pages without scripts: a list of all routes, and a front page for an installation in which the web page was not built."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def front_page(version: str) -> str:
         "Tradewind",
         f"""<h1>Tradewind</h1>
 <p>This is the API of a workflow orchestrator for people who know Apache Airflow. It serves Airflow's <code>/api/v2</code>.</p>
+<p>The web page was not built in this checkout. <code>make ui</code> builds it (with Node 20.19 or newer); then reload this
+page.</p>
 <ul>
 <li><a href="docs">All routes</a> (<a href="openapi.json">as OpenAPI</a>)</li>
 <li><a href="api/v2/monitor/health">Health</a></li>
@@ -28,6 +30,11 @@ def front_page(version: str) -> str:
 <p>Log in with <code>POST /auth/token</code>; the command line (<code>tradewind --help</code>) can do the same.</p>
 <p><small>Version {escape(version)}</small></p>""",
     )
+
+
+def problem_page(title: str, body: str) -> str:
+    """A page that says what went wrong. `body`: HTML."""
+    return _page(title, body)
 
 
 def docs_page(document: dict[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -14,7 +15,9 @@ from pydantic import AfterValidator, AwareDatetime, Field
 from tradewind.api.auth.guard import Identity
 from tradewind.api.services import Services
 from tradewind.model import errors
+from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import parse_moment, to_micros
+from tradewind.store.search_patterns import like
 from tradewind.store.views import BadQuery, Listing, TooBroad
 
 Row = TypeVar("Row")
@@ -30,6 +33,7 @@ STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (TooBroad, 400),
     (errors.DefinitionError, 400),
     (errors.WrongArgument, 422),
+    (errors.LoginRefused, 403),
     (errors.Unreachable, 503),
     (errors.StoreError, 503),
     (errors.WireError, 502),
@@ -39,13 +43,21 @@ STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
 """HTTP status by class of error; the first entry that fits counts."""
 
 
+DESCRIBED_SHAPES: dict[str, type[msgspec.Struct]] = {}
+"""Every shape that a route returns, by name. Filled when the routes are imported."""
+
+
 def json_response(shape: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A JSON response. `shape`: a msgspec struct, a mapping or a list."""
     return Response(_encode(shape), status, headers, "application/json")
 
 
 def described(shape: type[msgspec.Struct], status: int = 200, also: tuple[int, ...] = ()) -> dict[int | str, dict[str, Any]]:
-    """The `responses=` of a route that returns `shape`, or one of the errors of `error_responses`."""
+    """The `responses=` of a route that returns `shape`, or one of the errors of `error_responses`.
+
+    The OpenAPI document gets the schema of each shape that a route names here.
+    """
+    DESCRIBED_SHAPES[shape.__name__] = shape
     reference = {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}
     found: dict[int | str, dict[str, Any]] = {
         status: {
@@ -56,11 +68,22 @@ def described(shape: type[msgspec.Struct], status: int = 200, also: tuple[int, .
     return {**found, **error_responses(*also)}
 
 
+def described_any(*shapes: type[msgspec.Struct], also: tuple[int, ...] = ()) -> dict[int | str, dict[str, Any]]:
+    """The `responses=` of a route that returns one of several shapes."""
+    found = described(shapes[0], also=also)
+    for shape in shapes:
+        DESCRIBED_SHAPES[shape.__name__] = shape
+    choices = [{"$ref": f"#/components/schemas/{shape.__name__}"} for shape in shapes]
+    found[200]["content"]["application/json"]["schema"] = {"anyOf": choices}
+    return found
+
+
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The `responses=` of a route that returns no body: its errors, which always include 401 and 403."""
+    """The `responses=` of a route that returns no body: its errors, which always include 400, 401 and 403."""
     error = {"schema": {"$ref": "#/components/schemas/Problem"}}
     return {
-        status: {"description": _REASONS[status], "content": {"application/json": error}} for status in (401, 403, *statuses)
+        status: {"description": _REASONS[status], "content": {"application/json": error}}
+        for status in (400, 401, 403, *statuses)
     }
 
 
@@ -69,15 +92,20 @@ _REASONS = {
     401: "The request has no valid token.",
     403: "The role has no permission.",
     404: "It does not exist; the detail names the nearest.",
+    406: "The client accepts no form that this route has.",
     409: "It exists already, or its state forbids this.",
     429: "Too many attempts: wait.",
+    502: "Another server gave an answer that cannot be used.",
     503: "The scheduler or the database cannot be reached now.",
 }
 
 
 async def services_of(request: Request) -> Services:
+    """The services. For an account that may not read all DAGs, their readers show only the DAGs that it may read."""
     found: Services = request.app.state.services
-    return found
+    identity: Identity | None = getattr(request.state, "identity", None)
+    visible = None if identity is None else found.visible_to(identity.access)
+    return found if visible is None else found.limited_to(visible)
 
 
 async def identity_of(request: Request) -> Identity:
@@ -112,12 +140,45 @@ def page_size(api: Services, limit: int) -> int:
 
 
 def page_of_names(
-    api: Services, rows: Iterable[Row], name: Callable[[Row], str], pattern: str | None, limit: int, offset: int
+    api: Services,
+    rows: Iterable[Row],
+    name: Callable[[Row], str],
+    limit: int,
+    offset: int,
+    *,
+    pattern: str | None = None,
+    prefix: str | None = None,
+    order_by: Sequence[str] | None = None,
+    orders: Mapping[str, Callable[[Row], Any]] = MappingProxyType({}),
 ) -> tuple[list[Row], int]:
-    """One page of the rows whose name contains `pattern` (upper and lower case are the same), and how many there are in all."""
-    wanted = (pattern or "").lower()
-    found = [row for row in rows if wanted in name(row).lower()]
+    """One page of the rows whose name matches, and how many there are in all.
+
+    Args:
+        rows: in the order of their names.
+        orders: field → its value; null comes first.
+
+    Raises:
+        BadQuery: `order_by` names an unknown field.
+    """
+    regex = like(pattern) if pattern is not None and pattern != "~" else None
+    found = [
+        row
+        for row in rows
+        if (regex is None or regex.search(name(row))) and name(row).startswith("" if prefix in (None, "~") else str(prefix))
+    ]
+    for field in reversed(order_by or ()):
+        key = orders.get(field.removeprefix("-"))
+        if key is None:
+            near = did_you_mean(field.removeprefix("-"), orders)
+            raise BadQuery(
+                f"This list cannot be ordered by {field.removeprefix('-')!r}; possible are: {', '.join(orders)}.{near}"
+            )
+        found.sort(key=lambda row, key=key: _order_key(key(row)), reverse=field.startswith("-"))  # type: ignore[misc]
     return found[offset : offset + page_size(api, limit)], len(found)
+
+
+def _order_key(value: Any) -> tuple[bool, Any]:
+    return value is not None, 0 if value is None else value
 
 
 def total_of(listing: Listing[Any], offset: int) -> int:

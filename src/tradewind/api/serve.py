@@ -30,7 +30,7 @@ Heartbeat = tuple[Callable[[], None], float]
 """(function that reports progress, seconds between two calls)"""
 
 _GRACE_SECONDS = 2
-"""Running requests may take so long after SIGTERM."""
+"""Maximum time that running requests may take after SIGTERM."""
 
 _M_MMAP_THRESHOLD = -3
 """Source: malloc.h of glibc."""
@@ -41,8 +41,9 @@ _log = Log("api")
 class _Server(uvicorn.Server):
     """A server that waits for its end without polling."""
 
-    def __init__(self, config: uvicorn.Config, heartbeat: Heartbeat | None) -> None:
+    def __init__(self, config: uvicorn.Config, heartbeat: Heartbeat | None, end_streams: Callable[[], None]) -> None:
         super().__init__(config)
+        self._end_streams = end_streams
         self._heartbeat = heartbeat
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end = asyncio.Event()
@@ -66,6 +67,7 @@ class _Server(uvicorn.Server):
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._end.set)
+            self._loop.call_soon_threadsafe(self._end_streams)
 
 
 def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = None, heartbeat: Heartbeat | None = None) -> int:
@@ -82,9 +84,10 @@ def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = N
     listener = _listen(config.host, config.port)
     host, port = listener.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    app = create_app(config)
     server = _Server(
         uvicorn.Config(
-            cast(ASGIApplication, create_app(config)),
+            cast(ASGIApplication, app),
             loop="asyncio",
             http="auto",
             ws="none",
@@ -99,6 +102,7 @@ def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = N
             timeout_graceful_shutdown=_GRACE_SECONDS,
         ),
         heartbeat,
+        app.state.services.events.close,
     )
     _return_freed_memory()
     # from here on the listener queues requests; they are handled as soon as the loop runs
@@ -123,7 +127,9 @@ def _return_freed_memory() -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, asyncio sets TCP_NODELAY on each connection. Otherwise the second part of an answer waits until the
+    # client has acknowledged the first part, for up to 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -11,20 +11,17 @@ from tradewind.store.views import (
     AssetAliasView,
     AssetEventView,
     AssetView,
-    DagDetailsView,
     DagStatsView,
     DagView,
     EventView,
+    HitlDetailView,
     ImportErrorView,
     JobView,
-    Moment,
     PluginImportErrorView,
     PluginView,
     PoolView,
     QueuedEventView,
-    RunView,
     StepView,
-    TaskInstanceView,
     TriedView,
     VersionView,
 )
@@ -64,17 +61,10 @@ class Versions(msgspec.Struct, frozen=True):
     total_entries: int
 
 
-class Runs(msgspec.Struct, frozen=True):
-    """A page of runs. `total_entries` is null where counting would take too long."""
+class HitlDetails(msgspec.Struct, frozen=True):
+    """A page of questions of tasks to persons. `total_entries` is null where counting would take too long."""
 
-    dag_runs: list[RunView]
-    total_entries: int | None
-
-
-class TaskInstances(msgspec.Struct, frozen=True):
-    """A page of task instances. `total_entries` is null where counting would take too long."""
-
-    task_instances: list[TaskInstanceView]
+    hitl_details: list[HitlDetailView]
     total_entries: int | None
 
 
@@ -90,36 +80,6 @@ class ExtraLinks(msgspec.Struct, frozen=True):
 
     extra_links: dict[str, str | None]
     total_entries: int
-
-
-class ImpossibleWaitView(msgspec.Struct, frozen=True):
-    """Why a wait can never end, and what ends it."""
-
-    rule: str
-    sentence: str
-    ends_with: str | None
-    command: str | None
-
-
-class OpenWaitView(msgspec.Struct, frozen=True):
-    """A deferred task instance. `kind` is `tasks`, `moment` or `trigger`."""
-
-    dag_id: str
-    run_id: str
-    task_id: str
-    map_index: int
-    since: str
-    kind: str
-    waits_for: str
-    until: str | None
-    timeout_at: str | None
-    impossible: list[ImpossibleWaitView]
-
-
-class OpenWaits(msgspec.Struct, frozen=True):
-    """A page of open waits."""
-
-    waits: list[OpenWaitView]
 
 
 class BackfillView(msgspec.Struct, frozen=True):
@@ -349,140 +309,6 @@ class Dependencies(msgspec.Struct, frozen=True):
     dependencies: list[Dependency]
 
 
-class Holder(msgspec.Struct, frozen=True):
-    """A task instance, or a run (`task_id` null), that holds a slot of a full limit."""
-
-    dag_id: str | None
-    run_id: str | None
-    task_id: str | None
-    map_index: int
-    state: str | None
-    since: Moment | None
-    """Since when it holds the slot."""
-    started_at: Moment | None
-
-
-class BlockerView(msgspec.Struct, frozen=True):
-    """One reason why it does not run."""
-
-    rule: str
-    """The name of the rule, for programs."""
-    sentence: str
-    ends_with: str | None
-    """The event that ends this reason."""
-    not_before: Moment | None
-    """It does not end before this time."""
-    command: str | None
-    """The command that removes this reason, if there is one."""
-    by_hand: bool
-    """Somebody has to act: it does not end by itself."""
-    holders: list[Holder]
-    """The five that have held slots of the full limit the longest."""
-    holder_count: int
-
-
-class First(msgspec.Struct, frozen=True):
-    """The first task instance, or run, in a queue."""
-
-    dag_id: str
-    run_id: str
-    task_id: str | None = None
-    map_index: int = -1
-    priority_weight: int | None = None
-
-
-class Position(msgspec.Struct, frozen=True):
-    """The position in the queue of a limit."""
-
-    ahead: int
-    first: First | None
-
-
-class Workers(msgspec.Struct, frozen=True):
-    """Whether a worker host is connected, and how many attempts run. `parallelism` null: unlimited."""
-
-    executor: str
-    attached: bool
-    live: int
-    parallelism: int | None
-
-
-class NextEvent(msgspec.Struct, frozen=True):
-    """The next event that can change it. `at` null: its time is unknown."""
-
-    event: str
-    at: Moment | None
-    rule: str
-
-
-class NextRunView(msgspec.Struct, frozen=True):
-    """The next scheduled run of a DAG. The times are null if they are unknown, or if there is no next run."""
-
-    run_after: Moment | None
-    logical_date: Moment | None
-    data_interval_start: Moment | None
-    data_interval_end: Moment | None
-    blockers: list[BlockerView]
-    notes: list[str]
-
-
-class OpenTasks(msgspec.Struct, frozen=True):
-    """Task instances of a run in one state: their number, and the first names."""
-
-    count: int
-    first: list[str]
-
-
-class Why(msgspec.Struct, frozen=True):
-    """All reasons why a task instance, a run or the next run does not run. No blockers: it starts at the scheduler's next step."""
-
-    dag_id: str
-    run_id: str | None
-    run_state: str | None
-    task_id: str | None
-    map_index: int
-    state: str | None
-    blockers: list[BlockerView]
-    position: Position | None
-    workers: Workers | None
-    next_event: NextEvent | None
-    earliest_start: Moment | None
-    """It does not start before this time. Null: it depends on a person, is running or has ended."""
-    next_run: NextRunView | None
-    """Set if the run has ended or does not exist."""
-    callbacks: list[str]
-    """Sentences about failed callbacks and mails. They block nothing."""
-    open: dict[str, OpenTasks] | None = None
-    """For a running run: its unfinished task instances by state."""
-
-
-class ComingView(msgspec.Struct, frozen=True):
-    """Something that will start."""
-
-    at: Moment
-    local: str
-    """The same time in the requested time zone."""
-    kind: str
-    """run, queued, retry or reschedule."""
-    dag_id: str
-    run_id: str
-    task_id: str | None
-    map_index: int
-    logical_date: Moment | None
-    data_interval_start: Moment | None
-    data_interval_end: Moment | None
-    held_by: str | None
-    """Why it does not start although it is due."""
-
-
-class Upcoming(msgspec.Struct, frozen=True):
-    """What starts next, the soonest first."""
-
-    upcoming: list[ComingView]
-    timezone: str
-    paused_dags: int
-
-
 class Version(msgspec.Struct, frozen=True):
     """The release of this server."""
 
@@ -494,43 +320,3 @@ class Login(msgspec.Struct, frozen=True):
     """A token. Send it as `Authorization: Bearer <token>`."""
 
     access_token: str
-
-
-RESPONSE_SHAPES: tuple[type[msgspec.Struct], ...] = (
-    Problem,
-    Dags,
-    DagDetailsView,
-    Versions,
-    Runs,
-    TaskInstances,
-    Tries,
-    History,
-    Jobs,
-    ExtraLinks,
-    ImportErrors,
-    Assets,
-    AssetAliases,
-    AssetEvents,
-    QueuedEvents,
-    Plugins,
-    PluginImportErrors,
-    Pools,
-    Events,
-    UnfinishedCallbacks,
-    DeadlineMisses,
-    DagStats,
-    Variables,
-    Connections,
-    Backfills,
-    BackfillPlan,
-    LogPage,
-    Health,
-    Dependencies,
-    Why,
-    OpenWaits,
-    Upcoming,
-    Version,
-    Login,
-    Readiness,
-)
-"""The responses of the OpenAPI document."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import time
 from collections.abc import Callable
 
@@ -40,6 +41,8 @@ class Channel:
         self._early = b""
         self._answers: dict[int, RunnerAnswer] = {}
         self._op = START_OP
+        self._lock = threading.Lock()
+        """Held from a request to its answer, because task code may send requests from several threads."""
 
     def may_start(self) -> bool:
         """Wait until the worker host forwards whether the start is accepted. No user code runs before this returns.
@@ -75,9 +78,10 @@ class Channel:
         Raises:
             Unreachable: there was no answer in time.
         """
-        self._op += 1
-        self._send(msgspec.structs.replace(question, op=self._op))
-        answer = self._wait(self._op, ASK_TIMEOUT_SECONDS)
+        with self._lock:
+            self._op += 1
+            self._send(msgspec.structs.replace(question, op=self._op))
+            answer = self._wait(self._op, ASK_TIMEOUT_SECONDS)
         if answer is None:
             raise Unreachable(
                 f"the scheduler did not answer {type(question).__name__} within {ASK_TIMEOUT_SECONDS:.0f} s; "

@@ -61,13 +61,17 @@ class ControlClient:
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
 
-    def call(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R:
-        """Have the scheduler execute one command. Returns its committed result.
+    def call(
+        self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None, op: str | None = None
+    ) -> R:
+        """Let the scheduler execute one command. Returns its committed result.
 
         Args:
             command: one of `wire.commands`.
             actor: on whose behalf, for the audit log; None: `name`.
             timeout: seconds, in place of the client's own.
+            op: the operation id, for a caller that may send the same command again later; None: a new one. The scheduler executes
+                an operation once, and keeps its result for a day.
 
         Raises:
             Unreachable: there is no live scheduler, or it did not answer in time. In the second case the command may
@@ -76,7 +80,7 @@ class ControlClient:
             InternalError: a bug in Tradewind; the sentence has the id under which the scheduler's log has the traceback.
             NotFound, Conflict, …: the error of the scheduler, with its sentence.
         """
-        request = request_for(os.urandom(16).hex(), command, self.name if actor is None else actor)
+        request = request_for(op or os.urandom(16).hex(), command, self.name if actor is None else actor)
         seconds = self.timeout if timeout is None else timeout
         with self._lock:
             answer = self._exchange(request, name_of(command), time.monotonic() + seconds, seconds)
@@ -214,7 +218,7 @@ class _Connection:
         return message
 
     def broken(self) -> bool:
-        """Has the scheduler closed the connection since the last answer?"""
+        """Whether the scheduler has closed the connection since the last answer."""
         self._socket.settimeout(0.0)
         try:
             return self._socket.recv(1, socket.MSG_PEEK) == b""

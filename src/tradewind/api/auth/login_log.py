@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 LOGIN, FAILED = "login", "login failed"
 ROWS_PER_MINUTE = {LOGIN: 100, FAILED: 20}
-"""By kind of event: how many names and addresses get their own row."""
+"""Kind of event → number of names and addresses that get a row of their own."""
 NAME_MAX, ADDRESS_MAX = 200, 100
 """Characters that are kept: a proxy can send a text of any length as an address."""
 LOGOUTS_MAX = 1_000
@@ -159,7 +159,7 @@ class LoginLog:
             self._logouts[jti] = _Logout(name, address[:ADDRESS_MAX], expires_at)
 
     def is_logged_out(self, jti: str) -> bool:
-        """Was this token logged out, and the logout not sent to the scheduler yet?"""
+        """Whether this token was logged out, and the logout was not sent to the scheduler yet."""
         return jti in self._logouts
 
     def flush(self) -> int | None:

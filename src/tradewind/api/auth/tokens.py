@@ -6,6 +6,7 @@ audience (iss, aud), the time of expiry (exp), a fingerprint of the password (st
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,10 @@ class Tokens:
         except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise BadToken(str(error)) from None
         return dict(found.claims)
+
+    def key_for(self, purpose: str) -> bytes:
+        """A key of 32 bytes for another purpose, derived from the key of the tokens. Raises ConfigError, as `issue`."""
+        return hmac.digest(_read_key(self._key_file), f"tradewind {purpose}".encode(), "sha256")
 
     def _signing_key(self) -> OctKey:
         if self._key is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.auth.policy import allow
+from tradewind.api.auth.guard import need
+from tradewind.api.auth.policy import Policy, allow
+from tradewind.api.repeated_requests import RepeatableApi
 from tradewind.api.responses import (
     Api,
     Caller,
@@ -24,9 +27,11 @@ from tradewind.api.responses import (
     page_size,
     total_of,
 )
+from tradewind.api.routes.dag_runs import RunFields, Trigger, trigger_run
+from tradewind.api.routes.ranges import Pattern, Prefix, conditions
 from tradewind.api.services import Services
 from tradewind.api.shapes import AssetAliases, AssetEvents, Assets, QueuedEvents
-from tradewind.model.errors import NotFound
+from tradewind.model.errors import Conflict, NotFound
 from tradewind.store.views import AssetAliasView, AssetEventView, AssetView, QueuedEventView, RunView
 from tradewind.wire import commands as c
 
@@ -39,8 +44,10 @@ def list_assets(
     api: Api,
     limit: Limit = 50,
     offset: Offset = 0,
-    name_pattern: str | None = None,
-    uri_pattern: str | None = None,
+    name_pattern: Pattern = None,
+    name_prefix_pattern: Prefix = None,
+    uri_pattern: Pattern = None,
+    uri_prefix_pattern: Prefix = None,
     dag_ids: Names = None,
     only_active: bool = True,
     order_by: Order = None,
@@ -51,6 +58,7 @@ def list_assets(
         uri_pattern=uri_pattern,
         dag_ids=dag_ids or (),
         only_active=only_active,
+        conditions=conditions(prefixes={"name": name_prefix_pattern, "uri": uri_prefix_pattern}),
         limit=page_size(api, limit),
         offset=offset,
         order_by=order_by or ("id",),
@@ -61,11 +69,17 @@ def list_assets(
 @router.get("/assets/aliases", responses=described(AssetAliases, also=(400,)))
 @allow("read", "asset")
 def list_aliases(
-    api: Api, limit: Limit = 50, offset: Offset = 0, name_pattern: str | None = None, order_by: Order = None
+    api: Api,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    name_pattern: Pattern = None,
+    name_prefix_pattern: Prefix = None,
+    order_by: Order = None,
 ) -> Response:
     """List asset aliases."""
+    fields = conditions({"name": name_pattern}, {"name": name_prefix_pattern})
     found = api.reader().list_asset_aliases(
-        name_pattern=name_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("id",)
+        conditions=fields, limit=page_size(api, limit), offset=offset, order_by=order_by or ("id",)
     )
     return json_response(AssetAliases(found.rows, total_of(found, offset)))
 
@@ -88,7 +102,8 @@ def list_events(
     source_task_id: str | None = None,
     source_run_id: str | None = None,
     source_map_index: Number | None = None,
-    name_pattern: str | None = None,
+    name_pattern: Pattern = None,
+    name_prefix_pattern: Prefix = None,
     timestamp_gte: When = None,
     timestamp_gt: When = None,
     timestamp_lte: When = None,
@@ -110,7 +125,7 @@ def list_events(
         source_task_id=source_task_id,
         source_run_id=source_run_id,
         source_map_index=source_map_index,
-        name_pattern=name_pattern,
+        conditions=conditions({"name": name_pattern}, {"name": name_prefix_pattern}),
         ranges=spans,
         limit=page_size(api, limit),
         offset=offset,
@@ -120,21 +135,24 @@ def list_events(
 
 
 class NewAssetEventBody(BaseModel):
-    """An asset event that no task has emitted."""
+    """An asset event that no task has emitted. `access_control` is accepted and has no effect: assets belong to no team here."""
 
     model_config = ConfigDict(extra="forbid")
 
     asset_id: Number
-    partition_key: None = Field(default=None, description="Not supported yet.")
+    partition_key: str | None = Field(default=None, max_length=250)
     extra: dict[str, Any] = {}
+    access_control: dict[str, Any] | None = None
 
 
 @router.post("/assets/events", responses=described(AssetEventView, also=(400, 404, 503)))
 @allow("edit", "asset")
-def create_event(api: Api, caller: Caller, body: NewAssetEventBody) -> Response:
+def create_event(api: RepeatableApi, caller: Caller, body: NewAssetEventBody) -> Response:
     """Record that an asset was updated. DAGs that are scheduled on it run when their condition is met."""
     extra = {**body.extra, "from_rest_api": True}
-    made = api.control().call(c.CreateAssetEvent(body.asset_id, extra=extra), actor=caller.name)
+    made = api.control().call(
+        c.CreateAssetEvent(body.asset_id, extra=extra, partition_key=body.partition_key), actor=caller.name
+    )
     return json_response(api.reader().asset_event(made.id))
 
 
@@ -145,22 +163,28 @@ def get_asset(api: Api, asset_id: Number) -> Response:
     return json_response(api.reader().asset_details(asset_id))
 
 
-class Materialize(BaseModel):
-    """Conf and note of the run that produces the asset."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    conf: dict[str, Any] | None = None
-    note: str | None = Field(default=None, max_length=1000)
+class Materialize(RunFields):
+    """The run that produces the asset: the fields of a run to trigger. All of them are optional."""
 
 
 @router.post("/assets/{asset_id}/materialize", responses=described(RunView, also=(400, 404, 409, 503)))
-@allow("edit", "asset")
-def materialize(api: Api, caller: Caller, asset_id: Number, body: Materialize | None = None) -> Response:
-    """Run the DAG that produces the asset. 409: several DAGs produce it."""
-    api.reader().asset_details(asset_id)
+@allow("edit", "asset", checks_objects=True)
+def materialize(api: RepeatableApi, caller: Caller, asset_id: Number, body: Materialize | None = None) -> Response:
+    """Run the DAG that produces the asset. 409: several DAGs produce it. DAGs that the account may not read do not count."""
+    asset = api.reader().asset_details(asset_id)
     given = body or Materialize()
-    command = c.MaterializeAsset(asset_id, conf=given.conf, note=given.note, triggered_by="rest_api")
+    producers = sorted({task.dag_id for task in asset.producing_tasks})
+    if not producers:
+        raise NotFound(f"No DAG produces the asset {asset.name!r}: none has it among the outlets of its tasks.")
+    if len(producers) > 1:
+        found = ", ".join(producers)
+        raise Conflict(f"More than one DAG produces the asset {asset.name!r} ({found}); trigger one of them.")
+    (dag_id,) = producers
+    need(api, caller, Policy("create", "run"), dag_id)
+    if given.model_fields_set - {"conf", "note"}:
+        run = Trigger(**{"logical_date": None, **given.model_dump(include=given.model_fields_set)})
+        return json_response(trigger_run(api, caller.name, dag_id, run))
+    command = c.MaterializeAsset(asset_id, dag_id=dag_id, conf=given.conf, note=given.note, triggered_by="rest_api")
     made = api.control().call(command, actor=caller.name)
     return json_response(api.reader().run_details(made.dag_id, made.run_id))
 
@@ -191,10 +215,20 @@ def queued_of_asset(api: Api, asset_id: Number, before: When = None) -> Response
 
 
 @router.delete("/assets/{asset_id}/queuedEvents", status_code=204, responses=error_responses(404, 503))
-@allow("edit", "asset")
+@router.delete("/assets/{asset_id}/queuedEvents/", include_in_schema=False)  # airflowctl 0.1.5
+@allow("edit", "asset", checks_objects=True)
 def drop_of_asset(api: Api, caller: Caller, asset_id: Number, before: When = None) -> Response:
-    """Delete the queued events of an asset."""
-    return _drop(api, caller.name, None, asset_id, before)
+    """Delete the queued events of an asset, for the DAGs that the account may edit."""
+    edit = Policy("edit", "dag")
+    if caller.access.may_on_all(edit):
+        return _drop(api, caller.name, None, asset_id, before)
+    found = api.limited_to_permitted(caller.access, edit).reader().queued_events(asset=asset_id, before=_before(before))
+    if not found:
+        raise NotFound(f"No event is queued for asset {asset_id}.")
+    for dag_id in sorted({one.dag_id for one in found}):
+        with contextlib.suppress(NotFound):  # the DAG has consumed its events since
+            _drop(api, caller.name, dag_id, asset_id, before)
+    return Response(status_code=204)
 
 
 @router.get("/dags/{dag_id}/assets/queuedEvents", responses=described(QueuedEvents, also=(404,)))
@@ -205,6 +239,7 @@ def queued_of_dag(api: Api, dag_id: str, before: When = None) -> Response:
 
 
 @router.delete("/dags/{dag_id}/assets/queuedEvents", status_code=204, responses=error_responses(404, 503))
+@router.delete("/assets/dags/{dag_id}/queuedEvents", include_in_schema=False)  # airflowctl 0.1.5
 @allow("edit", "asset")
 def drop_of_dag(api: Api, caller: Caller, dag_id: str, before: When = None) -> Response:
     """Delete the queued events of a DAG."""
@@ -222,6 +257,7 @@ def queued_of_both(api: Api, dag_id: str, asset_id: Number, before: When = None)
 
 
 @router.delete("/dags/{dag_id}/assets/{asset_id}/queuedEvents", status_code=204, responses=error_responses(404, 503))
+@router.delete("/assets/dags/{dag_id}/assets/{asset_id}/queuedEvents/", include_in_schema=False)  # airflowctl 0.1.5
 @allow("edit", "asset")
 def drop_of_both(api: Api, caller: Caller, dag_id: str, asset_id: Number, before: When = None) -> Response:
     """Delete the queued events of an asset for a DAG."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
+from tradewind.api.repeated_requests import RepeatableApi
 from tradewind.api.responses import Api, Caller, Limit, Moment, Number, Offset, Order, described, json_response, page_size
 from tradewind.api.services import Services
 from tradewind.api.shapes import BackfillPlan, Backfills, BackfillView, PlannedRun
@@ -39,7 +41,8 @@ def list_backfills(api: Api, dag_id: str = "~", limit: Limit = 50, offset: Offse
             raise BadQuery(f"Backfills cannot be ordered by {name!r}; possible are: {', '.join(_ORDERS)}.")
         rows.sort(key=lambda row: getattr(row, name), reverse=field.startswith("-"))
     page = rows[offset : offset + page_size(api, limit)]
-    return json_response(Backfills([_view(reader, row) for row in page], len(rows)))
+    names = reader.dag_display_names([row.dag_id for row in page])
+    return json_response(Backfills([_view(row, names) for row in page], len(rows)))
 
 
 @router.get("/{backfill_id}", responses=described(BackfillView, also=(404,)))
@@ -50,7 +53,7 @@ def get_backfill(api: Api, backfill_id: Number) -> Response:
 
 
 class NewBackfill(BaseModel):
-    """A backfill to create. `run_on_latest_version` has no effect: runs always use the latest version."""
+    """A backfill to create. `run_on_latest_version` has no effect: new runs use the latest version."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +69,7 @@ class NewBackfill(BaseModel):
 
 @router.post("", responses=described(BackfillView, also=(400, 404, 409, 503)))
 @allow("create", "run")
-def create_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
+def create_backfill(api: RepeatableApi, caller: Caller, body: NewBackfill) -> Response:
     """Create a backfill. 409: the DAG has an active backfill, or the backfill is not possible."""
     made = _create(api, caller, body, dry_run=False).backfill
     assert made is not None
@@ -130,10 +133,11 @@ def _need(reader: Reader, number: int) -> BackfillView:
     row = reader.backfill(number)
     if row is None:
         raise NotFound(f"There is no backfill {number}.")
-    return _view(reader, row)
+    return _view(row, reader.dag_display_names([row.dag_id]))
 
 
-def _view(reader: Reader, row: BackfillRow) -> BackfillView:
+def _view(row: BackfillRow, names: Mapping[str, str]) -> BackfillView:
+    """`names`: DAG → its display name."""
     created = iso(row.created_at) or ""
     return BackfillView(
         row.id,
@@ -147,7 +151,7 @@ def _view(reader: Reader, row: BackfillRow) -> BackfillView:
         created,
         iso(row.completed_at),
         iso(row.completed_at) or created,
-        reader.dag_view(row.dag_id).dag_display_name,
+        names.get(row.dag_id, row.dag_id),
         row.planned,
         row.handled,
     )

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import Api, Limit, Number, Offset, Order, described, json_response, page_size, total_of
+from tradewind.api.routes.ranges import Pattern, Prefix, conditions
 from tradewind.api.shapes import ImportErrors
 from tradewind.store.views import ImportErrorView
 
@@ -15,11 +16,21 @@ router = APIRouter(prefix="/api/v2/importErrors", tags=["Import Error"])
 @router.get("", responses=described(ImportErrors, also=(400,)))
 @allow("read", "import_error")
 def list_import_errors(
-    api: Api, limit: Limit = 50, offset: Offset = 0, filename_pattern: str | None = None, order_by: Order = None
+    api: Api,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    filename: str | None = None,
+    filename_pattern: Pattern = None,
+    filename_prefix_pattern: Prefix = None,
+    bundle_name: str | None = None,
+    order_by: Order = None,
 ) -> Response:
     """List the files that cannot be imported, with the reason."""
+    given = {"filename": filename, "bundle_name": bundle_name}
+    among = {name: None if one is None else [one] for name, one in given.items()}
+    fields = conditions({"filename": filename_pattern}, {"filename": filename_prefix_pattern}, among)
     found = api.reader().import_errors(
-        filename_pattern=filename_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("id",)
+        conditions=fields, limit=page_size(api, limit), offset=offset, order_by=order_by or ("id",)
     )
     return json_response(ImportErrors(found.rows, total_of(found, offset)))
 

@@ -23,14 +23,17 @@ def list_jobs(
     hostname: str | None = None,
     executor_class: str | None = None,
     start_date_gte: When = None,
+    start_date_gt: When = None,
     start_date_lte: When = None,
+    start_date_lt: When = None,
     end_date_gte: When = None,
+    end_date_gt: When = None,
     end_date_lte: When = None,
+    end_date_lt: When = None,
     order_by: Order = None,
 ) -> Response:
     """List jobs, with ended ones."""
-    spans = {"start_date_gte": start_date_gte, "start_date_lte": start_date_lte}
-    spans |= {"end_date_gte": end_date_gte, "end_date_lte": end_date_lte}
+    spans = {name: one for name, one in locals().items() if name.startswith(("start_date_", "end_date_"))}
     found = api.reader().list_jobs(
         now=api.clock.wall(),
         is_alive=is_alive,

@@ -11,7 +11,6 @@ from tradewind.api import log_reading as reading
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import Api, Number, described, json_response
 from tradewind.api.shapes import LogPage
-from tradewind.storage.local_logs import LocalLogs
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}/taskInstances/{task_id}", tags=["Task Instance"])
 
@@ -44,7 +43,7 @@ def get_log(
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
     files = api.reader().log_files(dag_id, dag_run_id, task_id, map_index, try_number)
-    logs = LocalLogs(api.config.logs)
+    logs = api.logs
     stream = _NDJSON in accept.lower()
     at_most = None if stream else FULL_BYTES if full_content else reading.PAGE_BYTES
     found = reading.plan(logs, files, place, api.clock.wall(), at_most)

@@ -30,7 +30,7 @@ router = APIRouter(tags=["Monitor"])
 _HEALTHY, _UNHEALTHY = "healthy", "unhealthy"
 
 
-class _Component(NamedTuple):
+class Component(NamedTuple):
     """The health of one component, from the progress that its loop reports."""
 
     status: str | None
@@ -40,14 +40,14 @@ class _Component(NamedTuple):
     problem: str = ""
 
 
-class _Components(NamedTuple):
+class Components(NamedTuple):
     """The health of all components."""
 
-    database: _Component
-    scheduler: _Component
-    host: _Component
-    triggerer: _Component
-    parser: _Component
+    database: Component
+    scheduler: Component
+    host: Component
+    triggerer: Component
+    parser: Component
 
 
 @router.get("/api/v2/monitor/health", responses=described(Health))
@@ -59,7 +59,7 @@ def health(api: Api) -> Response:
     are healthy while their loops make progress. The worker host watches the triggerer, which has the same status. Without a worker
     host the triggerer is unhealthy if tasks wait for triggers, else null, as in Airflow without a triggerer.
     """
-    state = _state(api)
+    state = components_of(api)
     return json_response(
         Health(
             metadatabase=PartHealth(state.database.status),
@@ -75,74 +75,74 @@ def health(api: Api) -> Response:
 @open_to_all()
 def ready(api: Api) -> Response:
     """200 if work can be accepted and run now; else 503 with a sentence for each unhealthy component."""
-    reasons = [part.problem for part in _state(api) if part.status == _UNHEALTHY]
+    reasons = [part.problem for part in components_of(api) if part.status == _UNHEALTHY]
     return json_response(Readiness(not reasons, reasons), status=503 if reasons else 200)
 
 
-def _state(api: Services) -> _Components:
+def components_of(api: Services) -> Components:
     facts = None
     try:
         facts = api.reader().health_facts()
-        database = _Component(_HEALTHY, None)
+        database = Component(_HEALTHY, None)
     except (StoreError, InternalError):  # no details for a client that is not logged in
-        database = _Component(_UNHEALTHY, None, "the database cannot be read; the log of the API has the reason")
+        database = Component(_UNHEALTHY, None, "the database cannot be read; the log of the API has the reason")
     started = facts.scheduler_started_at if facts is not None else None
     ping = api.ping()
     if not ping.answers:
-        scheduler = _Component(_UNHEALTHY, started, "the scheduler does not answer")
+        scheduler = Component(_UNHEALTHY, started, "the scheduler does not answer")
     elif ping.trouble:
-        scheduler = _Component(_UNHEALTHY, started, "the scheduler reports trouble; tradewind info shows it")
+        scheduler = Component(_UNHEALTHY, started, "the scheduler reports trouble; tradewind info shows it")
     else:
-        scheduler = _Component(_HEALTHY, ping.state.now if ping.state is not None else None)
+        scheduler = Component(_HEALTHY, ping.state.now if ping.state is not None else None)
     host = _of_host(api, ping.state)
     parser = _by_progress(api, "parser", "the parser")
     if parser.heartbeat is None and facts is not None:
         parser = parser._replace(heartbeat=facts.last_parsed_at)
-    return _Components(database, scheduler, host, _of_triggerer(host, ping.state), parser)
+    return Components(database, scheduler, host, _of_triggerer(host, ping.state), parser)
 
 
-def _of_host(api: Services, scheduler: PingResult | None) -> _Component:
+def _of_host(api: Services, scheduler: PingResult | None) -> Component:
     """The health of the worker hosts. A scheduler without a worker host can run no task."""
     found = _worst([_by_progress(api, kind, "the worker host") for kind in api.config.progress if kind.startswith("host")])
     if scheduler is None or found.status == _UNHEALTHY:
         return found
     if not scheduler.workers:
-        return _Component(_UNHEALTHY, found.heartbeat, "no worker host is connected to the scheduler")
+        return Component(_UNHEALTHY, found.heartbeat, "no worker host is connected to the scheduler")
     if found.status is None:
-        return _Component(_HEALTHY, scheduler.now)  # it is connected, and reports no progress here
+        return Component(_HEALTHY, scheduler.now)  # it is connected, and reports no progress here
     return found
 
 
-def _worst(hosts: list[_Component]) -> _Component:
+def _worst(hosts: list[Component]) -> Component:
     """The worker host that stands for all: an unhealthy one if there is one, else a healthy one if there is one."""
     for status in (_UNHEALTHY, _HEALTHY):
         for host in hosts:
             if host.status == status:
                 return host
-    return _Component(None, None)
+    return Component(None, None)
 
 
-def _of_triggerer(host: _Component, scheduler: PingResult | None) -> _Component:
+def _of_triggerer(host: Component, scheduler: PingResult | None) -> Component:
     if host.status == _HEALTHY:
-        return _Component(_HEALTHY, host.heartbeat)
+        return Component(_HEALTHY, host.heartbeat)
     if scheduler is not None and scheduler.triggers:
-        return _Component(_UNHEALTHY, host.heartbeat, "tasks wait for triggers, and no worker host runs them")
-    return _Component(None, None)
+        return Component(_UNHEALTHY, host.heartbeat, "tasks wait for triggers, and no worker host runs them")
+    return Component(None, None)
 
 
-def _by_progress(api: Services, kind: str, name: str) -> _Component:
+def _by_progress(api: Services, kind: str, name: str) -> Component:
     path = api.config.progress.get(kind)
     found = read_progress(path, api.clock) if path else None
     if found is None:
-        return _Component(None, None)
+        return Component(None, None)
     heartbeat = api.clock.wall() - found.age
     if not found.alive:
-        return _Component(_UNHEALTHY, heartbeat, f"{name} has died")
+        return Component(_UNHEALTHY, heartbeat, f"{name} has died")
     if found.age > api.config.unhealthy_after:
-        return _Component(
+        return Component(
             _UNHEALTHY, heartbeat, f"{name} (process {found.pid}) has made no progress for {found.age // 1_000_000} s"
         )
-    return _Component(_HEALTHY, heartbeat)
+    return Component(_HEALTHY, heartbeat)
 
 
 @router.get("/api/v2/version", responses=described(Version))

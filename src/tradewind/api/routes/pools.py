@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import (
     Api,
@@ -19,6 +23,9 @@ from tradewind.api.responses import (
     page_size,
     total_of,
 )
+from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute
+from tradewind.api.routes.ranges import Pattern, Prefix, conditions
+from tradewind.api.services import Services
 from tradewind.api.shapes import Pools
 from tradewind.model.errors import Conflict
 from tradewind.store.views import PoolView
@@ -30,11 +37,19 @@ router = APIRouter(prefix="/api/v2/pools", tags=["Pool"])
 @router.get("", responses=described(Pools, also=(400,)))
 @allow("read", "pool")
 def list_pools(
-    api: Api, limit: Limit = 50, offset: Offset = 0, pool_name_pattern: str | None = None, order_by: Order = None
+    api: Api,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    pool_name_pattern: Pattern = None,
+    pool_name_prefix_pattern: Prefix = None,
+    order_by: Order = None,
 ) -> Response:
     """List pools, with the use of their slots."""
     found = api.reader().list_pools(
-        name_pattern=pool_name_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("name",)
+        conditions=conditions({"name": pool_name_pattern}, {"name": pool_name_prefix_pattern}),
+        limit=page_size(api, limit),
+        offset=offset,
+        order_by=order_by or ("name",),
     )
     return json_response(Pools(found.rows, total_of(found, offset)))
 
@@ -77,20 +92,54 @@ def post_pool(api: Api, caller: Caller, body: NewPool) -> Response:
     return json_response(reader.pool_details(body.name), 201)
 
 
+@router.patch("", responses=described(BulkResult, also=(400, 503)))
+@allow("edit", "pool")
+def bulk_pools(api: Api, caller: Caller, body: BulkBody[NewPool]) -> Response:
+    """Create, change and delete pools."""
+    reader = api.reader()
+
+    def update(pool: NewPool, mask: Sequence[str] | None) -> None:
+        _patch(api, caller, pool.name, _given(pool, mask))
+
+    changes = EntityChanges(
+        key=lambda pool: pool.name,
+        existing=lambda keys: {pool.name for pool in reader.pools()} & set(keys),
+        create=lambda pool: _set(api, caller, pool.name, pool.slots, pool.description, pool.include_deferred),
+        update=update,
+        delete=lambda name: api.control().call(DeletePool(name), actor=caller.name),
+        what="pools",
+    )
+    return json_response(execute(body, changes))
+
+
 @router.patch("/{pool_name}", responses=described(PoolView, also=(400, 404, 503)))
 @allow("edit", "pool")
 def patch_pool(api: Api, caller: Caller, pool_name: str, body: PoolPatch, update_mask: Names = None) -> Response:
     """Change the given fields; with `update_mask` only the fields that it names."""
-    reader = api.reader()
-    now = reader.pool_details(pool_name)
     if body.pool not in (None, pool_name):
         raise HTTPException(400, "A pool cannot be renamed: DAG files use its name.")
-    given = body.model_fields_set if update_mask is None else set(update_mask)
-    slots = body.slots if "slots" in given and body.slots is not None else now.slots
-    description = body.description if "description" in given else now.description
-    deferred = body.include_deferred if "include_deferred" in given and body.include_deferred is not None else None
-    _set(api, caller, pool_name, slots, description, now.include_deferred if deferred is None else deferred)
-    return json_response(reader.pool_details(pool_name))
+    api.reader().pool_details(pool_name)
+    _patch(api, caller, pool_name, _given(body, update_mask))
+    return json_response(api.reader().pool_details(pool_name))
+
+
+def _given(body: BaseModel, mask: Sequence[str] | None) -> dict[str, Any]:
+    """The fields that the client has sent, restricted to the mask."""
+    return {name: getattr(body, name) for name in body.model_fields_set if mask is None or name in mask}
+
+
+def _patch(api: Services, caller: Identity, name: str, given: Mapping[str, Any]) -> None:
+    """Change these fields of a pool. A null stands for "no change", except for the description."""
+    now = api.reader().pool_details(name)
+    slots, deferred = given.get("slots"), given.get("include_deferred")
+    _set(
+        api,
+        caller,
+        name,
+        now.slots if slots is None else slots,
+        given.get("description", now.description),
+        now.include_deferred if deferred is None else deferred,
+    )
 
 
 @router.delete("/{pool_name}", status_code=204, responses=error_responses(404, 409, 503))
@@ -102,5 +151,5 @@ def delete_pool(api: Api, caller: Caller, pool_name: str) -> Response:
     return Response(status_code=204)
 
 
-def _set(api: Api, caller: Caller, name: str, slots: int, description: str | None, include_deferred: bool) -> None:
+def _set(api: Services, caller: Identity, name: str, slots: int, description: str | None, include_deferred: bool) -> None:
     api.control().call(SetPool(name, slots, description, include_deferred), actor=caller.name)

@@ -6,8 +6,9 @@ from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tradewind.api.auth.policy import allow
-from tradewind.api.responses import Api, Caller, Names, described, json_response
+from tradewind.api.responses import Api, Caller, Names, described, described_any, json_response
 from tradewind.api.routes.task_edits import edited, shown
+from tradewind.api.routes.task_instances import TaskInstances
 from tradewind.store.views import RunView
 from tradewind.wire import commands as c
 
@@ -47,7 +48,7 @@ def patch_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: RunP
 
 
 class ClearRun(BaseModel):
-    """How to clear a run. `run_on_latest_version` has no effect: a run always uses the latest version of its DAG."""
+    """How to clear a run. `run_on_latest_version` has no effect: a run of a git bundle keeps its commit."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -58,7 +59,7 @@ class ClearRun(BaseModel):
     note: str | None = Field(default=None, max_length=1000)
 
 
-@router.post("/clear", responses=described(RunView, also=(400, 404, 409, 503)))
+@router.post("/clear", responses=described_any(RunView, TaskInstances, also=(400, 404, 409, 503)))
 @allow("edit", "run")
 def clear_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: ClearRun) -> Response:
     """Clear a run, so that it runs again. With `dry_run` (the default): list the task instances that would be cleared."""

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import Api, Caller, Moment, Names, Number, described, json_response
+from tradewind.api.routes.task_instances import TaskInstances
 from tradewind.api.services import Services
-from tradewind.api.shapes import TaskInstances
 from tradewind.model.moments import to_micros
 from tradewind.store.port import Reader
 from tradewind.store.views import TaskInstanceView
@@ -110,10 +110,17 @@ class TaskPatch(BaseModel):
 @router.patch(_ONE + "/dry_run", responses=described(TaskInstances, also=(400, 404, 503)))
 @allow("edit", "task_instance")
 def mark_dry_run(
-    api: Api, caller: Caller, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
+    api: Api,
+    caller: Caller,
+    dag_id: str,
+    dag_run_id: str,
+    task_id: str,
+    body: TaskPatch,
+    update_mask: Names = None,
+    map_index: Number | None = None,
 ) -> Response:
     """List the task instances that marking would change: the marked ones, and failed downstream ones that are evaluated again."""
-    return _would_mark(api, caller, (dag_id, dag_run_id, task_id, None), body, update_mask)
+    return _would_mark(api, caller, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
 
 
 @router.patch(_ONE + "/{map_index}/dry_run", responses=described(TaskInstances, also=(400, 404, 503)))
@@ -135,10 +142,17 @@ def mark_mapped_dry_run(
 @router.patch(_ONE, responses=described(TaskInstances, also=(400, 404, 409, 503)))
 @allow("edit", "task_instance")
 def mark(
-    api: Api, caller: Caller, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
+    api: Api,
+    caller: Caller,
+    dag_id: str,
+    dag_run_id: str,
+    task_id: str,
+    body: TaskPatch,
+    update_mask: Names = None,
+    map_index: Number | None = None,
 ) -> Response:
     """Set the state of a task in a run (of all instances of a mapped task), or its note. 409: it has that state already."""
-    return _mark(api, caller, (dag_id, dag_run_id, task_id, None), body, update_mask)
+    return _mark(api, caller, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
 
 
 @router.patch(_ONE + "/{map_index}", responses=described(TaskInstances, also=(400, 404, 409, 503)))

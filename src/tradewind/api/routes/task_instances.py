@@ -2,20 +2,106 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import Field
 
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import Api, Indexes, Limit, Names, Number, Offset, Order, described, json_response, page_size
-from tradewind.api.routes.ranges import Ranges
-from tradewind.api.shapes import TaskInstances, Tries
+from tradewind.api.routes.dag_runs import RunRanges
+from tradewind.api.routes.ranges import Cursor, Pattern, Prefix, Ranges, conditions
+from tradewind.api.shapes import Tries
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.store.port import Reader
-from tradewind.store.views import TaskInstanceView, TriedView
+from tradewind.store.views import Conditions, Listing, TaskInstanceView, TriedView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])
 
 _INSTANCES = "/dagRuns/{dag_run_id}/taskInstances"
+
+ShownState = Literal[
+    "removed",
+    "scheduled",
+    "queued",
+    "running",
+    "success",
+    "restarting",
+    "failed",
+    "up_for_retry",
+    "up_for_reschedule",
+    "upstream_failed",
+    "skipped",
+    "deferred",
+    "awaiting_input",
+]
+"""Airflow's states of a task instance. A task instance that is not scheduled yet has the state null."""
+
+
+class TaskInstances(msgspec.Struct, frozen=True):
+    """A page of task instances. `total_entries` is null in pages by cursor, and where counting would take too long."""
+
+    task_instances: list[TaskInstanceView]
+    total_entries: int | None
+    next_cursor: str | None = None
+    previous_cursor: str | None = None
+
+
+async def _task_conditions(
+    dag_id_pattern: Pattern = None,
+    dag_id_prefix_pattern: Prefix = None,
+    run_id_pattern: Pattern = None,
+    run_id_prefix_pattern: Prefix = None,
+    task_display_name_pattern: Pattern = None,
+    task_display_name_prefix_pattern: Prefix = None,
+    pool_name_pattern: Pattern = None,
+    pool_name_prefix_pattern: Prefix = None,
+    queue_name_pattern: Pattern = None,
+    queue_name_prefix_pattern: Prefix = None,
+    operator_name_pattern: Pattern = None,
+    operator_name_prefix_pattern: Prefix = None,
+    rendered_map_index_pattern: Pattern = None,
+    rendered_map_index_prefix_pattern: Prefix = None,
+    pool: Names = None,
+    queue: Names = None,
+    executor: Names = None,
+    operator: Names = None,
+    version_number: Indexes = None,
+    try_number: Indexes = None,
+) -> Conditions:
+    return conditions(
+        {
+            "dag_id": dag_id_pattern,
+            "run_id": run_id_pattern,
+            "task_display_name": task_display_name_pattern,
+            "pool": pool_name_pattern,
+            "queue": queue_name_pattern,
+            "operator": operator_name_pattern,
+            "rendered_map_index": rendered_map_index_pattern,
+        },
+        {
+            "dag_id": dag_id_prefix_pattern,
+            "run_id": run_id_prefix_pattern,
+            "task_display_name": task_display_name_prefix_pattern,
+            "pool": pool_name_prefix_pattern,
+            "queue": queue_name_prefix_pattern,
+            "operator": operator_name_prefix_pattern,
+            "rendered_map_index": rendered_map_index_prefix_pattern,
+        },
+        {
+            "pool": pool,
+            "queue": queue,
+            "executor": executor,
+            "operator": operator,
+            "version_number": version_number,
+            "try_number": try_number,
+        },
+    )
+
+
+Fields = Annotated[Conditions, Depends(_task_conditions)]
 
 
 @router.get(_INSTANCES, responses=described(TaskInstances, also=(400, 404)))
@@ -25,26 +111,80 @@ def list_task_instances(
     dag_id: str,
     dag_run_id: str,
     ranges: Ranges,
+    fields: Fields,
     task_id: str | None = None,
+    task_group_id: Annotated[str | None, Query(description="Tasks in this group, or in a group within it.")] = None,
     state: Names = None,
     map_index: Indexes = None,
     limit: Limit = 50,
     offset: Offset = 0,
+    cursor: Cursor = None,
     order_by: Order = None,
 ) -> Response:
     """List the task instances of a run. `~` as the run: of all runs of the DAG; `~` for both: of all DAGs."""
-    found = api.reader().list_task_instances(
-        dag_id,
-        dag_run_id,
-        task_id=task_id,
-        states=state or (),
-        ranges=ranges,
-        map_indexes=map_index or (),
-        limit=page_size(api, limit),
-        offset=offset,
-        order_by=order_by or (),
+    return instances_response(
+        api.reader().list_task_instances(
+            dag_id,
+            dag_run_id,
+            task_id=task_id,
+            states=state or (),
+            ranges=ranges,
+            map_indexes=map_index or (),
+            conditions=fields,
+            task_group=task_group_id,
+            cursor=cursor,
+            limit=page_size(api, limit),
+            offset=offset,
+            order_by=order_by or (),
+        )
     )
-    return json_response(TaskInstances(found.rows, found.total))
+
+
+def instances_response(found: Listing[TaskInstanceView]) -> Response:
+    """A page of task instances."""
+    return json_response(TaskInstances(found.rows, found.total, found.next_cursor, found.previous_cursor))
+
+
+class InstancesBatch(RunRanges):
+    """The filters of a list of task instances, in a body."""
+
+    dag_ids: list[str] | None = None
+    dag_run_ids: list[str] | None = None
+    task_ids: list[str] | None = None
+    state: list[ShownState | None] | None = None
+    pool: list[str] | None = None
+    queue: list[str] | None = None
+    executor: list[str] | None = None
+    page_offset: int = Field(default=0, ge=0, le=2**62)
+    page_limit: int = Field(default=100, ge=0, le=2**62)
+    order_by: str | None = None
+
+
+@router.post(_INSTANCES + "/list", responses=described(TaskInstances, also=(400, 404, 503)))
+@allow("read", "task_instance")
+def list_task_instances_batch(api: Api, dag_id: str, dag_run_id: str, body: InstancesBatch) -> Response:
+    """List task instances, with the filters in the body. DAG and run in the path are `~` in Airflow; here they restrict as well."""
+    return instances_response(
+        api.reader().list_task_instances(
+            dag_id,
+            dag_run_id,
+            states=body.state or (),
+            ranges=body.ranges(),
+            conditions=conditions(
+                among={
+                    "dag_id": body.dag_ids,
+                    "run_id": body.dag_run_ids,
+                    "task_id": body.task_ids,
+                    "pool": body.pool,
+                    "queue": body.queue,
+                    "executor": body.executor,
+                }
+            ),
+            limit=page_size(api, body.page_limit),
+            offset=body.page_offset,
+            order_by=[body.order_by] if body.order_by else (),
+        )
+    )
 
 
 @router.get(_INSTANCES + "/{task_id}", responses=described(TaskInstanceView, also=(404,)))
@@ -62,6 +202,7 @@ def list_mapped(
     dag_run_id: str,
     task_id: str,
     ranges: Ranges,
+    fields: Fields,
     state: Names = None,
     map_index: Indexes = None,
     limit: Limit = 50,
@@ -77,6 +218,7 @@ def list_mapped(
         states=state or (),
         ranges=ranges,
         map_indexes=map_index or (),
+        conditions=fields,
         limit=page_size(api, limit),
         offset=offset,
         order_by=order_by or ("map_index",),
