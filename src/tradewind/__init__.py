@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tradewind.model.states import TriggerRule as TriggerRule
     from tradewind.model.states import WeightRule as WeightRule
     from tradewind.sdk.asset_decorator import asset as asset
+    from tradewind.sdk.asset_watchers import AssetWatcher as AssetWatcher
     from tradewind.sdk.assets import Asset as Asset
     from tradewind.sdk.assets import AssetAlias as AssetAlias
     from tradewind.sdk.assets import AssetAll as AssetAll
@@ -78,6 +79,7 @@ NAMES: dict[str, str] = {
     "AssetAll": "sdk.assets",
     "AssetAny": "sdk.assets",
     "AssetOrTimeSchedule": "sdk.assets",
+    "AssetWatcher": "sdk.asset_watchers",
     "Dataset": "sdk.assets",
     "DatasetAlias": "sdk.assets",
     "DatasetOrTimeSchedule": "sdk.assets",

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from tradewind.cli.locks import home_lock, writer_lock
 from tradewind.client.control import ControlClient
-from tradewind.model.errors import StoreBusy, Unreachable
+from tradewind.model.errors import NotFound, StoreBusy, Unreachable
 from tradewind.settings import Settings
 from tradewind.wire.commands import Command, Ping, receive, request_for, result_of
 
@@ -67,6 +67,11 @@ class CommandClient:
         finally:
             lock.release()
 
+    def scheduler_runs(self) -> bool:
+        """Return whether a scheduler of this home folder answers."""
+        with ControlClient(self.settings.paths.scheduler_socket, "cli") as control:
+            return self._answers(control)
+
     def _supervised(self) -> bool:
         """Whether a `standalone` runs on this home folder, which will start a scheduler again."""
         lock = home_lock(self.settings)
@@ -86,13 +91,19 @@ class CommandClient:
         return True
 
     def _call_offline(self, command: Command[R]) -> R:
-        from tradewind.cli import compose  # lazy import: the store is needed only without a scheduler
+        # lazy import: the store is needed only without a scheduler
+        from tradewind.cli.compose.commands_without_scheduler import open_commands
 
         incoming = receive(request_for(os.urandom(16).hex(), command, current_user()))
-        store, commands = compose.open_commands(self.settings)
+        store, commands = open_commands(self.settings)
         try:
             answer, _ = commands.run(incoming)
             return result_of(answer, command)
+        except NotFound as error:
+            dag_id = getattr(command, "dag_id", None)
+            if dag_id is not None and store.dag(dag_id) is None:
+                raise NotFound(str(error), kind="DAG") from None  # the answer does not contain the kind
+            raise
         finally:
             store.close()
 

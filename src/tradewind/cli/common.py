@@ -40,9 +40,9 @@ def reading(settings: Settings | None = None) -> Iterator[Reader]:
     Raises:
         NotFound: there is no database yet.
     """
-    from tradewind.cli import compose  # lazy import: the store is loaded when the database is read
+    from tradewind.cli.compose.database import open_reader  # lazy import: the store is loaded when the database is read
 
-    store = compose.open_reader(settings if settings is not None else load())
+    store = open_reader(settings if settings is not None else load())
     try:
         yield store
     finally:

@@ -18,7 +18,7 @@ def _rows(sql: str, parameters: tuple[Any, ...]) -> list[str]:
     from tradewind.store.file import first_column
 
     try:
-        return first_column(load().paths.database, f"{sql} LIMIT {_AT_MOST}", parameters)
+        return first_column(load().store, f"{sql} LIMIT {_AT_MOST}", parameters)
     except Exception:
         return []
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import click
 import psutil
 
-from tradewind.cli.compose import LOG_FILE
+from tradewind.cli.compose.service_process import LOG_FILE
 from tradewind.cli.process_logs import RotatingFiles
 from tradewind.model.errors import Conflict
 from tradewind.settings import Settings, load
@@ -129,17 +129,18 @@ def run_service(
     subdir: str | None = None,
 ) -> None:
     """Run a service with its background options; `changes` are settings from the command line (`SECTION__OPTION` → value)."""
-    from tradewind.cli import compose
+    from tradewind.cli.compose.bundles import SUBDIR
+    from tradewind.cli.compose.service_process import start_log
 
     for name, value in (changes or {}).items():
         os.environ[f"TRADEWIND__{name}"] = value
     if subdir is not None:
-        os.environ[compose.SUBDIR] = os.path.abspath(subdir)
+        os.environ[SUBDIR] = os.path.abspath(subdir)
     settings = load()
 
     def start() -> None:
         os.umask(0o077)
-        compose.start_log(settings, component)
+        start_log(settings, component)
         settings.paths.prepare()
         work(settings)
 

@@ -163,7 +163,7 @@ class Table:
     """A table of the latest runs, which is redrawn after changes.
 
     Args:
-        database: path of the database, from which the progress of running runs is read.
+        database: path or URL of the database, from which the progress of running runs is read.
     """
 
     def __init__(self, loop: Loop, database: str) -> None:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import os
-
 import msgspec
 
-from tradewind.cli import compose
+from tradewind.cli.compose.database import open_reader
+from tradewind.cli.compose.user_code import use_secret_names
+from tradewind.cli.lost_database import database_exists, refuse_lost
 from tradewind.model.errors import NotFound, TradewindError
 from tradewind.model.secret_names import told_secrets
 from tradewind.scheduler.attempts.task_requests import answer_from_reader
 from tradewind.settings import Settings
 from tradewind.storage.local_spills import LocalSpills
 from tradewind.store.crypto import open_vault
+from tradewind.wire.empty_database import answer_from_nothing
 from tradewind.wire.messages import Failure, GetConnection, GetVariable, Lookup, RunnerAnswer, Value, XComPull
 from tradewind.wire.runtime import Question
 
 
 def from_database(settings: Settings, question: Lookup | XComPull) -> RunnerAnswer:
-    """Answer a request of user code; a `Failure` if the database or the key cannot be read."""
+    """Answer a request of user code; a `Failure` if the database or the key cannot be read.
+
+    A database that does not exist yet has no variables and connections: people examine their DAG files before the first start.
+    """
     try:
-        store = compose.open_reader(settings)
+        if not database_exists(settings):
+            refuse_lost(settings)
+            return answer_from_nothing(question)
+        store = open_reader(settings)
         try:
             vault = open_vault(settings.secrets.fernet_key, settings.paths.fernet_key, create=False)
             return answer_from_reader(store, vault, question)
@@ -35,7 +42,7 @@ class Deployment:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        compose.use_secret_names(settings)
+        use_secret_names(settings)
         self.run: tuple[str, str] | None = None
         """DAG id and run id of the stored run whose XComs the DAG run in this process reads as its own."""
 
@@ -63,4 +70,4 @@ class Deployment:
 
 def deployment(settings: Settings, wanted: bool = True) -> Deployment | None:
     """The lookups of the home folder; None if it has no database, or if they are not wanted."""
-    return Deployment(settings) if wanted and os.path.exists(settings.paths.database) else None
+    return Deployment(settings) if wanted and database_exists(settings) else None

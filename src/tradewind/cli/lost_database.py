@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import os
 
+from tradewind.model.database_urls import on_server
 from tradewind.model.errors import StoreLost
 from tradewind.settings import Settings
 
@@ -18,8 +19,21 @@ SAVED = "saved"
 _NOT_TASK_LOGS = frozenset({"processes", "triggers.log"})
 
 
-def refuse_lost(settings: Settings) -> None:
-    """Raises StoreLost if the database is missing or empty, but there are signs of an older one."""
+def database_exists(settings: Settings) -> bool:
+    """Whether there is a database file; a database on a server counts as existing, also if it is empty."""
+    return settings.database.url is not None or os.path.exists(settings.paths.database)
+
+
+def refuse_lost(settings: Settings, *, is_empty: bool = False) -> None:
+    """Raises StoreLost if the database is missing or empty, but there are signs of an older one.
+
+    Args:
+        is_empty: for a database on a server: it has no tables of Tradewind.
+    """
+    if settings.database.url is not None:
+        if is_empty:
+            _refuse_empty_server(settings)
+        return
     path = settings.paths.database
     try:
         size = os.path.getsize(path)
@@ -33,8 +47,28 @@ def refuse_lost(settings: Settings) -> None:
         raise StoreLost(f"the database {path} {what}, but {sign}. {recovery_hint(settings)}")
 
 
+def _refuse_empty_server(settings: Settings) -> None:
+    noted = _recorded_path(settings)
+    if not noted:
+        return
+    if noted == settings.store_name:
+        raise StoreLost(
+            f"the database {settings.store_name} is empty, but Tradewind's tables were created there earlier "
+            f"(see {_file(settings)}). {recovery_hint(settings)}"
+        )
+    raise StoreLost(
+        f"the database {settings.store_name} is empty, but this home folder has used {noted}. To take its runs, variables and "
+        "connections along, unset the URL and run: tradewind db move URL. To start with an empty database: tradewind db reset -y"
+    )
+
+
 def recovery_hint(settings: Settings) -> str:
     """What the user can do about a lost database, in words."""
+    if settings.database.url is not None:
+        return (
+            "Restore a backup (tradewind db restore FILE), or start with an empty database, without the old runs, variables and "
+            "connections: tradewind db reset -y"
+        )
     path = settings.paths.database
     copies = sorted(glob.glob(f"{glob.escape(path)}.{SAVED}-*"), key=os.path.getmtime)
     saved = f" (a copy was saved: mv {copies[-1]} {path})" if copies else ""
@@ -46,8 +80,13 @@ def recovery_hint(settings: Settings) -> str:
 
 def record_database_path(settings: Settings) -> None:
     """Write the path of the database to the file, after the database was created."""
-    if _recorded_path(settings) != settings.paths.database:
-        _write_path(settings, settings.paths.database)
+    if _recorded_path(settings) != settings.store_name:
+        _write_path(settings, settings.store_name)
+
+
+def write_database_name(settings: Settings, name: str) -> None:
+    """Write the name of the database to the file, after the store was moved there."""
+    _write_path(settings, name)
 
 
 def clear_database_path(settings: Settings) -> None:
@@ -60,6 +99,8 @@ def _evidence(settings: Settings) -> str | None:
     noted = _recorded_path(settings)
     if noted == "":
         return None
+    if noted is not None and on_server(noted):
+        return f"this home folder was moved to {noted}: set TRADEWIND__DATABASE__URL to its URL"
     if noted == paths.database:
         return f"a database was created there earlier (see {_file(settings)})"
     if os.path.exists(paths.fernet_key) and _has_task_logs(paths.logs):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
-from tradewind.model.errors import TradewindError
+from tradewind.model.errors import NotFound, TradewindError
 
 COMPLETE = "_TRADEWIND_COMPLETE"
 """Environment variable with which a shell requests completions; the same for `tradewind` and `tw`."""
@@ -27,6 +27,9 @@ COMMANDS = {
     ),
     "scheduler": LazyCommand("scheduler:scheduler", "Run the scheduler, with a parser and a worker host.", _SERVICES),
     "worker-host": LazyCommand("worker_host:worker_host", "Run a worker host, which runs the tasks.", _SERVICES),
+    "celery": LazyCommand("celery:celery", "Run and stop workers of the CeleryExecutor.", _SERVICES),
+    "gateway": LazyCommand("gateway:gateway", "Run a gateway, through which workers on other machines connect.", _SERVICES),
+    "worker": LazyCommand("worker:worker", "Run a worker on another machine than the scheduler.", _SERVICES),
     "dag-processor": LazyCommand("dag_processor:dag_processor", "Run the parser of DAG files.", _SERVICES),
     "api-server": LazyCommand("api_server:api_server", "Run the web server.", _SERVICES),
     "dags": LazyCommand("dags:dags", "List, show, trigger, pause and test DAGs.", _WORKFLOWS),
@@ -36,6 +39,7 @@ COMMANDS = {
     "xcom": LazyCommand("xcom:xcom", "Show the XComs that tasks have pushed.", _WORKFLOWS),
     "why": LazyCommand("why:why", "Explain why a task or a run is not running.", _WORKFLOWS),
     "waits": LazyCommand("waits:waits", "List deferred tasks and what they wait for.", _WORKFLOWS),
+    "hitl": LazyCommand("hitl:hitl", "List and answer the questions of tasks to people.", _WORKFLOWS),
     "callbacks": LazyCommand("callbacks:callbacks", "Manage pending and failed callbacks and mails.", _WORKFLOWS),
     "pools": LazyCommand("pools:pools", "Manage pools, which limit how many tasks run at once.", _WORKFLOWS),
     "variables": LazyCommand("variables:variables", "Manage variables: values that tasks read by name.", _WORKFLOWS),
@@ -47,11 +51,20 @@ COMMANDS = {
         "rotate_fernet_key:rotate_fernet_key", "Encrypt all variables and connections with the newest key.", _ADMINISTRATION
     ),
     "users": LazyCommand("users:users", "Manage the users who can log in.", _ADMINISTRATION),
-    "roles": LazyCommand("users:roles", "List the roles that users can have.", _ADMINISTRATION),
+    "roles": LazyCommand("roles:roles", "Manage the roles that users can have.", _ADMINISTRATION),
+    "teams": LazyCommand("teams:teams", "Manage teams, whose DAGs only members see.", _ADMINISTRATION),
+    "tokens": LazyCommand("tokens:tokens", "Manage tokens, with which programs use the API.", _ADMINISTRATION),
+    "workers": LazyCommand("workers:workers", "List workers, and make tokens for workers on other machines.", _ADMINISTRATION),
     "config": LazyCommand("config:config", "Show the settings and the source of each value.", _ADMINISTRATION),
+    "bundles": LazyCommand("bundles:bundles", "List the bundles that DAG files come from.", _ADMINISTRATION),
     "jobs": LazyCommand("jobs:jobs", "List the services and check that they are alive.", _ADMINISTRATION),
     "plugins": LazyCommand("plugins:plugins", "List the plugins and the plugins that cannot be loaded.", _ADMINISTRATION),
     "providers": LazyCommand("providers:providers", "List the installed provider packages of Airflow.", _ADMINISTRATION),
+    "doctor": LazyCommand("doctor:doctor", "Examine DAG files that were written for Airflow.", _ADMINISTRATION),
+    "import-airflow": LazyCommand(
+        "import_airflow:import_airflow", "Take over an Airflow from its database: variables, runs, users …", _ADMINISTRATION
+    ),
+    "airflow": LazyCommand("airflow:airflow", "Execute a command line of Airflow 1.10, 2 or 3.", _ADMINISTRATION),
     "info": LazyCommand("info:info", "Show paths, versions and running processes.", _ADMINISTRATION),
     "version": LazyCommand("version:version", "Show the version.", _ADMINISTRATION),
     "cheat-sheet": LazyCommand("cheat_sheet:cheat_sheet", "List all commands on one page.", _ADMINISTRATION),
@@ -69,10 +82,7 @@ class Root(LazyGroup):
         if found is None:
             from tradewind.cli.commands import airflow_only  # lazy import: only for unknown command names
 
-            if cmd_name in airflow_only.SENTENCES:
-                return airflow_only.absent(cmd_name)
-            if cmd_name in airflow_only.OLD_NAMES and not ctx.resilient_parsing:
-                raise click.UsageError(f"{cmd_name!r} is now called: tradewind {airflow_only.OLD_NAMES[cmd_name]}", ctx)
+            return airflow_only.command_of_airflow(cmd_name)
         return found
 
 
@@ -123,6 +133,8 @@ def _explain(error: Exception) -> int:
         click.echo(f"tradewind: {error.format_message()}", err=True)
     elif isinstance(error, TradewindError):
         click.echo(f"tradewind: {error}", err=True)
+        if isinstance(error, NotFound) and error.kind == "DAG" and not _scheduler_runs():
+            click.echo("No scheduler is running, so new DAG files are not read. Start one: tradewind standalone", err=True)
     elif isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""
         click.echo(f"tradewind: {name}{error.strerror}", err=True)
@@ -130,6 +142,13 @@ def _explain(error: Exception) -> int:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         click.echo(f"tradewind: unexpected error: {text}. Run the command again with --debug to see the traceback", err=True)
     return 1
+
+
+def _scheduler_runs() -> bool:
+    from tradewind.cli.command_client import CommandClient  # lazy import: only for an error message
+    from tradewind.settings import load  # lazy import: only for an error message
+
+    return CommandClient(load()).scheduler_runs()
 
 
 if __name__ == "__main__":

@@ -17,9 +17,15 @@ import sys
 from collections.abc import Callable
 
 import tradewind.platform.light_imports  # noqa: F401 (before msgspec)
-from tradewind.cli import compose
+from tradewind.cli.compose.api_server import run_api
+from tradewind.cli.compose.gateway import run_gateway
+from tradewind.cli.compose.log_uploads import run_uploads
+from tradewind.cli.compose.parser import register_examples, run_parser
+from tradewind.cli.compose.scheduler import run_scheduler
+from tradewind.cli.compose.service_process import start_log
+from tradewind.cli.compose.worker_host import run_host
 from tradewind.cli.worker_hosts import worker_of_kind
-from tradewind.model.errors import StoreBusy, StoreFull, StoreUnwritable, TradewindError
+from tradewind.model.errors import StoreBusy, StoreFull, StoreUnreachable, StoreUnwritable, TradewindError
 from tradewind.observe.log import LineFormatter, Log
 from tradewind.platform import HAVE_LINUX
 from tradewind.settings import Settings, load
@@ -86,10 +92,10 @@ def main() -> int:
     _open_pipe(kind)
     try:
         settings = load()
-        compose.start_log(settings, kind)
+        start_log(settings, kind)
         settings.paths.prepare()
         _run(kind, settings)
-    except (StoreBusy, StoreFull, StoreUnwritable) as error:
+    except (StoreBusy, StoreFull, StoreUnwritable, StoreUnreachable) as error:
         Log(kind).error("the process cannot continue now and will be restarted", error=str(error))
         return TRY_AGAIN
     except TradewindError as error:
@@ -100,7 +106,7 @@ def main() -> int:
 
 def _run(kind: str, settings: Settings) -> None:
     """Run the process of this kind. With TRADEWIND_PROFILE=FOLDER its profile is written to FOLDER/KIND.prof."""
-    work = KINDS.get(kind) or (lambda settings: compose.run_host(settings, _alive, worker_of_kind(kind)))
+    work = KINDS.get(kind) or (lambda settings: run_host(settings, _alive, worker_of_kind(kind)))
     folder = os.environ.pop("TRADEWIND_PROFILE", None)
     if folder is None:
         work(settings)
@@ -120,24 +126,30 @@ def _alive() -> None:
 
 
 def _api(settings: Settings) -> None:
-    compose.run_api(settings, lambda address: send_to_supervisor(f"{PREFIX}address {address}"), _alive)
+    run_api(settings, lambda address: send_to_supervisor(f"{PREFIX}address {address}"), _alive)
+
+
+def _gateway(settings: Settings) -> None:
+    run_gateway(settings, lambda address: send_to_supervisor(f"{PREFIX}address {address}"), _alive)
 
 
 def _scheduler(settings: Settings) -> None:
-    compose.run_scheduler(settings, alive=_alive, dispatched=lambda: send_to_supervisor(DISPATCHED))
+    run_scheduler(settings, alive=_alive, dispatched=lambda: send_to_supervisor(DISPATCHED))
 
 
 def _parser(settings: Settings) -> None:
     passes = int(os.environ.pop(PASSES, "0"))
-    compose.run_parser(settings, _alive, passes, lambda: send_to_supervisor(PASSES_DONE))
+    run_parser(settings, _alive, passes, lambda: send_to_supervisor(PASSES_DONE))
 
 
 KINDS: dict[str, Callable[[Settings], None]] = {
     "scheduler": _scheduler,
-    "host": lambda settings: compose.run_host(settings, _alive),
+    "host": lambda settings: run_host(settings, _alive),
     "parser": _parser,
-    "examples": compose.register_examples,
+    "examples": register_examples,
     "api": _api,
+    "gateway": _gateway,
+    "uploads": lambda settings: run_uploads(settings, _alive),
 }
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tradewind.settings import Settings
 
 log = Log("scheduler")
 
-STOPS = ("host", "parser", "scheduler")
+STOPS = ("host", "gateway", "parser", "uploads", "scheduler")
 """The order of stopping: tasks end first, so that the scheduler gets their reports; the scheduler stops last."""
 CHECK_INTERVAL = 5 * SECOND
 """Microseconds between two checks whether another parser or worker host is still running."""
@@ -46,7 +46,9 @@ class SchedulerService:
         self._passes = passes
         self._passes_done = False
         hosts = settings.runner.worker_hosts
-        self._others = with_worker_hosts([name for name in ("host", "parser") if name in parts], hosts)
+        parts = parts | {"gateway"} if settings.gateway.enabled else parts
+        parts = parts | {"uploads"} if settings.logging.remote_logging else parts
+        self._others = with_worker_hosts([name for name in ("host", "parser", "gateway", "uploads") if name in parts], hosts)
         stops = with_worker_hosts([name for name in STOPS if name in parts or name == "scheduler"], hosts)
         self._children = {name: Child(name, environment) for name in stops}
         self.supervisor = Supervisor(

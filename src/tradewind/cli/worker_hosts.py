@@ -13,7 +13,8 @@ import re
 import shutil
 from collections.abc import Sequence
 
-from tradewind.model.errors import ConfigError
+from tradewind.model.errors import ConfigError, did_you_mean
+from tradewind.model.executor_names import class_name, entries
 from tradewind.settings import Settings
 from tradewind.wire.worker_names import FIRST_WORKER
 
@@ -58,6 +59,29 @@ def check_name(worker: str) -> str:
     if not _NAME.fullmatch(worker):
         raise ConfigError(f"{worker!r} is not a valid name of a worker host; use up to 40 letters, digits, '-' and '_'")
     return worker
+
+
+def chosen_executors(given: str | None, setting: str) -> tuple[str, ...]:
+    """The executors whose attempts a worker host takes; empty: all.
+
+    Args:
+        given: names or aliases, separated by commas, as the user writes them.
+        setting: the value of `core.executor`.
+
+    Raises:
+        ConfigError: the deployment has no such executor.
+    """
+    known = {one: name for name, alias in entries(setting) for one in (name, alias) if one}
+    chosen = []
+    for written in filter(None, (one.strip() for one in (given or "").split(","))):
+        name = known.get(class_name(written))
+        if name is None:
+            raise ConfigError(
+                f"--executor: {written} is not an executor of this deployment; core.executor has {', '.join(known)}."
+                f"{did_you_mean(written, known)}"
+            )
+        chosen.append(name)
+    return tuple(dict.fromkeys(chosen))
 
 
 def spool_folder(settings: Settings, worker: str) -> str:

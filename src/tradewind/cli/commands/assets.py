@@ -58,8 +58,24 @@ def _fields(view: AssetView) -> dict[str, Any]:
         "read_by": [f"{one['dag_id']}.{one['task_id']}" for one in row["consuming_tasks"]],
         "schedules": [one["dag_id"] for one in row["scheduled_dags"]],
         "aliases": [one["name"] for one in row["aliases"]],
+        "watchers": [_watcher(one) for one in row["watchers"]],
         "last_update": None if row["last_asset_event"] is None else row["last_asset_event"]["timestamp"],
     }
+
+
+def _watcher(one: dict[str, Any]) -> str:
+    """A watcher and what its trigger does, in one line."""
+    about = f"{one['name']} ({one['trigger']})"
+    if one["worker"] is not None:
+        does = f"runs on {one['worker']}"
+    elif one["next_start"] is not None:
+        does = f"is started again at {one['next_start']}"
+    else:
+        does = "does not run: no unpaused DAG is scheduled on the asset, or no scheduler or worker runs"
+    if one["failures"]:
+        lines = (one["error"] or "").strip().splitlines() or [""]
+        does += f"; {one['failures']} failures in a row, the last one: {lines[-1]}"
+    return f"{about}: {does}"
 
 
 @assets.command("list")
@@ -128,14 +144,17 @@ def _check(name: str, uri: str) -> None:
 @asset_argument
 @click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, as a JSON object.")
 @click.option("--note", help="Note to store with the run.")
+@click.option("--partition-key", help="Partition key of the run.")
 @output_option
-def materialize(name: str, uri: str, conf: str | None, note: str | None, output: str) -> None:
+def materialize(name: str, uri: str, conf: str | None, note: str | None, partition_key: str | None, output: str) -> None:
     """Run the DAG that produces an asset."""
     from tradewind.wire import commands as c
 
     _check(name, uri)
     client = command_client()
-    made = client.call(c.MaterializeAsset(name=name or None, uri=uri or None, conf=json_object(conf, "--conf"), note=note))
+    given = json_object(conf, "--conf")
+    command = c.MaterializeAsset(name=name or None, uri=uri or None, conf=given, note=note, partition_key=partition_key)
+    made = client.call(command)
     if output == "table":
         click.echo(f"DAG {made.dag_id} was triggered: {made.run_id}")
     else:
@@ -146,15 +165,17 @@ def materialize(name: str, uri: str, conf: str | None, note: str | None, output:
 @assets.command("create-event")
 @asset_argument
 @click.option("--extra", metavar="JSON", help="Extra information about the event, as a JSON object.")
+@click.option("--partition-key", help="Partition key of the event.")
 @output_option
-def create_event(name: str, uri: str, extra: str | None, output: str) -> None:
+def create_event(name: str, uri: str, extra: str | None, partition_key: str | None, output: str) -> None:
     """Record that an asset was updated outside of Tradewind. DAGs scheduled on it run when their condition is met."""
     from tradewind.wire import commands as c
 
     _check(name, uri)
     about = json_object(extra, "--extra") or {}
     client = command_client()
-    event = client.call(c.CreateAssetEvent(name=name or None, uri=uri or None, extra=about))
+    command = c.CreateAssetEvent(name=name or None, uri=uri or None, extra=about, partition_key=partition_key)
+    event = client.call(command)
     with reading() as store:
         view = store.asset_details(event.asset_id)
         waiting = {one.dag_id: _waits(store, one.dag_id) for one in view.scheduled_dags}

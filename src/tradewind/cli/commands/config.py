@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class Config(LazyGroup):
     lazy = {
         "lint": LazyCommand("config_airflow:lint", "List Airflow settings that have no effect in Tradewind."),
+        "airflow": LazyCommand("config_airflow:airflow_settings", "Show for each setting of Airflow how Tradewind uses it."),
         "update": LazyCommand("config_airflow:update", "Convert an airflow.cfg into tradewind.toml."),
     }
 
@@ -110,6 +111,12 @@ def explain(name: str, output: str) -> None:
 @click.argument("section")
 @click.argument("option", required=False)
 def get_value(section: str, option: str | None) -> None:
-    """Print the value of one setting, given as SECTION OPTION or SECTION.OPTION."""
-    name = section if option is None else f"{section}.{option}"
-    click.echo(load().explain(name.lower()).value)
+    """Print the value of one setting, given as SECTION OPTION or SECTION.OPTION. Airflow's names are accepted, too."""
+    from tradewind.settings.options import BY_AIRFLOW_NAME, BY_NAME
+
+    name = (section if option is None else f"{section}.{option}").lower()
+    settings = load()
+    if name not in BY_NAME and name in BY_AIRFLOW_NAME:
+        name = BY_AIRFLOW_NAME[name].name
+    given = settings.airflow.for_user_code().get(name) if name not in BY_NAME else None
+    click.echo(settings.explain(name).value if given is None else given)

@@ -12,10 +12,19 @@ import click
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import NotFound
 from tradewind.platform.private_file import create_private_file
-from tradewind.settings import OPTIONS, Option, home, load, values
+from tradewind.settings import OPTIONS, Option, Settings, home, load, values
+from tradewind.settings.airflow_options import (
+    FILE_OPTIONS_NOT_USED,
+    READABLE,
+    UNKNOWN,
+    USED,
+    all_names,
+    meaning_of_log_folder,
+    outcome_of,
+)
 
 _COLUMNS = ("setting", "here", "value", "meaning")
-_SECRET_NAMES = ("key", "password", "secret", "conn", "token", "dsn")
+_SECRET_NAMES = ("key", "password", "secret", "conn", "token", "dsn", "broker_url", "result_backend")
 
 
 class Line(NamedTuple):
@@ -56,7 +65,7 @@ def read_airflow_config(path: str) -> list[Line]:
             parser.read_file(file)
     except (configparser.Error, UnicodeDecodeError) as error:
         raise click.ClickException(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    counterparts = {name: option for option in OPTIONS for name in option.airflow}
+    counterparts = {name: option for option in OPTIONS for name in all_names(option)}
     return [
         _line(f"{section}.{key}", value, counterparts.get(f"{section}.{key}"))
         for section in parser.sections()
@@ -76,6 +85,59 @@ def _line(setting: str, value: str, option: Option | None) -> Line:
     except values.InvalidValue as invalid:
         return Line(setting, option.name, shown, f"is not converted: {option.name} {invalid}")
     return Line(setting, option.name, shown, f"= {text}", text)
+
+
+@click.command("airflow")
+@click.option(
+    "-f", "--file", "path", type=click.Path(dir_okay=False), help="Path of the airflow.cfg. Default: $AIRFLOW_HOME/airflow.cfg."
+)
+@click.option("--section", help="Only this section.")
+@click.option("--unknown", "only_unknown", is_flag=True, help="Show only options that no release of Airflow has.")
+@output_option
+def airflow_settings(path: str | None, section: str | None, only_unknown: bool, output: str) -> None:
+    """Show for each setting of Airflow (environment, airflow.cfg) how Tradewind uses it.
+
+    An airflow.cfg is used where AIRFLOW_CONFIG or AIRFLOW_HOME names it in the environment. Its other options can be read by DAG
+    files.
+    """
+    settings = load()
+    rows = [_environment_row(settings, name) for name in sorted(os.environ) if name.startswith("AIRFLOW__")]
+    file = airflow_config(path)
+    if file is not None:
+        rows += [_file_row(line) for line in read_airflow_config(file)]
+    rows = [row for row in rows if section is None or row["setting"].startswith(f"{section.lower()}.")]
+    rows = [row for row in rows if not only_unknown or row["kind"] == UNKNOWN]
+    show(rows, output, ("setting", "value", "source", "meaning"), empty="No setting of Airflow is given.")
+    if file is not None and settings.airflow.path is None:
+        click.echo(f"{file} is not used: set AIRFLOW_CONFIG={file}, or convert it: tradewind config update --fix", err=True)
+    for sentence in settings.ignored:
+        click.echo(sentence, err=True)
+
+
+def _environment_row(settings: Settings, variable: str) -> dict[str, str]:
+    section, _, key = variable.removeprefix("AIRFLOW__").lower().partition("__")
+    return _outcome_row(f"{section}.{key}", "***", f"environment variable {variable}", is_from_file=False)
+
+
+def _file_row(line: Line) -> dict[str, str]:
+    return _outcome_row(line.setting.lower(), line.value, "airflow.cfg", is_from_file=True)
+
+
+def _outcome_row(name: str, value: str, source: str, *, is_from_file: bool) -> dict[str, str]:
+    found = outcome_of(name.removesuffix("_cmd"))
+    if found.kind == USED and is_from_file and name in FILE_OPTIONS_NOT_USED:
+        meaning = f"has no meaning here: {meaning_of_log_folder()}"
+    elif found.option is not None and found.option.secret and is_from_file:
+        meaning = "has no meaning here: secrets are not taken from this file; tradewind import-airflow reads it"
+    elif found.kind == USED:
+        meaning = f"used as {found.text}"
+    elif found.kind == READABLE:
+        meaning = found.text
+    elif found.kind == UNKNOWN:
+        meaning = f"unknown: no release of Airflow has it. {found.text}".rstrip()
+    else:
+        meaning = f"has no meaning here: {found.text}"
+    return {"setting": name, "value": value, "source": source, "kind": found.kind, "meaning": meaning}
 
 
 @click.command()

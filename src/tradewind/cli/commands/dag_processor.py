@@ -14,8 +14,9 @@ from tradewind.cli.daemon import Background, background_options, run_service, su
 @background_options
 def dag_processor(bundle_name: str | None, background: Background, subdir: str | None) -> None:
     """Run the parser of DAG files until Ctrl-C or SIGTERM."""
-    from tradewind.cli import compose
+    from tradewind.cli.compose.bundles import DAGS_BUNDLE
+    from tradewind.cli.compose.parser import run_parser
 
-    if bundle_name not in (None, compose.DAGS_BUNDLE):
-        raise click.UsageError(f"there is only one bundle to parse, {compose.DAGS_BUNDLE}; leave out --bundle-name")
-    run_service("parser", compose.run_parser, background, {}, subdir)
+    if bundle_name not in (None, DAGS_BUNDLE):
+        raise click.UsageError(f"there is only one bundle to parse, {DAGS_BUNDLE}; leave out --bundle-name")
+    run_service("parser", run_parser, background, {}, subdir)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from tradewind.cli import compose
 from tradewind.cli.arguments import dag_argument
 from tradewind.cli.commands.dags import bundle_option
 from tradewind.cli.common import command_client, confirm, reading
+from tradewind.cli.compose.bundles import DAGS_BUNDLE, EXAMPLES_BUNDLE, examples_folder
+from tradewind.cli.compose.parser import parse_bundle
 from tradewind.cli.output import columns_option, counted, output_option, show
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound, did_you_mean
@@ -65,44 +66,61 @@ def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: 
 @bundle_option
 def reserialize(bundles: tuple[str, ...]) -> int:
     """Parse all DAG files again and store the DAGs. The exit code is 1 if a file has errors."""
-    from tradewind.parser.registration import register_command
-    from tradewind.wire import commands as c
-
     settings = load()
-    client, bad = command_client(settings), 0
+    bad = 0
     for bundle, folder in _folders(settings, bundles).items():
-        outcomes = compose.parse_bundle(settings, folder, bundle)
-        known = client.call(c.KnownFiles(bundle))
-        gone = sorted(set(known) - {outcome.file for outcome in outcomes})
-        changed: list[str] = []
-        with progress("Storing", len(outcomes)) as bar:
-            for start in range(0, len(outcomes), _FILES_AT_ONCE):
-                part = outcomes[start : start + _FILES_AT_ONCE]
-                changed += client.call(register_command(part)).changed
-                bar.advance(len(part))
-        if gone:
-            changed += client.call(c.ForgetFiles(bundle, gone)).gone
-        broken = sum(outcome.problem is not None for outcome in outcomes)
-        click.echo(
-            f"{bundle}: parsed {counted(len(outcomes), 'file')}; {counted(len(set(changed)), 'DAG')} changed; "
-            f"{counted(broken, 'file')} with errors."
-        )
-        bad += broken
+        result = read_bundle(settings, bundle, folder)
+        click.echo(result.text)
+        bad += result.broken
     if bad:
         click.echo("See: tradewind dags list-import-errors", err=True)
     return 1 if bad else 0
 
 
+class BundleResult(NamedTuple):
+    """The result of reading a bundle."""
+
+    text: str
+    """A sentence for people."""
+    broken: int
+    """How many files have errors."""
+
+
+def read_bundle(settings: Settings, bundle: str, folder: str) -> BundleResult:
+    """Parse all files of a bundle and store the DAGs."""
+    from tradewind.parser.registration import register_command
+    from tradewind.wire import commands as c
+
+    client = command_client(settings)
+    outcomes = parse_bundle(settings, folder, bundle)
+    known = client.call(c.KnownFiles(bundle))
+    gone = sorted(set(known) - {outcome.file for outcome in outcomes})
+    changed: list[str] = []
+    with progress("Storing", len(outcomes)) as bar:
+        for start in range(0, len(outcomes), _FILES_AT_ONCE):
+            part = outcomes[start : start + _FILES_AT_ONCE]
+            changed += client.call(register_command(part)).changed
+            bar.advance(len(part))
+    if gone:
+        changed += client.call(c.ForgetFiles(bundle, gone)).gone
+    broken = sum(outcome.problem is not None for outcome in outcomes)
+    text = (
+        f"{bundle}: parsed {counted(len(outcomes), 'file')}; {counted(len(set(changed)), 'DAG')} changed; "
+        f"{counted(broken, 'file')} with errors."
+    )
+    return BundleResult(text, broken)
+
+
 def _folders(settings: Settings, wanted: tuple[str, ...]) -> dict[str, str]:
     """Bundle name → folder of the wanted bundles; of the DAG folder if no bundle is named."""
-    known = {compose.DAGS_BUNDLE: settings.paths.dags}
-    examples = compose.examples_folder()
+    known = {DAGS_BUNDLE: settings.paths.dags}
+    examples = examples_folder()
     if examples is not None:
-        known[compose.EXAMPLES_BUNDLE] = examples
+        known[EXAMPLES_BUNDLE] = examples
     for name in wanted:
         if name not in known:
             raise NotFound(f"there is no bundle {name!r}.{did_you_mean(name, known)}")
-    return {name: known[name] for name in wanted or (compose.DAGS_BUNDLE,)}
+    return {name: known[name] for name in wanted or (DAGS_BUNDLE,)}
 
 
 @click.command()

@@ -177,6 +177,9 @@ def _next_runs(plan: DagPlan, view: DagView, count: int) -> list[dict[str, Any]]
 @click.option(
     "--replace-microseconds/--no-replace-microseconds", default=False, help="Round the logical date down to whole seconds."
 )
+@click.option(
+    "--partition-key", help="Partition key of the run; only for a DAG with partitions. The run has no logical date then."
+)
 @click.option("--note", help="Note to store with the run.")
 @click.option("-w", "--wait", is_flag=True, help="Wait until the run has ended; the exit code is 1 if it failed.")
 @click.option("--timeout", type=click.FloatRange(0), help="Wait at most this many seconds.")
@@ -188,6 +191,7 @@ def trigger(
     logical_date: int | None,
     no_logical_date: bool,
     replace_microseconds: bool,
+    partition_key: str | None,
     note: str | None,
     wait: bool,
     timeout: float | None,
@@ -198,14 +202,14 @@ def trigger(
 
     if no_logical_date and logical_date is not None:
         raise click.UsageError("--logical-date and --no-logical-date exclude each other")
-    if logical_date is None and not no_logical_date:
+    if logical_date is None and not no_logical_date and partition_key is None:
         # as in Airflow 2 and the web page of Airflow 3: templates like {{ ds }} work in a manual run
         logical_date = SystemClock().wall()
     if replace_microseconds and logical_date is not None:
         logical_date -= logical_date % SECOND
     client = command_client()
     given = json_object(conf, "--conf")
-    made = client.call(c.Trigger(dag_id, run_id, logical_date, conf=given, note=note))
+    made = client.call(c.Trigger(dag_id, run_id, logical_date, conf=given, note=note, partition_key=partition_key))
     if wait and client.offline:
         raise click.ClickException(f"the run {made.run_id} was created and is waiting. {NO_SCHEDULER}")
     if wait:

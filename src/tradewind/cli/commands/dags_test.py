@@ -10,6 +10,7 @@ import click
 
 from tradewind.cli.arguments import json_object, store_option
 from tradewind.cli.common import MOMENT
+from tradewind.model.bundles import folder_of
 from tradewind.model.errors import DefinitionError, NotFound, TradewindError, did_you_mean
 from tradewind.settings import Settings, load
 from tradewind.wire.runtime import installed
@@ -38,7 +39,8 @@ def find_dag(settings: Settings, name: str, file: str | None, outside: Deploymen
         NotFound: there is no such DAG or file.
         DefinitionError: the file cannot be imported, or holds several DAGs and none was named.
     """
-    from tradewind.sdk.load import PLUGINS_FOLDER, load_file  # lazy import: only the test commands run user code
+    from tradewind.sdk.import_paths import PLUGINS_FOLDER  # lazy import: only the test commands run user code
+    from tradewind.sdk.load import load_file  # lazy import: only the test commands run user code
 
     os.environ[PLUGINS_FOLDER] = settings.paths.plugins
     dag_id: str | None = name
@@ -76,17 +78,18 @@ def _place(settings: Settings, name: str, file: str | None) -> tuple[str, str]:
 
 
 def _known_place(settings: Settings, dag_id: str) -> tuple[str, str]:
-    from tradewind.cli import compose  # lazy import: as for every command that reads the database
+    from tradewind.cli.compose.bundles import bundle_folders  # lazy import: as for every command that reads the database
+    from tradewind.cli.compose.database import open_reader
 
     try:
-        store = compose.open_reader(settings)
+        store = open_reader(settings)
     except TradewindError as error:
         raise NotFound(f"DAG {dag_id!r} is unknown, because {error}. To test a file: tradewind dags test FILE") from None
     try:
         plan = store.need_dag(dag_id)
     finally:
         store.close()
-    return compose.scheduler_config(settings).folder(plan.bundle), plan.file
+    return folder_of(plan.bundle, bundle_folders(settings), settings.paths.dags), plan.file
 
 
 def _line(error: BaseException, file: str) -> str:

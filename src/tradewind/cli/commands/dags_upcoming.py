@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+import msgspec
 
 from tradewind.cli.commands.why import ask
 from tradewind.cli.completers import complete_dags
@@ -22,13 +25,11 @@ def upcoming(dag_ids: tuple[str, ...], limit: int, timezone: str | None, output:
     settings = load()
     zone = timezone or settings.core.default_timezone
     found = ask(settings, c.Upcoming(limit, list(dag_ids), zone))
-    rows = found["upcoming"]
+    rows: list[dict[str, Any]] = msgspec.to_builtins(found.upcoming)
     shown = [
-        {**row, "at": row["local"], "what": row["task_id"] or row["kind"], "held_by": row["held_by"]}
-        if output in ("table", "plain")
-        else row
+        {**row, "at": row["local"], "what": row["task_id"] or row["kind"]} if output in ("table", "plain") else row
         for row in rows
     ]
     show(shown, output, ("at", "dag_id", "what", "run_id", "held_by"), empty="Nothing is planned.")
-    if found["paused_dags"]:
-        click.echo(f"Not listed: {counted(found['paused_dags'], 'paused DAG')}, whose runs do not start.", err=True)
+    if found.paused_dags:
+        click.echo(f"Not listed: {counted(found.paused_dags, 'paused DAG')}, because their runs do not start.", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -24,8 +23,9 @@ class Db(LazyGroup):
         "clean": LazyCommand("db_maintenance:clean", "Delete old runs with their task instances, XComs and logs."),
         "backup": LazyCommand("db_backup:backup", "Copy the database to a file, also while services run."),
         "restore": LazyCommand("db_backup:restore", "Replace the database with a backup."),
+        "move": LazyCommand("db_move:move", "Copy the SQLite database into an empty PostgreSQL database."),
         "reset": LazyCommand("db_maintenance:reset", "Delete the database and create a new one."),
-        "shell": LazyCommand("db_maintenance:shell", "Open the database read-only in the sqlite3 program."),
+        "shell": LazyCommand("db_maintenance:shell", "Open the database read-only in sqlite3 or psql."),
         "downgrade": LazyCommand("db_maintenance:downgrade", "Not possible; prints how to restore a backup instead."),
         "export-archived": LazyCommand("db_maintenance:export_archived", "There is no archive; prints how to make a backup."),
         "drop-archived": LazyCommand(
@@ -44,7 +44,7 @@ def db() -> None:
 @db.command()
 def migrate() -> None:
     """Create the database, or migrate it to the schema of this release. A scheduler does the same when it starts."""
-    from tradewind.cli import compose
+    from tradewind.cli.compose.database import is_new, open_prepared
 
     settings = load()
     settings.paths.prepare()
@@ -53,13 +53,13 @@ def migrate() -> None:
         lock.acquire()
     except StoreBusy:
         with reading(settings):  # fails if the schema is not the one of this release
-            click.echo(f"The database is up to date; a scheduler is using it ({settings.paths.database}).")
+            click.echo(f"The database is up to date; a scheduler is using it ({settings.store_name}).")
         return
     try:
-        existed = os.path.exists(settings.paths.database)
-        store, _ = compose.open_prepared(settings)
+        existed = not is_new(settings)
+        store, _ = open_prepared(settings)
         store.close()
-        click.echo(f"The database is {'up to date' if existed else 'created'} ({settings.paths.database}).")
+        click.echo(f"The database is {'up to date' if existed else 'created'} ({settings.store_name}).")
     finally:
         lock.release()
 
@@ -82,7 +82,7 @@ def check(retry: int, retry_delay: float, integrity: bool, output: str) -> None:
             click.echo(f"{error}; {left} attempts left", err=True)
             time.sleep(retry_delay)
     if output == "table":
-        click.echo(f"The database is in order ({settings.paths.database}, schema {found['schema']}).")
+        click.echo(f"The database is in order ({settings.store_name}, schema {found['schema']}).")
     else:
         show_one(found, output)
 
@@ -91,14 +91,14 @@ def _inspect(settings: Settings, integrity: bool) -> dict[str, Any]:
     """Facts about the database. Raises TradewindError if it cannot be read or is damaged."""
     with reading(settings) as store:
         found: dict[str, Any] = {
-            "database": settings.paths.database,
+            "database": settings.store_name,
             "schema": store.schema_number(),
-            "bytes": os.path.getsize(settings.paths.database),
-            "journal_mode": store.settings()["journal_mode"],
+            "bytes": store.size(),
+            **store.kind(),
         }
         if integrity:
             problems = store.problems(20)
             if problems:
-                raise StoreError(f"the database {settings.paths.database} is damaged: {'; '.join(problems)}")
+                raise StoreError(f"the database {settings.store_name} is damaged: {'; '.join(problems)}")
             found["integrity"] = "ok"
     return found

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tradewind.cli.account_backups import ENDING, back_up_accounts, check_copy, restore_accounts
 from tradewind.cli.common import confirm, reading
 from tradewind.cli.locks import exclusive_access
 from tradewind.cli.worker_hosts import delete_spools
+from tradewind.model.errors import StoreError
 from tradewind.platform.private_file import sync_folder
 from tradewind.settings import Settings, load
 
@@ -22,10 +24,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
 def backup(file: str) -> None:
-    """Copy the database to a new file, also while services run. The copy does not contain the key file: back it up separately."""
+    """Copy the database to a new file, and the accounts to FILE.accounts, also while services run.
+
+    The copies do not contain the key file: back it up separately.
+    """
     settings = load()
-    if os.path.lexists(file):
-        raise click.ClickException(f"{file} exists; a backup does not overwrite files")
+    for one in (file, file + ENDING):
+        if os.path.lexists(one):
+            raise click.ClickException(f"{one} exists; a backup does not overwrite files")
+    if settings.database.url is not None:
+        from tradewind.cli import database_server  # lazy import: only with a database server
+
+        with reading(settings):
+            database_server.back_up(settings, _private(file))
+        _report(file, settings)
+        return
     with reading(settings) as store:
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(file)
@@ -34,25 +47,43 @@ def backup(file: str) -> None:
             store.back_up(file)
         finally:
             os.umask(before)
+    _report(file, settings)
+
+
+def _private(file: str) -> str:
+    """Create an empty file that only this user can read; its path."""
+    os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return file
+
+
+def _report(file: str, settings: Settings) -> None:
+    accounts = back_up_accounts(settings, file)
     click.echo(
         f"The database was copied to {file} ({os.path.getsize(file):,} bytes). Its secrets need {settings.paths.fernet_key}."
     )
+    if accounts is not None:
+        click.echo(f"The accounts were copied to {accounts}.")
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--accounts", is_flag=True, help="Replace the accounts, too. Default: only where there are none.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-def restore(file: str, yes: bool) -> None:
+def restore(file: str, accounts: bool, yes: bool) -> None:
     """Replace the database with a backup. The present database is kept under another name.
 
     Stop `standalone` or the scheduler first. Attempts that were running when the backup was made count as lost.
     """
-    from tradewind.cli import compose
+    from tradewind.cli.compose.database import open_prepared
     from tradewind.cli.lost_database import record_database_path
     from tradewind.store.backups import inspect_backup
 
     settings = load()
+    check_copy(settings, file, accounts)
     paths = settings.paths
+    if settings.database.url is not None:
+        _restore_on_server(file, settings, yes, accounts)
+        return
     backup = inspect_backup(file)
     _check_key(file, backup, settings)
     paths.prepare()
@@ -62,11 +93,33 @@ def restore(file: str, yes: bool) -> None:
         delete_spools(settings)
         paths.prepare()
         record_database_path(settings)
-        store, _ = compose.open_prepared(settings)
+        store, _ = open_prepared(settings)
         store.close()
         click.echo(f"The database {paths.database} is restored from {file}.")
         if kept is not None:
             click.echo(f"The previous database is now {kept}; delete it when you no longer need it.")
+        for sentence in restore_accounts(settings, file, accounts):
+            click.echo(sentence)
+
+
+def _restore_on_server(file: str, settings: Settings, yes: bool, accounts: bool) -> None:
+    from tradewind.cli import database_server  # lazy import: only with a database server
+    from tradewind.cli.compose.database import open_prepared
+    from tradewind.cli.lost_database import record_database_path
+
+    if not database_server.is_backup(file):
+        raise StoreError(f"{file} is not a backup of a PostgreSQL database; make one with: tradewind db backup FILE")
+    settings.paths.prepare()
+    with exclusive_access(settings):
+        confirm(f"This replaces the tables of Tradewind in {settings.store_name} with {file}. Continue?", yes)
+        database_server.restore(settings, file)
+        delete_spools(settings)
+        record_database_path(settings)
+        store, _ = open_prepared(settings)
+        store.close()
+    click.echo(f"The database {settings.store_name} is restored from {file}.")
+    for sentence in restore_accounts(settings, file, accounts):
+        click.echo(sentence)
 
 
 def _check_key(file: str, backup: Backup, settings: Settings) -> None:

@@ -17,7 +17,7 @@ from tradewind.cli.output import counted, output_option, preview_format, show
 from tradewind.cli.progress import progress
 from tradewind.cli.worker_hosts import delete_spools
 from tradewind.model.errors import NotFound, NotYetSupported, TradewindError
-from tradewind.settings import load
+from tradewind.settings import Settings, load
 
 _LOOK_AGAIN_SECONDS = 0.2
 _KEPT = 1
@@ -43,7 +43,7 @@ def check_migrations(migration_wait_timeout: float) -> None:
                 ) from None
             time.sleep(_LOOK_AGAIN_SECONDS)
         else:
-            click.echo(f"The database has the schema of this release ({settings.paths.database}).")
+            click.echo(f"The database has the schema of this release ({settings.store_name}).")
             return
 
 
@@ -56,27 +56,39 @@ def reset(skip_init: bool, use_migration_files: bool, yes: bool) -> None:
 
     Stop `standalone` or the scheduler first.
     """
-    from tradewind.cli import compose
+    from tradewind.cli.compose.database import open_prepared
     from tradewind.cli.lost_database import clear_database_path
 
     settings = load()
     paths = settings.paths
     paths.prepare()
     with exclusive_access(settings):
-        confirm(f"This deletes all data in {paths.database}. It cannot be undone. Continue?", yes)
-        gone = [name for ending in ("", "-wal", "-shm") if os.path.exists(name := paths.database + ending)]
-        for name in gone:
-            os.unlink(name)
+        confirm(f"This deletes all data in {settings.store_name}. It cannot be undone. Continue?", yes)
+        gone = _delete_tables(settings) if settings.database.url is not None else _delete_files(paths.database)
         delete_spools(settings)
         if os.path.isdir(paths.xcom):
             shutil.rmtree(paths.xcom)
         paths.prepare()
         clear_database_path(settings)
-        click.echo(f"The database {paths.database} is deleted." if gone else "There was no database.")
+        click.echo(f"The database {settings.store_name} is deleted." if gone else "There was no database.")
         if not skip_init:
-            store, _ = compose.open_prepared(settings, create_new=True)
+            store, _ = open_prepared(settings, create_new=True)
             store.close()
             click.echo("A new database is created.")
+
+
+def _delete_files(database: str) -> bool:
+    gone = [name for ending in ("", "-wal", "-shm") if os.path.exists(name := database + ending)]
+    for name in gone:
+        os.unlink(name)
+    return bool(gone)
+
+
+def _delete_tables(settings: Settings) -> bool:
+    """Delete Tradewind's tables from the database of a server; its other tables stay."""
+    from tradewind.store.factory import erase
+
+    return erase(settings.store)
 
 
 @click.command()
@@ -171,10 +183,18 @@ def downgrade(words: tuple[str, ...]) -> None:
 @click.command()
 @click.argument("words", nargs=-1)
 def shell(words: tuple[str, ...]) -> None:
-    """Open the database read-only in the sqlite3 program; only the scheduler writes. With SQL as arguments, run that and exit."""
+    """Open the database read-only in sqlite3 or psql; only the scheduler writes. With SQL as arguments, run that and exit."""
     from tradewind.store.file import shell_command
 
-    path = load().paths.database
+    settings = load()
+    if settings.database.url is not None:
+        from tradewind.cli import database_server  # lazy import: only with a database server
+
+        if shutil.which("psql") is not None or not words:
+            database_server.shell(settings, " ".join(words))
+        _query(" ".join(words))
+        return
+    path = settings.paths.database
     if not os.path.exists(path):
         raise NotFound(f"there is no database yet ({path}). Start: tradewind standalone (or: tradewind db migrate)")
     command = shell_command(path, " ".join(words))

@@ -76,7 +76,7 @@ def _paths(settings: Settings) -> dict[str, Any]:
         "home": paths.home,
         "config": settings.config_file or f"none ({paths.config} does not exist)",
         "dags": paths.dags,
-        "database": paths.database,
+        "database": settings.store_name,
         "task logs": paths.logs,
         "process logs": logs_folder(settings.home),
         "socket": paths.scheduler_socket,
@@ -141,22 +141,23 @@ def _processes(settings: Settings) -> dict[str, Any]:
 
 def _database(settings: Settings) -> dict[str, Any]:
     """Size and schema, and the pragmas of the scheduler's connection, which it wrote to a file when it opened the database."""
-    from tradewind.cli import compose
+    from tradewind.cli.compose.database import open_reader
+    from tradewind.cli.compose.scheduler import writer_note
 
     try:
-        store = compose.open_reader(settings)
+        store = open_reader(settings)
     except TradewindError as error:
         return {"state": str(error)}
     try:
         found: dict[str, Any] = {
             "schema": store.schema_number(),
-            "bytes": os.path.getsize(settings.paths.database),
-            "journal_mode": store.settings()["journal_mode"],
+            "bytes": store.size(),
+            **store.kind(),
         }
     finally:
         store.close()
     try:
-        with open(compose.writer_note(settings), encoding="utf-8") as file:
+        with open(writer_note(settings), encoding="utf-8") as file:
             note = json.load(file)
         found.update(note["pragmas"])
         found["pragmas of"] = f"the writing connection of process {note['pid']}"

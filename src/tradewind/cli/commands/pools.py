@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, BinaryIO
 
 import click
@@ -11,6 +10,7 @@ from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.completers import complete_pools
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
+from tradewind.cli.lost_database import database_exists
 from tradewind.cli.output import counted, output_option, show
 from tradewind.model.errors import did_you_mean
 from tradewind.settings import load
@@ -59,7 +59,7 @@ def set_pool(pool: str, slots: int, description: str, include_deferred: bool, ou
     if description.startswith("--"):
         raise click.NoSuchOption(description, possibilities=["--include-deferred", "--output"])
     settings = load()
-    if not description and os.path.exists(settings.paths.database):
+    if not description and database_exists(settings):
         with reading(settings) as store:
             description = next((row.description or "" for row in store.pools() if row.name == pool), "")
     client = command_client(settings)

@@ -11,6 +11,7 @@ from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.output import Row, output_option, show, show_one
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.provider_packages import installed, offers
+from tradewind.provider_packages.installers import InstallerName
 
 
 @click.group(cls=CommandGroup)
@@ -60,8 +61,15 @@ def get(provider_name: str, full: bool, output: str) -> None:
     "-r", "--requirement", "files", multiple=True, metavar="FILE", help="Install the packages of a requirements file."
 )
 @click.option("--airflow", metavar="VERSION", help="Airflow version of the stand-in package, such as 2.9.3.")
+@click.option(
+    "--installer",
+    type=click.Choice(["pip", "uv"]),
+    help="The program that installs. Default: uv in an environment that uv has made, or without pip; else pip.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be installed.")
-def install(names: tuple[str, ...], files: tuple[str, ...], airflow: str | None, dry_run: bool) -> None:
+def install(
+    names: tuple[str, ...], files: tuple[str, ...], airflow: str | None, installer: InstallerName | None, dry_run: bool
+) -> None:
     """Install provider packages, without Airflow.
 
     \b
@@ -73,7 +81,7 @@ def install(names: tuple[str, ...], files: tuple[str, ...], airflow: str | None,
     """
     from tradewind.cli.commands import providers_install  # lazy import: only needed to install packages
 
-    providers_install.install(names, files, airflow=airflow, dry_run=dry_run)
+    providers_install.install(names, files, airflow=airflow, dry_run=dry_run, wanted_installer=installer)
 
 
 def _hooks() -> Iterator[Row]:

@@ -12,11 +12,12 @@ from pathlib import Path
 import click
 
 from tradewind.model.errors import Conflict, NotFound, WrongArgument
-from tradewind.provider_packages import environment, installed, requirements, stand_in, versions
+from tradewind.provider_packages import environment, installed, installers, requirements, stand_in, versions
+from tradewind.provider_packages.installers import Installer, InstallerName
 from tradewind.provider_packages.requirements import Requirement
 
 TIME_LIMIT_S = 3600
-"""How long pip may take to download and install everything."""
+"""How long pip or uv may take to download and install everything."""
 
 
 def read_requirements(files: Iterable[str]) -> list[Requirement]:
@@ -41,7 +42,7 @@ def read_requirements(files: Iterable[str]) -> list[Requirement]:
     return found
 
 
-def refuse_genuine_airflow() -> None:
+def refuse_genuine_airflow(installer: Installer) -> None:
     """Check that there is no Airflow in this environment.
 
     Raises:
@@ -52,59 +53,60 @@ def refuse_genuine_airflow() -> None:
         names = " ".join(one.split()[0] for one in found)
         raise Conflict(
             f"Airflow itself is installed in {sys.prefix}: {', '.join(found)}. Tradewind cannot serve `airflow` beside it. "
-            f"Use another virtual environment, or remove it: {_pip_text('uninstall', *names.split())}"
+            f"Use another virtual environment, or remove it: {shlex.join(installer.uninstall(*names.split()))}"
         )
 
 
-def install(names: Sequence[str], files: Sequence[str], *, airflow: str | None, dry_run: bool) -> None:
+def install(
+    names: Sequence[str],
+    files: Sequence[str],
+    *,
+    airflow: str | None,
+    dry_run: bool,
+    wanted_installer: InstallerName | None = None,
+) -> None:
     """Install provider packages by name and from requirements files.
 
     Raises:
-        TradewindError: a name is unknown, requirements contradict each other, or pip fails.
+        TradewindError: a name is unknown, requirements contradict each other, or pip or uv fails.
     """
     if not names and not files:
         raise WrongArgument(
             "name provider packages (tradewind providers install postgres amazon) or a file (-r requirements.txt)."
         )
-    if importable("pip") is None:
-        raise NotFound(f"pip is not installed in {sys.prefix}. Install it: {sys.executable} -m ensurepip")
+    installer = installers.of_this_environment(wanted_installer)
     listed = read_requirements(files)
     release = airflow or requirements.wanted_airflow([*listed, *_typed(names)])
     wanted = [requirements.provider_requirement(name, release) for name in names]
     requirements.refuse_mixed_generations([*listed, *_parsed(wanted), *_present()])
-    refuse_genuine_airflow()
+    refuse_genuine_airflow(installer)
     version = versions.stand_in_version(release)
     folder = environment.stand_in_folder()
-    command = _pip_install(wanted, files, version, folder)
+    command = _install_command(installer, wanted, files, version, folder)
     if dry_run:
         click.echo(f"Stand-in: {stand_in.MAIN} {version} in {folder}")
         click.echo(shlex.join(command))
         return
-    before = _contradictions()
+    before = _contradictions(installer)
     write_stand_ins(release, folder)
-    repair_stand_in(folder)
+    repair_stand_in(folder, installer)
     if _run(command):
-        raise Conflict("pip could not install them; its message is above. Nothing else was changed.")
-    write_pip_conf(folder)
-    for line in sorted(_contradictions() - before):
+        raise Conflict(f"{installer.name} could not install them; its message is above. Nothing else was changed.")
+    if installer.name == "pip":
+        write_pip_conf(folder)
+    for line in sorted(_contradictions(installer) - before):
         click.echo(f"These packages contradict each other; imports may fail: {line}", err=True)
     click.echo(uv_advice(version, folder))
 
 
-def repair_stand_in(folder: Path) -> None:
-    """Install the stand-in again where another package has overwritten its file."""
+def repair_stand_in(folder: Path, installer: Installer) -> None:
+    """Install the stand-in again where another package has overwritten its file, or where it has no command `airflow` yet."""
     changed = environment.overwritten_by()
     if changed is not None:
         click.echo(f"airflow/__init__.py of the stand-in was changed ({changed}); the stand-in is installed again.", err=True)
+    if changed is not None or environment.lacks_command():
         wheel = next(folder.glob("apache_airflow-*.whl"))
-        _run(_pip("install", "--force-reinstall", "--no-deps", str(wheel)))
-
-
-def importable(name: str) -> object | None:
-    """The spec of a module, or None."""
-    from importlib.util import find_spec  # lazy import: only where something is installed
-
-    return find_spec(name)
+        _run(installer.reinstall(str(wheel)))
 
 
 def _typed(names: Iterable[str]) -> list[Requirement]:
@@ -133,35 +135,33 @@ def write_stand_ins(release: str, folder: Path) -> None:
     (folder / environment.CONSTRAINTS).write_text(text, encoding="utf-8")
 
 
-def _pip(*words: str) -> list[str]:
-    return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", *words]
-
-
-def _pip_text(*words: str) -> str:
-    return shlex.join([sys.executable, "-m", "pip", *words])
-
-
-def _pip_install(wanted: Sequence[str], files: Sequence[str], version: str, folder: Path) -> list[str]:
-    words = ["install", "--find-links", str(folder), "--constraint", str(folder / environment.CONSTRAINTS)]
+def _install_command(
+    installer: Installer, wanted: Sequence[str], files: Sequence[str], version: str, folder: Path
+) -> list[str]:
+    words = ["--find-links", str(folder), "--constraint", str(folder / environment.CONSTRAINTS)]
     for file in files:
         words += ["-r", file]
-    return _pip(*words, f"{stand_in.MAIN}=={version}", *wanted)
+    return installer.install(*words, f"{stand_in.MAIN}=={version}", *wanted)
 
 
 def _run(command: Sequence[str]) -> int:
-    """Run pip and show what it prints; its exit code."""
+    """Run pip or uv and show what it prints; its exit code."""
     environ = {name: value for name, value in os.environ.items() if name != "PIP_REQUIRE_VIRTUALENV"}
     try:
         return subprocess.run(command, env=environ, timeout=TIME_LIMIT_S, check=False).returncode
     except subprocess.TimeoutExpired:
-        click.echo(f"pip was stopped after {TIME_LIMIT_S} s.", err=True)
+        click.echo(f"{os.path.basename(command[0])} was stopped after {TIME_LIMIT_S} s.", err=True)
         return 1
 
 
-def _contradictions() -> set[str]:
+def _contradictions(installer: Installer) -> set[str]:
     """What `pip check` says is missing or has a wrong version, one sentence each."""
-    done = subprocess.run(_pip("check"), capture_output=True, text=True, timeout=120, check=False)
-    return set(done.stdout.splitlines()) if done.returncode else set()
+    done = subprocess.run(installer.check(), capture_output=True, text=True, timeout=120, check=False)
+    if not done.returncode:
+        return set()
+    if installer.name == "pip":
+        return set(done.stdout.splitlines())
+    return {line for line in done.stderr.splitlines() if line.startswith("The package")}  # uv says more on stderr
 
 
 def write_pip_conf(folder: Path) -> None:
@@ -175,7 +175,8 @@ def write_pip_conf(folder: Path) -> None:
         return
     path = Path(sys.prefix, "pip.conf")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    listing = subprocess.run(_pip("config", "list"), capture_output=True, text=True, timeout=60, check=False).stdout
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    listing = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
     added = {"find-links": str(folder), "constraint": str(folder / environment.CONSTRAINTS)}
     merged = environment.merged_pip_conf(text, environment.parsed_pip_config(listing), added)
     if merged != text:

@@ -11,7 +11,11 @@ from tradewind.settings import Settings
 
 
 @click.command()
-@click.option("--executor", metavar="NAME", help="LocalExecutor or SequentialExecutor. [setting: core.executor]")
+@click.option(
+    "--executor",
+    metavar="NAME",
+    help="LocalExecutor, SequentialExecutor or CeleryExecutor, or several with commas. [setting: core.executor]",
+)
 @click.option(
     "-n",
     "--num-runs",
@@ -47,7 +51,8 @@ def scheduler(
     starts their tasks. Then the service stops with exit code 0, as at SIGTERM: running tasks get time to finish, and tasks that
     wait for them are left to the next scheduler. This also happens if there is nothing to do.
     """
-    from tradewind.cli import compose
+    from tradewind.cli.compose.bundles import DAG_ID
+    from tradewind.cli.compose.scheduler import run_scheduler
 
     if num_runs < -1 or num_runs == 0:
         raise click.BadParameter(
@@ -62,11 +67,11 @@ def scheduler(
     if do_pickle:
         click.echo("--do-pickle has no effect: code is not pickled.", err=True)
     if dag_id is not None:
-        os.environ[compose.DAG_ID] = dag_id
+        os.environ[DAG_ID] = dag_id
 
     def work(settings: Settings) -> None:
         if not parts:
-            compose.run_scheduler(settings)
+            run_scheduler(settings)
             return
         from tradewind.cli.scheduler_service import SchedulerService  # lazy import: only this service supervises processes
 

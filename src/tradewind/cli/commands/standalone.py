@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO, cast
 
 import click
 
 import tradewind.platform.light_imports  # noqa: F401 (before msgspec)
 from tradewind.cli.common import isolation, reading
+from tradewind.cli.compose.bundles import configured_bundles
 from tradewind.cli.extras import install_command
 from tradewind.cli.live_table import Lines, Screen, Table, missed_notices
 from tradewind.cli.locks import home_lock, writer_lock
 from tradewind.cli.notices import Follower
 from tradewind.cli.process import ALIVE, PREFIX, SUPERVISOR_PIPE
 from tradewind.cli.process_logs import CHECK_SECONDS, ChildPipe, log_file, logs_folder, open_log, rotate
+from tradewind.cli.reach import reach
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.cli.worker_hosts import is_host, with_worker_hosts
 from tradewind.model.errors import ConfigError, StoreBusy, TradewindError
@@ -30,9 +32,9 @@ from tradewind.wire.messages import Notice
 PATIENCE_SECONDS = 15.0
 """How long to wait for the writer lock: a scheduler whose supervisor was killed needs some time to stop."""
 
-STARTS = ("api", "scheduler", "host", "parser")
+STARTS = ("api", "scheduler", "host", "parser", "gateway", "uploads")
 """The order of starting: the web server first, because it takes longest to start. All worker hosts take the place of `host`."""
-STOPS = ("host", "parser", "api", "scheduler")
+STOPS = ("host", "gateway", "parser", "uploads", "api", "scheduler")
 """The order of stopping: tasks end first, so that the scheduler gets their reports; the scheduler stops last."""
 
 
@@ -42,7 +44,11 @@ STOPS = ("host", "parser", "api", "scheduler")
     "-p", "--port", type=click.IntRange(0, 65535), help="Port of the web server; 0 = any free port. [setting: api.port]"
 )
 @click.option("--examples/--no-examples", default=None, help="Show the shipped example DAGs.  [default: examples]")
-@click.option("--executor", metavar="NAME", help="LocalExecutor or SequentialExecutor. [setting: core.executor]")
+@click.option(
+    "--executor",
+    metavar="NAME",
+    help="LocalExecutor, SequentialExecutor or CeleryExecutor, or several with commas. [setting: core.executor]",
+)
 @click.option("--install-extra", "extras", multiple=True, metavar="NAME", help="Install an extra after the start, e.g. plots.")
 @click.option("--plain", is_flag=True, help="Print a line for each run instead of the live table.")
 def standalone(
@@ -65,6 +71,7 @@ def standalone(
         environment["TRADEWIND__CORE__LOAD_EXAMPLES"] = "true"
         settings = load(environment)
     commands = [install_command(extra) for extra in extras]
+    configured_bundles(settings)  # a mistake is shown before any process starts
     settings.paths.prepare()
     lock = home_lock(settings)
     lock.acquire(1.0)  # a command may hold the lock for a moment, to check whether a standalone is running
@@ -129,6 +136,12 @@ def _wait_for_writer(settings: Settings) -> None:
     lock.release()
 
 
+def _chosen(kinds: Sequence[str], settings: Settings) -> list[str]:
+    """These process kinds without those that the settings leave out."""
+    wanted = {"gateway": settings.gateway.enabled, "uploads": settings.logging.remote_logging}
+    return [kind for kind in kinds if wanted.get(kind, True)]
+
+
 class _ScreenStream:
     """A stream that prints the supervisor's own log records on the screen."""
 
@@ -155,9 +168,9 @@ class Standalone:
         self.failed = False
         self._ready = {"scheduler": False, "api": False}
         self._environment = environment
-        self._starts = with_worker_hosts(STARTS, settings.runner.worker_hosts)
+        self._starts = with_worker_hosts(_chosen(STARTS, settings), settings.runner.worker_hosts)
         self._children = {name: Child(name, environment) for name in self._starts}
-        stops = [self._children[name] for name in with_worker_hosts(STOPS, settings.runner.worker_hosts)]
+        stops = [self._children[name] for name in with_worker_hosts(_chosen(STOPS, settings), settings.runner.worker_hosts)]
         self.supervisor = Supervisor(SystemClock(), stops, self._on_give_up, settings.core.stall_limit_us)
         for child in stops:
             child.stop_patience += settings.runner.drain_timeout_us if is_host(child.name) else 0
@@ -169,7 +182,7 @@ class Standalone:
         self.follower = Follower(
             self.supervisor.loop, settings.paths.scheduler_socket, "standalone", self._scheduler_is_up, self._on_notice
         )
-        self.screen: Screen = Lines() if plain else Table(self.supervisor.loop, settings.paths.database)
+        self.screen: Screen = Lines() if plain else Table(self.supervisor.loop, settings.store)
 
     def run(self) -> int:
         """Run until all children are stopped, and return the exit code."""
@@ -199,17 +212,19 @@ class Standalone:
 
     def _print_header(self) -> None:
         import tradewind
-        from tradewind.api.auth.users import ensure_admin  # lazy import: only needed at the first start of a home folder
+        from tradewind.cli.accounts import create_first_admin  # lazy import: opens a database
 
         settings = self.settings
-        password = ensure_admin(settings.paths.passwords)
+        password = create_first_admin(settings)
         show = self._print_header_line
         show(f"Tradewind {tradewind.__version__}")
         show(f"  Web page    {self.address}")
         if password is not None:
-            show(f"  Login       admin / {password}   (shown only once; stored as a hash in {settings.paths.passwords})")
+            show(f"  Login       admin / {password}   (shown only once; stored as a hash in {settings.paths.accounts})")
         else:
-            show(f"  Login       users are in {settings.paths.passwords}")
+            show("  Login       see tradewind users list; new password: tradewind users reset-password -u NAME")
+        reachable = reach(settings.api.host, settings.api.base_url)
+        show(f"  Reach       {reachable or 'this machine only'}")
         show(f"  DAG folder  {settings.paths.dags}" + (" and the example DAGs" if settings.core.load_examples else ""))
         show(f"  Home        {settings.home}")
         show(f"  Logs        {settings.paths.logs} (tasks), {logs_folder(settings.home)} (these processes)")
@@ -238,6 +253,8 @@ class Standalone:
             self._print(line)
         elif line == ALIVE:
             self.supervisor.record_progress(self._children[name])
+        elif line.startswith(f"{PREFIX}address ") and name == "gateway":
+            self._print(f"Gateway for workers on other machines: {line.removeprefix(f'{PREFIX}address ')}")
         elif line.startswith(f"{PREFIX}address "):
             self._is_up("api")
 

@@ -164,8 +164,8 @@ _TRY_COLUMNS = ("try_number", "state", "start_date", "end_date", "duration", "ho
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map_index: int, follow: bool, output: str) -> None:
     """Print the log of a task. Default: in the newest run."""
+    from tradewind.cli.compose.log_uploads import log_storage
     from tradewind.settings import load
-    from tradewind.storage.local_logs import LocalLogs
 
     settings = load()
     with reading(settings) as store:
@@ -176,7 +176,7 @@ def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map
                 raise NotFound(
                     f"{task_id} in {run_id} has not started yet, so it has no log. See: tradewind why {dag_id} {task_id}"
                 )
-        _print_logs(store, LocalLogs(settings.paths.logs), (dag_id, run_id, task_id, map_index), try_number, follow, output)
+        _print_logs(store, log_storage(settings), (dag_id, run_id, task_id, map_index), try_number, follow, output)
 
 
 def _print_logs(

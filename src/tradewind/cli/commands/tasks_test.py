@@ -48,8 +48,7 @@ def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | Non
             run_id = find_run(store, dag_id, run).run_id
     found = ask(load(), Why(dag_id, task_id, run_id, map_index))
     rows = [
-        {"name": dependency_name(one["rule"], found["state"]), "reason": one["sentence"], "rule": one["rule"]}
-        for one in found["blockers"]
+        {"name": dependency_name(one.rule, found.state), "reason": one.sentence, "rule": one.rule} for one in found.blockers
     ]
     if output == "table":
         click.echo("Task instance dependencies not met:" if rows else "Task instance dependencies are all met.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -12,6 +11,7 @@ from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import command_client, reading
 from tradewind.cli.completers import complete_variables
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
+from tradewind.cli.lost_database import database_exists
 from tradewind.cli.output import counted, output_option, show
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.settings import Settings, load
@@ -26,7 +26,7 @@ def variables() -> None:
     """Manage variables: values that tasks read by name."""
 
 
-def _plain(settings: Settings, rows: list[VariableRow]) -> dict[str, str]:
+def plain_values(settings: Settings, rows: list[VariableRow]) -> dict[str, str]:
     """The decrypted values, by key."""
     from tradewind.store.crypto import open_vault
 
@@ -57,7 +57,7 @@ def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None
     found: list[dict[str, Any]] = [{"key": row.key, "description": row.description} for row in rows]
     columns = ["key", "description"]
     if show_values:
-        values = _plain(settings, rows)
+        values = plain_values(settings, rows)
         for row in found:
             value = values[row["key"]]
             row["val"] = masked_text(value, row["key"]) if hide_sensitive else value
@@ -76,7 +76,7 @@ def get(key: str, default: str | None, as_json: bool) -> None:
         row = _find(store, key)
         if row is None and default is None:
             raise NotFound(f"there is no variable {key!r}.{did_you_mean(key, [one.key for one in store.variables()])}")
-    value = default if row is None else _plain(settings, [row])[key]
+    value = default if row is None else plain_values(settings, [row])[key]
     if as_json and row is not None:
         try:
             value = json.dumps(json.loads(value or ""), ensure_ascii=False)
@@ -131,7 +131,7 @@ def import_variables(file: BinaryIO, action: str) -> None:
     found = read_mapping(file, "variables")
     settings = load()
     known: set[str] = set()
-    if os.path.exists(settings.paths.database):
+    if database_exists(settings):
         with reading(settings) as store:
             known = {row.key for row in store.variables()}
     clash = sorted(known & set(found))
@@ -159,7 +159,7 @@ def export_variables(file: str, file_format: str | None) -> None:
     settings = load()
     with reading(settings) as store:
         rows = store.variables()
-    values = _plain(settings, rows)
+    values = plain_values(settings, rows)
     as_text = file_format == "env" or file.endswith(".env")
     found: dict[str, Any] = {}
     for row in rows:

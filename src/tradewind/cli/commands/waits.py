@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 
 from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import reading
@@ -35,7 +36,8 @@ def list_waits(dag_id: str | None, impossible: bool, limit: int, columns: str | 
         if dag_id is not None:
             store.need_dag(dag_id)
         now = time.time_ns() // 1000
-        found = listing.list_waits(store, now, dag_id=dag_id, limit=limit, impossible_only=impossible)
+        listed = listing.list_waits(store, now, dag_id=dag_id, limit=limit, impossible_only=impossible)
+    found: list[dict[str, Any]] = msgspec.to_builtins(listed)
     rows = found if output in ("json", "yaml") else [_in_words(row) for row in found]
     none = "There are no waits that can never end." if impossible else "No task is deferred."
     show(rows, output, _COLUMNS, chosen=columns, empty=none)

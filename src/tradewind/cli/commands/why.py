@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+import msgspec
 
 from tradewind.cli.arguments import dag_argument, optional_run_argument
 from tradewind.cli.common import find_run, reading
@@ -19,7 +20,10 @@ format_option = click.option(
 )
 
 if TYPE_CHECKING:
-    from tradewind.wire.commands import Command, Explanation
+    from tradewind.wire.commands import Command
+    from tradewind.wire.explanations import BlockerView, Explanation, FirstInQueue, SlotHolder
+
+R = TypeVar("R")
 
 
 @click.command()
@@ -72,7 +76,7 @@ def which_run(settings: Settings, dag_id: str, run: str | None) -> tuple[str | N
             raise
 
 
-def ask(settings: Settings, question: Command[Explanation]) -> Explanation:
+def ask(settings: Settings, question: Command[R]) -> R:
     """The answer of the running scheduler; without one, the answer from the database alone. See `scheduler.explain`."""
     from tradewind.client.control import ControlClient
 
@@ -97,81 +101,86 @@ def _show_run(settings: Settings, dag_id: str, run_id: str | None, date: int | N
 # --- output as text -------------------------------------------------------------------------------------------------------
 
 
-def _show(found: dict[str, Any], output: str, date: int | None = None) -> None:
+def _show(found: Explanation, output: str, date: int | None = None) -> None:
     if output != "table":
-        show_one(found, output)
+        show_one(msgspec.to_builtins(found), output)
         return
     click.echo(_head(found, date))
-    for blocker in found["blockers"]:
+    for blocker in found.blockers:
         _blocker(blocker, "  ")
-    if not found["blockers"]:
+    if not found.blockers:
         click.echo("  " + _nothing(found))
-    for state, tasks in (found.get("open") or {}).items():
-        more = f" and {tasks['count'] - len(tasks['first'])} more" if tasks["count"] > len(tasks["first"]) else ""
+    for state, tasks in (found.open or {}).items():
+        more = f" and {tasks.count - len(tasks.first)} more" if tasks.count > len(tasks.first) else ""
         word = "not examined yet" if state == "none" else state
-        click.echo(f"  {tasks['count']} {word}: {', '.join(tasks['first'])}{more}")
+        click.echo(f"  {tasks.count} {word}: {', '.join(tasks.first)}{more}")
     _print_queue(found)
-    for sentence in found["callbacks"]:
+    for sentence in found.callbacks:
         click.echo(f"  - {sentence}")
-    coming = found["next_run"]
-    unplanned = coming is not None and [one["rule"] for one in coming["blockers"]] == ["no_schedule"]
-    if coming is not None and found["run_id"] is not None and not unplanned:
-        click.echo("The next run of the DAG:" if coming["blockers"] else "The next run of the DAG is due.")
-        for blocker in coming["blockers"]:
+    coming = found.next_run
+    unplanned = coming is not None and [one.rule for one in coming.blockers] == ["no_schedule"]
+    if coming is not None and found.run_id is not None and not unplanned:
+        click.echo("The next run of the DAG:" if coming.blockers else "The next run of the DAG is due.")
+        for blocker in coming.blockers:
             _blocker(blocker, "  ")
-    for note in coming["notes"] if coming is not None else ():
+    for note in coming.notes if coming is not None else ():
         click.echo(f"  Note: {note}")
 
 
-def _head(found: dict[str, Any], date: int | None) -> str:
-    if found["run_id"] is None:
-        about = f"{found['dag_id']}: " + (f"there is no run for {iso(date)}" if date is not None else "the next run")
-        return about if found["task_id"] is None or date is not None else f"{found['dag_id']}.{found['task_id']} has no run yet"
-    if found["task_id"] is None:
-        return f"{found['dag_id']} {found['run_id']}: {found['run_state']}"
-    which = f"[{found['map_index']}]" if found["map_index"] >= 0 else ""
-    run_state = "" if found["run_state"] == "running" else f" (the run is {found['run_state']})"
-    return (
-        f"{found['dag_id']}.{found['task_id']}{which} in {found['run_id']}: {found['state'] or 'not examined yet'}{run_state}"
-    )
+def _head(found: Explanation, date: int | None) -> str:
+    if found.run_id is None:
+        about = f"{found.dag_id}: " + (f"there is no run for {iso(date)}" if date is not None else "the next run")
+        return about if found.task_id is None or date is not None else f"{found.dag_id}.{found.task_id} has no run yet"
+    if found.task_id is None:
+        return f"{found.dag_id} {found.run_id}: {found.run_state}"
+    which = f"[{found.map_index}]" if found.map_index >= 0 else ""
+    run_state = "" if found.run_state == "running" else f" (the run is {found.run_state})"
+    return f"{found.dag_id}.{found.task_id}{which} in {found.run_id}: {found.state or 'not examined yet'}{run_state}"
 
 
-def _nothing(found: dict[str, Any]) -> str:
-    if found["run_state"] == "running" and found["task_id"] is None:
-        return "The run is running; it ends when its last task has ended." if found.get("open") else "The run is running."
+def _nothing(found: Explanation) -> str:
+    if found.run_state == "running" and found.task_id is None:
+        return "The run is running; it ends when its last task has ended." if found.open else "The run is running."
     return "Nothing blocks it: it starts at the scheduler's next step."
 
 
-def _blocker(blocker: dict[str, Any], indent: str) -> None:
-    click.echo(f"{indent}- {blocker['sentence']}  [{blocker['rule']}]")
-    holders = [_holder(one) for one in blocker["holders"]]
+def _blocker(blocker: BlockerView, indent: str) -> None:
+    click.echo(f"{indent}- {blocker.sentence}  [{blocker.rule}]")
+    holders = [_holder(one) for one in blocker.holders]
     if holders:
-        more = blocker["holder_count"] - len(holders)
+        more = blocker.holder_count - len(holders)
         click.echo(f"{indent}    held by {'; '.join(holders)}{f'; and {more} more' if more > 0 else ''}")
-    command = blocker["command"]
-    if command is not None and command not in blocker["sentence"]:
+    command = blocker.command
+    if command is not None and command not in blocker.sentence:
         click.echo(f"{indent}    {command}")
 
 
-def _holder(one: dict[str, Any]) -> str:
-    which = f"[{one['map_index']}]" if one["map_index"] >= 0 else ""
-    task = f".{one['task_id']}{which} in" if one["task_id"] else ""
-    since = f" since {one['since']}" if one["since"] else ""
-    return f"{one['dag_id']}{task} {one['run_id']} ({one['state'] or 'unknown'}{since})"
+def _holder(one: SlotHolder) -> str:
+    since = f" since {one.since}" if one.since else ""
+    return f"{_instance(one)} ({one.state or 'unknown'}{since})"
 
 
-def _print_queue(found: dict[str, Any]) -> None:
+def _instance(one: SlotHolder | FirstInQueue) -> str:
+    """A task instance, or a run, by its ids."""
+    which = f"[{one.map_index}]" if one.map_index >= 0 else ""
+    task = f".{one.task_id}{which} in" if one.task_id else ""
+    return f"{one.dag_id}{task} {one.run_id}"
+
+
+def _print_queue(found: Explanation) -> None:
     """Print the position in the queue, missing workers, and the next event that can change the state."""
-    position, workers, event = found["position"], found["workers"], found["next_event"]
-    if position is not None and position["first"] is not None:
-        first = position["first"]
-        name = f"{first['dag_id']} {first['run_id']}"
-        if "task_id" in first:
-            name = _holder({**first, "since": None, "state": f"priority weight {first['priority_weight']}"})
-        click.echo(f"  Ahead of it in the queue: {position['ahead']}, the first is {name}.")
-    if workers is not None and not workers["attached"]:
-        click.echo(f"  No worker host is connected to the {workers['executor']}: no task starts before one is connected.")
+    position, workers, event = found.position, found.workers, found.next_event
+    if position is not None and position.first is not None:
+        first = position.first
+        weight = f" (priority weight {first.priority_weight})" if first.priority_weight is not None else ""
+        click.echo(f"  Ahead of it in the queue: {position.ahead}, the first is {_instance(first)}{weight}.")
+    if workers is not None and not workers.attached:
+        click.echo(
+            f"  No worker host that runs it is connected ({workers.executor}): it does not start before one is connected."
+        )
+    if workers is not None and workers.note is not None:
+        click.echo(f"  {workers.note}")
     if event is not None:
-        click.echo(f"  Next event that can change this: {event['event']}.")
-    if event is not None and event["at"] is None and any(one["not_before"] for one in found["blockers"]):
-        click.echo(f"  Not before {max(one['not_before'] or '' for one in found['blockers'])}.")
+        click.echo(f"  Next event that can change this: {event.event}.")
+    if event is not None and event.at is None and any(one.not_before for one in found.blockers):
+        click.echo(f"  Not before {max(one.not_before or '' for one in found.blockers)}.")

@@ -1,0 +1,236 @@
+"""Starts the scheduler: at once, or as a standby scheduler that waits for a takeover."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tradewind.cli.lost_database import recovery_hint
+from tradewind.cli.worker_hosts import may_live
+from tradewind.model.errors import ConfigError, StoreBusy, StoreLost
+from tradewind.model.executor_names import CELERY, entries
+from tradewind.model.moments import DAY
+from tradewind.observe import log as observe_log
+from tradewind.platform import HAVE_LINUX
+from tradewind.platform.clock import Clock, SystemClock
+from tradewind.wire.worker_names import is_remote
+
+if TYPE_CHECKING:
+    from tradewind.executors.local import LocalExecutor
+    from tradewind.gateway.scheduler_relay import SchedulerRelay
+    from tradewind.scheduler.config import SchedulerConfig
+    from tradewind.scheduler.core import Scheduler
+    from tradewind.scheduler.duties import Duty
+    from tradewind.settings import Settings
+    from tradewind.store.port import Store
+    from tradewind.store.port.lease import Lease
+
+from tradewind.cli.compose.bundles import EXAMPLES_BUNDLE
+from tradewind.cli.compose.database import open_prepared
+from tradewind.cli.compose.gateway import gateway_address, worker_key
+from tradewind.cli.compose.scheduler_settings import scheduler_config
+from tradewind.cli.compose.service_process import do_nothing, reporting_progress
+
+LOCK_PATIENCE_SECONDS = 10.0
+
+
+STANDBY_STEP_SECONDS = 0.25
+"""How often a standby scheduler checks whether it can take over."""
+
+
+def run_scheduler(
+    settings: Settings,
+    alive: Callable[[], None] = do_nothing,
+    dispatched: Callable[[], None] = do_nothing,
+) -> None:
+    """Run the scheduler until SIGTERM.
+
+    After SIGUSR1 it calls `dispatched` as soon as the worker hosts have started all tasks that were due.
+    On SIGQUIT it writes the stacks of all its threads to its log and continues.
+    """
+    from tradewind.cli.locks import writer_lock
+    from tradewind.model.rows import NewJob
+    from tradewind.platform.boot import boot_id
+    from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
+    from tradewind.scheduler.composition import compose_server
+    from tradewind.scheduler.duties.watch_database import WatchDatabase
+    from tradewind.scheduler.jobs import SCHEDULER, Heartbeat, JobRegistry
+    from tradewind.scheduler.lease_keeper import LeaseKeeper
+    from tradewind.store import factory
+
+    clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
+    lock = writer_lock(settings)
+    lock.acquire(LOCK_PATIENCE_SECONDS)
+    holder = os.urandom(8).hex()
+    store, vault = open_prepared(settings, holder=holder)
+    address = gateway_address(settings)
+    lease = factory.open_lease(settings.store, store, holder, socket.gethostname(), os.getpid(), address)
+    if lease is not None:
+        _stand_by(settings, lease, alive)
+    if not settings.core.load_examples:
+        store.forget_files(EXAMPLES_BUNDLE, list(store.known_files(EXAMPLES_BUNDLE)), clock.wall())
+    note_writer(settings, store)
+    given = None if lease is None else lease.epoch
+    epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall(), given)
+    remote_workers = RemoteWorkers(clock, settings.worker.outage_lease_us)
+    executor = _make_executor(
+        settings,
+        clock,
+        lambda worker: remote_workers.may_live(worker) if is_remote(worker) else may_live(settings, worker),
+        config.kill_grace,
+    )
+
+    def stop() -> None:
+        server.loop.stop()
+
+    database_watch = WatchDatabase(store.replaced, stop)
+    own = NewJob(os.urandom(8).hex(), SCHEDULER, socket.gethostname(), getpass.getuser(), os.getpid(), config.executor)
+    jobs = JobRegistry(store, clock, own)
+    server = compose_server(
+        store,
+        clock,
+        config,
+        executor,
+        epoch,
+        vault,
+        paths.scheduler_socket,
+        lambda scheduler: [*scheduler_duties(settings, config, scheduler), database_watch, Heartbeat(jobs)],
+        jobs=jobs,
+        remote_workers=remote_workers,
+    )
+    if HAVE_LINUX:
+        from tradewind.platform import linux
+
+        linux.set_name("tw-scheduler")
+    server.loop.on_signal(signal.SIGUSR1, lambda: server.when_dispatched(dispatched))
+    keeper = None if lease is None else LeaseKeeper(lease, server.loop, lambda: store.is_current, stop)
+    if keeper is not None:
+        keeper.start()
+    with reporting_progress(settings, "scheduler", server.loop, alive):
+        server.run()
+    if keeper is not None and (keeper.lost is not None or server.scheduler.superseded):
+        raise StoreBusy(keeper.lost or "another scheduler has taken over")
+    if database_watch.problem is not None:
+        raise StoreLost(f"{database_watch.problem} {recovery_hint(settings)}")
+
+
+def _stand_by(settings: Settings, lease: Lease, alive: Callable[[], None]) -> None:
+    """Wait until this scheduler is the active scheduler. Until then its socket forwards to the active scheduler."""
+    log, known = observe_log.Log("scheduler"), None
+    relay: SchedulerRelay | None = None
+    try:
+        while True:
+            try:
+                holder = lease.try_acquire()
+            except StoreBusy:  # a transaction of the former scheduler still runs
+                holder = known
+            else:
+                if holder is None:
+                    log.info("this scheduler is the active one", epoch=lease.epoch)
+                    return
+                if holder != known:
+                    log.warning("another scheduler is active; this one stands by", hostname=holder.hostname, pid=holder.pid)
+                    relay = _lead_to(settings, relay, holder.address)
+            known = holder
+            alive()
+            time.sleep(STANDBY_STEP_SECONDS)
+    finally:
+        if relay is not None:
+            relay.stop()
+
+
+def _lead_to(settings: Settings, relay: SchedulerRelay | None, address: str) -> SchedulerRelay | None:
+    """Let the scheduler's socket forward to the gateway at this address. Without a gateway, or without the library, there is
+    no socket.
+    """
+    import importlib.util
+
+    if not address or address == gateway_address(settings) or importlib.util.find_spec("websockets") is None:
+        if relay is not None:
+            relay.stop()
+        return None
+    if relay is None:
+        from tradewind.gateway.scheduler_relay import SchedulerRelay  # lazy import: an extra
+
+        tls = partial(ssl.create_default_context, cafile=settings.worker.ca_file or None)
+        relay = SchedulerRelay(settings.paths.scheduler_socket, worker_key(settings), tls)
+        relay.start()
+    relay.lead_to(address)
+    return relay
+
+
+def _make_executor(settings: Settings, clock: Clock, lives: Callable[[str], bool], kill_grace: int) -> LocalExecutor:
+    """The executor of the scheduler. The modules of Celery are loaded only if the deployment has a CeleryExecutor."""
+    from tradewind.executors.local import LocalExecutor
+
+    if CELERY not in {name for name, _ in entries(settings.core.executor)}:
+        return LocalExecutor(lives, kill_grace)
+    from tradewind.executors.celery import CeleryExecutor
+    from tradewind.executors.celery_publisher import CeleryPublisher
+
+    require_celery()
+    if not settings.celery.broker_url:
+        raise ConfigError(
+            "core.executor has the CeleryExecutor, and the broker is missing; set TRADEWIND__CELERY__BROKER_URL, "
+            "for example redis://localhost:6379/0"
+        )
+    publisher = CeleryPublisher(settings.celery.broker_url, worker_key(settings))
+    return CeleryExecutor(publisher, clock, lives, kill_grace)
+
+
+def require_celery() -> None:
+    """Check that Celery is installed.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    import importlib.util
+
+    if importlib.util.find_spec("celery") is None:
+        raise ConfigError("the CeleryExecutor needs the package celery. Install it: pip install 'tradewind[celery]'")
+
+
+def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Scheduler) -> list[Duty]:
+    """The background duties of the scheduler."""
+    from tradewind.scheduler.composition import scheduling_duties
+    from tradewind.scheduler.duties.log_retention import LogSweep
+    from tradewind.scheduler.duties.run_logs import RunLogs
+    from tradewind.scheduler.duties.spills import Spills
+    from tradewind.storage.local_logs import LocalLogs
+    from tradewind.storage.local_spills import LocalSpills
+
+    logs = LocalLogs(settings.paths.logs)
+    return [
+        *scheduling_duties(scheduler, config),
+        Spills(scheduler, config.retention_interval, LocalSpills(config.xcom_folder)),
+        RunLogs(scheduler, config.sweep_interval, logs),
+        LogSweep(
+            scheduler,
+            config.retention_interval,
+            logs,
+            round(settings.logging.retention_days * DAY),
+            settings.logging.max_total_mb * 1024 * 1024,
+        ),
+    ]
+
+
+def writer_note(settings: Settings) -> str:
+    """Path of the file in which the scheduler writes the pragmas of its database connection."""
+    return os.path.join(settings.paths.run, "writer.json")
+
+
+def note_writer(settings: Settings, store: Store) -> None:
+    """Write the pragmas of the writing connection to a file: another process cannot query them."""
+    import json
+
+    draft = f"{writer_note(settings)}.{os.getpid()}"
+    with open(draft, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        json.dump({"pid": os.getpid(), "pragmas": store.settings()}, file)
+    os.replace(draft, writer_note(settings))

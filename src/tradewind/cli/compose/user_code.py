@@ -1,0 +1,45 @@
+"""The settings that user code may read. They contain no secrets."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tradewind.settings import Settings
+
+
+def prepare_for_user_code(settings: Settings) -> None:
+    """Prepare the environment of a process that starts user code: remove secrets, and set the plugins folder and other settings."""
+    from tradewind.model.secret_names import HIDE_VARIABLE, NAMES_VARIABLE
+    from tradewind.sdk.import_paths import PLUGINS_FOLDER
+    from tradewind.settings import SECRET_ENVIRONMENT
+
+    os.environ[PLUGINS_FOLDER] = settings.paths.plugins
+    os.environ["TRADEWIND__OPERATORS__DEFAULT_DEFERRABLE"] = str(settings.operators.default_deferrable).lower()
+
+    os.environ[HIDE_VARIABLE] = str(settings.core.hide_sensitive_var_conn_fields).lower()
+    os.environ[NAMES_VARIABLE] = settings.core.sensitive_var_conn_names or ""
+    for name in SECRET_ENVIRONMENT:
+        os.environ.pop(name, None)
+
+
+def use_secret_names(settings: Settings) -> None:
+    """Set which names mark a secret value in this process. The names come from the settings."""
+    from tradewind.model.secret_names import configure
+
+    configure(settings.core.sensitive_var_conn_names or "", settings.core.hide_sensitive_var_conn_fields)
+
+
+def user_settings(settings: Settings) -> dict[str, str]:
+    """The settings that user code may read: all settings that are not secret, under Tradewind's and Airflow's names, and the
+    values of the airflow.cfg.
+    """
+    from tradewind.settings import OPTIONS
+
+    found = settings.airflow.for_user_code()
+    for option in OPTIONS:
+        if not option.secret:
+            for name in (*option.airflow, option.name):
+                found[name] = settings.explanations[option.name].value
+    return found
