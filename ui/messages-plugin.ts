@@ -1,0 +1,30 @@
+// Compiles the messages of one language when the page is built: `virtual:messages/en` holds all files of messages/en/.
+// The parser of ICU messages therefore stays out of the page.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { compileMessage } from "@lingui/message-utils/compileMessage";
+import type { Plugin } from "vite";
+
+const PREFIX = "virtual:messages/";
+
+export function messagesPlugin(folder: string): Plugin {
+  return {
+    name: "tradewind-messages",
+    resolveId(id) {
+      return id.startsWith(PREFIX) ? `\0${id}` : null;
+    },
+    load(id) {
+      if (!id.startsWith(`\0${PREFIX}`)) return null;
+      const language = join(folder, id.slice(PREFIX.length + 1));
+      const compiled: Record<string, unknown> = {};
+      for (const name of readdirSync(language).filter((one) => one.endsWith(".json")).sort()) {
+        const file = join(language, name);
+        this.addWatchFile(file);
+        const messages = JSON.parse(readFileSync(file, "utf8")) as Record<string, string>;
+        for (const [key, message] of Object.entries(messages)) compiled[`${name.slice(0, -5)}.${key}`] = compileMessage(message);
+      }
+      return `export const messages = JSON.parse(${JSON.stringify(JSON.stringify(compiled))});`;
+    },
+  };
+}

@@ -1,0 +1,38 @@
+// The template fields of a task instance, as they were rendered for it.
+import { Copy } from "lucide-react";
+
+import { useText } from "../../i18n";
+import { Button } from "../../parts/Button";
+import { copyText } from "../../parts/CopyAs";
+import parts from "../../parts/parts.module.css";
+import { EmptyState } from "../../parts/status";
+import { JsonTree } from "./JsonTree";
+import styles from "./task.module.css";
+
+export function RenderedView({ fields, started }: { fields: object; started: boolean }) {
+  const t = useText();
+  const shown = Object.entries(fields as Record<string, unknown>);
+  if (shown.length === 0) {
+    return (
+      <EmptyState title={started ? t("task.renderedNone") : t("task.renderedLater")}>
+        <p>{t("task.renderedTeach")}</p>
+      </EmptyState>
+    );
+  }
+  return (
+    <div className={styles.padded}>
+      {shown.map(([name, value]) => {
+        const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+        return (
+          <section key={name} className={styles.rendered} aria-label={name}>
+            <header>
+              <h3 className="mono wrap">{name}</h3>
+              <Button look="quiet" compact icon label={t("task.copyValue")} onPress={() => void copyText(text)}><Copy size={14} /></Button>
+            </header>
+            {typeof value === "string" || value === null || typeof value !== "object" ? <pre className={`${parts.code} ${styles.value}`} tabIndex={0}>{text}</pre> : <JsonTree value={value} />}
+          </section>
+        );
+      })}
+    </div>
+  );
+}

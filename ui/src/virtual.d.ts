@@ -1,0 +1,13 @@
+/// <reference types="vite/client" />
+declare module "virtual:messages/*" {
+  import type { Messages } from "@lingui/core";
+  export const messages: Messages;
+}
+declare module "elkjs/lib/elk.bundled.js" {
+  export * from "elkjs/lib/elk-api";
+  export { default } from "elkjs/lib/elk-api";
+}
+interface Window {
+  /** Requests that boot.js started before the bundle arrived, by path and query. */
+  tradewindFirst?: Record<string, Promise<Response>>;
+}
