@@ -27,6 +27,12 @@ def plain(answer: CommandResult, command: Command[Any]) -> Any:
     return msgspec.to_builtins(result_of(answer, command))
 
 
+def as_dict(answer: msgspec.Struct) -> dict[str, Any]:
+    """The answer of a question as dicts and lists, as `tradewind why -o json` prints it."""
+    found: dict[str, Any] = msgspec.to_builtins(answer)
+    return found
+
+
 def arguments(command: Command[Any]) -> dict[str, Any]:
     """The arguments that are not at their defaults."""
     found: dict[str, Any] = msgspec.to_builtins(command)

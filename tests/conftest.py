@@ -9,9 +9,20 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
+from tests.postgres_server import PostgresServer, private_server
+
 pytest_plugins = ["tradewind.testing.plugin"]
 
 SETTINGS = ("TRADEWIND_", "AIRFLOW_")
+
+try:
+    import hypothesis
+except ImportError:  # the environment of the provider packages does not have it, and runs no property tests
+    pass
+else:
+    # an example has no time limit: the suite runs several processes, and a busy machine is no fault of the code
+    hypothesis.settings.register_profile("suite", deadline=None)
+    hypothesis.settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
@@ -47,3 +58,27 @@ def _own_process() -> Iterator[None]:
         os.environ.update(environment)
     sys.path[:] = path
     os.chdir(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A private PostgreSQL server, for all tests of this process."""
+    with private_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: PostgresServer) -> str:
+    """The URL of a database with our tables."""
+    from tradewind.store.factory import open_store
+
+    url = postgres_server.create_database()
+    open_store(url).close()
+    return url
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer, postgres_database: str) -> str:
+    """The URL of a database with our tables as they are after the migrations. One test uses it at a time."""
+    postgres_server.empty(postgres_database)
+    return postgres_database

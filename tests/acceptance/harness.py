@@ -72,7 +72,7 @@ class Standalone:
         self.dags_folder = home / "dags"
         self.dags_folder.mkdir(exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRADEWIND_", "AIRFLOW"))}
-        self.environment = {**kept, "TRADEWIND_HOME": str(home), **DEFAULTS, **(environment or {})}
+        self.environment = {**kept, "TRADEWIND_HOME": str(home), **(environment or {})}
         self.process: subprocess.Popen[str] | None = None
         self.lines: list[str] = []
         self.address = ""
@@ -89,20 +89,8 @@ class Standalone:
         Raises:
             Timeout, AssertionError: it did not come up; its output is in the message.
         """
-        assert self.process is None or self.process.poll() is not None, "it is running already"
-        self.lines, self.address = [], ""
         began = time.monotonic()
-        self.process = subprocess.Popen(
-            [*self.command, "standalone", *self.arguments],
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
-        self._reader.start()
+        self.launch()
         self.wait_line("Ready: ", deadline)
         while self.health() != {"metadatabase": "healthy", "scheduler": "healthy"}:
             if time.monotonic() - began > deadline:
@@ -112,6 +100,22 @@ class Standalone:
         self._follower = threading.Thread(target=self._follow, args=(self.process,), daemon=True)
         self._follower.start()
         return took
+
+    def launch(self) -> None:
+        """Start, and wait for nothing."""
+        assert self.process is None or self.process.poll() is not None, "it is running already"
+        self.lines, self.address = [], ""
+        self.process = subprocess.Popen(
+            [*self.command, "standalone", *self.arguments],
+            env={**DEFAULTS, **self.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self._reader.start()
 
     @contextmanager
     def started(self) -> Iterator[Standalone]:
@@ -199,11 +203,28 @@ class Standalone:
     @contextmanager
     def store(self) -> Iterator[SqlStore]:
         """A read-only connection to the database."""
-        reader = open_reader(self.home / "tradewind.db")
+        reader = open_reader(self.environment.get("TRADEWIND__DATABASE__URL") or self.home / "tradewind.db")
         try:
             yield reader
         finally:
             reader.close()
+
+    def succeeded_runs(self, dag_id: str, count: int) -> list[str]:
+        """Ids of the runs of a DAG, the newest first, once there are so many and all have succeeded."""
+
+        def look() -> list[str] | None:
+            found = self.json("dags", "list-runs", dag_id)
+            done = [row["run_id"] for row in found if row["state"] == "success"]
+            return done if len(done) == len(found) == count else None
+
+        return self.wait(look, f"{count} runs of {dag_id} succeed")
+
+    def return_value(self, dag_id: str, run_id: str, task_id: str) -> object:
+        """The return value of a task that is not mapped."""
+        with self.store() as store:
+            row = store.need_run(dag_id, run_id)
+            ((_, _, value, _),) = store.xcoms(row.id, [task_id], "return_value")
+        return json.loads(value)
 
     def write_dag(self, name: str, source: str) -> Path:
         """Put a file into the DAG folder atomically."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.acceptance.harness import Standalone
@@ -63,38 +61,20 @@ def runs(house: Standalone, dag_id: str) -> list[dict[str, str]]:
     return found
 
 
-def ended(house: Standalone, dag_id: str, count: int) -> list[str]:
-    """Ids of the runs, the newest first, once there are so many and all have succeeded."""
-
-    def look() -> list[str] | None:
-        found = runs(house, dag_id)
-        done = [row["run_id"] for row in found if row["state"] == "success"]
-        return done if len(done) == len(found) == count else None
-
-    return house.wait(look, f"{count} runs of {dag_id} succeed")
-
-
-def returned(house: Standalone, dag_id: str, run_id: str, task_id: str) -> object:
-    with house.store() as store:
-        row = store.need_run(dag_id, run_id)
-        ((_, _, value, _),) = store.xcoms(row.id, [task_id], "return_value")
-    return json.loads(value)
-
-
 def test_a_success_and_an_external_event_start_the_report(house: Standalone) -> None:
     run_id = house.trigger("load_orders")
     assert house.wait_run("load_orders", run_id) == "success"
-    (audit,) = ended(house, "audit", 1)
-    assert returned(house, "audit", audit, "look") == [1]
+    (audit,) = house.succeeded_runs("audit", 1)
+    assert house.return_value("audit", audit, "look") == [1]
     assert runs(house, "report") == []
     assert "1 of 2 assets updated; missing: prices" in house.cli("assets", "queued", "report")
     house.cli("assets", "create-event", "--name", "prices", "--extra", '{"rows": 30}')
-    (report,) = ended(house, "report", 1)
+    (report,) = house.succeeded_runs("report", 1)
     assert report.startswith("asset_triggered__")
-    assert returned(house, "report", report, "write") == [{"orders": 120, "prices": 30}, None, "loaded"]
+    assert house.return_value("report", report, "write") == [{"orders": 120, "prices": 30}, None, "loaded"]
     assert "s3://shop/orders" in house.cli("tasks", "logs", "report", "shell")
-    (archive,) = ended(house, "archive", 1)
-    assert returned(house, "archive", archive, "archive") == ["report", "asset_triggered_"]
+    (archive,) = house.succeeded_runs("archive", 1)
+    assert house.return_value("archive", archive, "archive") == ["report", "asset_triggered_"]
     began = {event["name"]: event["began"] for event in house.json("assets", "events")}
     assert began["orders"] == began["prices"] == [f"report {report}"]
 
@@ -105,13 +85,13 @@ def test_queued_asset_events_survive_a_restart_of_the_scheduler(house: Standalon
     assert "1 of 2 assets updated; missing: orders" in house.cli("assets", "queued", "report")
     house.cli("assets", "create-event", "--uri", "s3://shop/orders")
     house.start()
-    ended(house, "report", 2)
+    house.succeeded_runs("report", 2)
 
 
 def test_materialize_runs_the_producer(house: Standalone) -> None:
     before = len(runs(house, "load_orders"))
     made = house.json("assets", "materialize", "--name", "orders")
     assert house.wait_run("load_orders", made["run_id"]) == "success"
-    assert len(ended(house, "audit", before + 1)) == before + 1
+    assert len(house.succeeded_runs("audit", before + 1)) == before + 1
     kinds = {row["run_id"]: row["run_type"] for row in runs(house, "load_orders")}
     assert kinds[made["run_id"]] == "asset_materialization"

@@ -180,7 +180,7 @@ class World:
 
     def census(self) -> list[Process]:
         """All running processes with this home folder in their environment."""
-        return list(_marked(f"TRADEWIND_HOME={self.home}".encode()))
+        return processes_of(self.home)
 
     def find(self, kind: str) -> list[Process]:
         """The running processes of one kind."""
@@ -232,6 +232,11 @@ class World:
     def task_states(self, dag: str, run: str) -> dict[str, str]:
         answer = self.get(f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances?limit=100")
         return {row["task_id"]: row["state"] for row in answer["task_instances"]}
+
+
+def processes_of(home: Path) -> list[Process]:
+    """All running processes with this home folder in their environment."""
+    return list(_marked(f"TRADEWIND_HOME={home}".encode()))
 
 
 def _marked(needle: bytes) -> Iterator[Process]:

@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.property.test_kernel_agrees import RunHistory, dags
+from tests.unit.kernel.machine_driver import MachineDriver, dag, task
 from tradewind.kernel import events as e
 from tradewind.kernel.integrity import VerifiedVersion
 from tradewind.kernel.layout import fits, layout
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
-from tradewind.model.definition import DagDefinition
+from tradewind.model.definition import DagDefinition, MapLiteral
 from tradewind.model.rows import TaskRow
 from tradewind.model.states import TASK_TRANSITIONS, Outcome, TaskState
 
@@ -121,7 +122,7 @@ class EditedRun:
                     self.go_on(e.AttemptEnded(slot, fence, Outcome.SUCCESS, self.now, length=self.chance.randrange(3)))
                 elif state is TaskState.RESTARTING:
                     self.go_on(e.AttemptVanished(slot, fence, self.now))
-                elif state is TaskState.DEFERRED:
+                elif state in (TaskState.DEFERRED, TaskState.AWAITING_INPUT):
                     self.go_on(e.WaitOver(slot, fence, self.now, Outcome.SUCCESS))
                 elif state in (TaskState.UP_FOR_RETRY, TaskState.UP_FOR_RESCHEDULE):
                     self.go_on(e.TimerDue(slot, self.now))
@@ -146,4 +147,15 @@ def test_a_run_can_be_verified_against_any_definition(
     for definition in definitions[1:]:
         if not run.machine.ended:
             run.edit(definition)
+    run.end()
+
+
+def test_a_longer_list_gives_a_task_that_must_wait_its_further_instances() -> None:
+    """A scheduled mapped task gets an upstream task and a longer list: it has to wait, but its new instances exist at once."""
+    first = dag(task("a"), task("m", mapped=True, expand=(MapLiteral(1),)))
+    driver = MachineDriver(*first.tasks).begin()
+    run = EditedRun(driver.machine, first, Random(0), driver.now + 1)
+    run.edit(dag(task("a"), task("m", "a", mapped=True, expand=(MapLiteral(3),))))
+    assert [run.machine.name(slot) for slot in range(run.machine.instances.total)] == ["a", "m[0]", "m[1]", "m[2]"]
+    assert {run.machine.task_state(slot) for slot in (1, 2, 3)} == {TaskState.NONE}
     run.end()

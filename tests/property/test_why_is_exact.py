@@ -129,6 +129,8 @@ def _with(wrong: Blocker) -> Callable[..., list[Blocker]]:
 NOTHING = "nothing is (named )?in the way of"
 
 
+@pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("lie", "sentence"),
     [

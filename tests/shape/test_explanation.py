@@ -78,3 +78,9 @@ def test_the_architecture_page_names_every_package_of_operators() -> None:
     """Packages beside the ranks (hooks, triggers, operators, sensors) stand in their order below the table."""
     present = [name for name in BATTERIES if (SOURCE / name).is_dir()]
     assert ", ".join(f"`{name}`" for name in present[:-1]) + f" and `{present[-1]}`" in ARCHITECTURE.read_text(encoding="utf-8")
+
+
+def test_the_glossary_leads_into_every_package() -> None:
+    """After a new package: explain its terms on the page."""
+    named = {path.partition("/")[0] for path in source_paths((EXPLANATION / "glossary.md").read_text(encoding="utf-8"))}
+    assert RANKS.keys() - named - {"__main__", "lazy_names"} == set()

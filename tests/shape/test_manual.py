@@ -27,6 +27,12 @@ def test_the_page_of_commands_is_up_to_date() -> None:
     assert (DOCS / "reference" / "cli.md").read_text(encoding="utf-8") == generated
 
 
+def test_the_page_of_airflows_commands_is_up_to_date() -> None:
+    """After a change of the table of Airflow's commands: make docs."""
+    generated = runpy.run_path(str(DOCS / "generate_airflow_commands.py"))["page"]()
+    assert (DOCS / "reference" / "airflow-commands.md").read_text(encoding="utf-8") == generated
+
+
 def test_the_page_of_examples_is_up_to_date() -> None:
     """After a change of an example: make docs."""
     code = "import runpy, sys; sys.stdout.write(runpy.run_path(sys.argv[1])['page']())"

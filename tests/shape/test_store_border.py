@@ -11,6 +11,7 @@ from tests.shape.source import SOURCE
 EXCEPTIONS = {
     "airflow/compat/sql_operators.py": "Airflow's operator for databases of users",
     "cli/commands/connections_test.py": "tests connections to databases of users",
+    "cli/import_airflow/database.py": "reads the database of an Airflow",
     "simulation/stores.py": "injects the database's own errors, statement by statement",
 }
 """Modules that may name SQLite, and why."""

@@ -704,8 +704,8 @@ MUTANTS = [
         "a post is forgotten when its host goes",
         "the next host is not handed what the last one had",
         rewrite(
-            (CallbackDispatcher, "attach", ("del self._out[post]", "pass")),
-            (CallbackDispatcher, "compare_with_store", ("del self._out[post]", "pass")),
+            (CallbackDispatcher, "attach", ("del self._out[callback_id]", "pass")),
+            (CallbackDispatcher, "compare_with_store", ("del self._out[callback_id]", "pass")),
         ),
         15,
     ),
@@ -717,8 +717,8 @@ MUTANTS = [
                 Scheduler,
                 "take",
                 (
-                    "active_run.callback_requests += requests.of_run(active_run, decision)",
-                    "requests.of_run(active_run, decision)",
+                    "active_run.callback_requests += requests.of_run(active_run, decision, self.state.listened)",
+                    "requests.of_run(active_run, decision, self.state.listened)",
                 ),
             )
         ),

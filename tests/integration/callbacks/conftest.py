@@ -74,6 +74,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     world = World(folder / "home", settings)
     for path in (Path(__file__).parent / "dags").glob("*.py"):
         shutil.copy(path, world.home / "dags")
+    shutil.copytree(Path(__file__).parent / "plugins", world.home / "plugins", dirs_exist_ok=True)
     try:
         world.start()
         world.await_ready()

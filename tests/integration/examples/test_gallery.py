@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.examples.conftest import EXAMPLES
+from tradewind.execution.run_trigger import watch
 from tradewind.model.moments import to_micros
+from tradewind.model.waits import TriggerEnd
 from tradewind.sdk.load import MODULE_PREFIX, load_file
 from tradewind.testing import (
     DagFolder,
@@ -254,6 +257,14 @@ def test_deferrable_operator(gallery: DagFolder) -> None:
     assert "wrote 120 rows" in second.log
 
 
+def test_human_in_the_loop(gallery: DagFolder) -> None:
+    """Nobody answers, so the defaults count after an hour."""
+    run = run_dag(gallery.dags["human_in_the_loop"])
+    assert_run(run, "success")
+    assert xcom_of(run, "fill_in")["params_input"] == {"copies": 1}
+    assert xcom_of(run, "publish") == "1 copies"
+
+
 def test_every_gallery_file_has_a_test() -> None:
     """A new example comes with its test."""
     assert [name for name in ALL if f"test_{name}" not in globals()] == []
@@ -283,3 +294,19 @@ def test_assets_from_functions(gallery: DagFolder) -> None:
     world = follow(gallery, "assets_from_functions", "cleaned", "archive", "audit", days=0.05)
     assert results(world, "cleaned", "cleaned") == [[1, 2, 3]] * 2
     assert results(world, "audit", "look") == [["file:///data/archive/2026-01"]] * 2
+
+
+def test_asset_watcher(gallery: DagFolder, tmp_path: Path) -> None:
+    """The trigger of the watcher fires for the file; the run without an event finds nothing."""
+    (watcher,) = gallery.dags["asset_watcher"].asset_condition.watchers
+    trigger = type(watcher.trigger)(directory=str(tmp_path), filename="orders.csv", poke_interval=0.01)
+    payloads: list[bytes] = []
+
+    async def emit(payload: bytes) -> None:
+        payloads.append(payload)
+
+    (tmp_path / "orders.csv").touch()
+    assert asyncio.run(watch(trigger, emit)) == TriggerEnd()
+    assert payloads == [b'{"filepath":"%s"}' % str(tmp_path / "orders.csv").encode()]
+    assert list(tmp_path.iterdir()) == []
+    assert xcom_of(run_dag(gallery.dags["asset_watcher"]), "load") == []

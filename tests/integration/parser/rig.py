@@ -101,9 +101,9 @@ class Rig:
         self.read: list[str] = []
         whole = self.children.read
 
-        def note(file: str, done: Any, *, first: bool = False) -> None:
+        def note(file: str, done: Any, *, folder: str, first: bool = False) -> None:
             self.read.append(file)
-            whole(file, done, first=first)
+            whole(file, done, folder=folder, first=first)
 
         self.children.read = note  # type: ignore[method-assign]
         self.service = ParserService(self.config, clock, self.loop, self._send, self.children)

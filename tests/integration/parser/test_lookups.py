@@ -101,9 +101,11 @@ def test_an_import_without_an_answer_does_not_count(tmp_path: Path, answers: Ans
         rig.close()
 
 
-def test_a_dag_file_may_only_read_and_secrets_are_masked(rig: Rig, answers: Answers) -> None:
+def test_a_dag_file_changes_nothing_and_secrets_are_masked(rig: Rig, answers: Answers) -> None:
     answers.variables["passphrase"] = "sesame-open"
-    rig.write("a.py", ASKING.replace("MORE", "Variable.set('x', 1)"))
+    rig.write(
+        "a.py", ASKING.replace("MORE", "Variable.set('x', 1)\nraise ValueError(Variable.get('x') + Variable.get('y', '?'))")
+    )
     rig.write(
         "b.py",
         ASKING.replace(
@@ -111,7 +113,8 @@ def test_a_dag_file_may_only_read_and_secrets_are_masked(rig: Rig, answers: Answ
         ),
     )
     rig.start()
-    assert "may read only variables and connections" in rig.store.problems["a.py"]["message"]
+    assert rig.store.problems["a.py"]["message"] == "ValueError: 1?"
+    assert "x" not in answers.variables
     assert rig.store.problems["b.py"]["message"] == "ValueError: not ***"
     assert "hunter22" not in rig.store.problems["b.py"]["stack_trace"]
     assert "sesame-open" not in str(rig.store.registrations)

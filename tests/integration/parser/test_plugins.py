@@ -12,7 +12,7 @@ import pytest
 from tests.commands import arguments
 from tests.integration.parser.rig import Rig, Store
 from tradewind.model.definition import CustomSchedule, decode_definition
-from tradewind.sdk.load import PLUGINS_FOLDER
+from tradewind.sdk.import_paths import PLUGINS_FOLDER
 from tradewind.wire.commands import Command, RegisterPlugins
 
 PLUGIN = """

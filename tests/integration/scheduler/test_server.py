@@ -75,7 +75,7 @@ class Deployment:
         store = open_store(self.database, busy_timeout_ms=50, synchronous="NORMAL")
         epoch = store.begin_epoch("here", 1, "boot", clock.wall())
         self.server = compose_server(
-            store, clock, config, LocalExecutor(0), epoch, PlainCipher(), self.socket, lambda scheduler: []
+            store, clock, config, LocalExecutor(), epoch, PlainCipher(), self.socket, lambda scheduler: []
         )
         self.server.loop.on_signal = lambda number, call: None  # type: ignore[method-assign]
         listen = self.server._listen

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import logging
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +15,8 @@ from tests_common.test_utils.runs import DagMaker, RunTask, make_runtime_ti
 
 import tradewind.airflow  # noqa: F401  serves the `airflow` namespace
 
+RUNTIME_DATE = datetime.datetime(2024, 12, 1, 1, tzinfo=datetime.UTC)
+"""The logical date of Airflow's fixture `create_runtime_ti`; tests know ids that are made from it."""
 DEFAULT_DATE = datetime.datetime(2016, 1, 1, tzinfo=datetime.UTC)
 
 os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
@@ -38,6 +42,15 @@ _MARKERS = (
 )
 
 
+_SYSTEMS = {
+    "backend": "needs a metadata database of one kind (backend)",
+    "integration": "needs another system (integration)",
+    "system": "needs another system (system)",
+    "quarantined": "is quarantined by Airflow itself",
+}
+"""Marker → why its tests are not run, as Airflow's own test run does without options."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
@@ -45,8 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        reason = next((text for marker, text in _SYSTEMS.items() if item.get_closest_marker(marker)), None)
         if item.get_closest_marker("db_test") and not item.get_closest_marker("non_db_test_override"):
-            item.add_marker(pytest.mark.skip(reason="needs Airflow's metadata database (db_test)"))
+            reason = "needs Airflow's metadata database (db_test)"
+        if reason is not None:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture
@@ -87,7 +103,7 @@ def dag_maker() -> DagMaker:
 
 @pytest.fixture
 def create_runtime_ti() -> Callable[..., Any]:
-    return make_runtime_ti
+    return functools.partial(make_runtime_ti, logical_date=RUNTIME_DATE)
 
 
 @pytest.fixture
@@ -167,3 +183,68 @@ def mock_xcom_backend() -> Iterator[mock.Mock]:
 @pytest.fixture
 def clean_dags_and_dagruns() -> None:
     """Nothing to clean."""
+
+
+clean_dags_dagruns_and_dagbundles = clean_dags_and_dagruns
+
+
+@pytest.fixture
+def cleanup_providers_manager() -> Iterator[None]:
+    """Read the descriptions of provider packages again, before and after the test."""
+    from tradewind.provider_packages import offers
+
+    offers.forget()
+    yield
+    offers.forget()
+
+
+@pytest.fixture
+def hook_lineage_collector() -> Iterator[Any]:
+    """A collector of assets of this test's own."""
+    from airflow.lineage import hook
+
+    collector = hook.HookLineageCollector()
+    with (
+        mock.patch("airflow.lineage.hook.get_hook_lineage_collector", return_value=collector),
+        mock.patch("airflow.providers.common.compat.lineage.hook.get_hook_lineage_collector", return_value=collector),
+    ):
+        yield collector
+
+
+@pytest.fixture
+def create_log_template(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Set the name of log files."""
+
+    def create(filename_template: str, elasticsearch_id: str = "") -> None:
+        del elasticsearch_id
+        monkeypatch.setenv("AIRFLOW__LOGGING__LOG_FILENAME_TEMPLATE", filename_template)
+
+    return create
+
+
+@pytest.fixture
+def reset_logging_config() -> Iterator[None]:
+    """Restore the levels and handlers of the loggers of Airflow's tasks."""
+    loggers = [logging.getLogger(name) for name in ("", "airflow", "airflow.task")]
+    before = [(logger, logger.level, list(logger.handlers), logger.propagate) for logger in loggers]
+    yield
+    for logger, level, handlers, propagate in before:
+        logger.setLevel(level)
+        logger.handlers[:], logger.propagate = handlers, propagate
+
+
+@pytest.fixture
+def create_task_of_operator(dag_maker: DagMaker) -> Callable[..., Any]:
+    """A task of an operator, without a run."""
+
+    def create(operator_class: Any, *, dag_id: str, session: Any = None, **kwargs: Any) -> Any:
+        del session
+        with dag_maker(dag_id):
+            return operator_class(**kwargs)
+
+    return create
+
+
+@pytest.fixture
+def secret_key() -> str:
+    return "secret"

@@ -93,3 +93,36 @@ def test_a_file_of_airflow_1_pulls_any_key_and_renders_unknown_names_as_nothing(
     dag = DagBag(tmp_path / "old.py").get_dag("old")
     run = dag.test()
     assert str(run.state) == "success"
+
+
+def test_a_bag_of_several_files(folder: Path) -> None:
+    bag = DagBag([folder / "one.py", str(folder / "team")], include_examples=False)
+    assert (sorted(bag.dag_ids), bag.import_errors) == (["one", "two"], {})
+
+
+READS = """
+from airflow import DAG, settings
+from airflow.hooks.base import BaseHook
+from airflow.models import Connection, Variable
+
+names = [row[0] for row in settings.Session().query(Connection.conn_id).all()]
+owner = Variable.get("owner", default_var="nobody")
+first = Variable.setdefault("first", {"a": 1}, deserialize_json=True)
+again = Variable.get("first", deserialize_json=True)
+try:
+    Variable.get("missing")
+except KeyError:
+    names.append("no variable")
+try:
+    BaseHook.get_connection("missing")
+except Exception as error:
+    names.append(type(error).__name__)
+dag = DAG("reads", schedule=None, tags=[*names, owner, *first, *again])
+"""
+
+
+def test_without_a_database_a_file_finds_no_variables_and_connections(tmp_path: Path) -> None:
+    (tmp_path / "reads.py").write_text(READS)
+    bag = DagBag(tmp_path)
+    assert bag.import_errors == {}
+    assert bag.get_dag("reads").tags == {"no variable", "AirflowNotFoundException", "nobody", "a"}

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tradewind.model.definition import CronSchedule, DagDefinition, DefinitionDefaults, DeltaSchedule, NoSchedule
-from tradewind.model.errors import TradewindError
+from tradewind.model.errors import DuplicateTaskId, TradewindError
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.generation import generation_of
 from tradewind.sdk.load import load_file
@@ -71,7 +71,7 @@ def test_an_old_file_has_intervals_catchup_and_a_limit_over_all_runs(tmp_path: P
     found = load(tmp_path, OLD.format(arguments="schedule_interval='0 6 * * *', concurrency=4", task=""))
     assert isinstance(found.schedule, CronSchedule)
     assert (found.schedule.interval_kind, found.catchup, found.max_active_tasks_all_runs) == ("data", True, 4)
-    assert any("names of Airflow 1" in warning for warning in found.warnings)
+    assert any("is one for Airflow 1" in warning for warning in found.warnings)
 
 
 def test_a_new_file_has_ticks_and_no_catchup(tmp_path: Path) -> None:
@@ -166,3 +166,33 @@ def test_methods_that_need_the_database_refuse_when_called(tmp_path: Path) -> No
     load(tmp_path, source)
     with pytest.raises(TradewindError, match=r"dag\.clear\(\).*dag\.test"):
         load(tmp_path, source + "dag.clear()\n")
+
+
+def test_a_task_id_that_is_used_twice_keeps_the_first_task_in_files_for_airflow_1(tmp_path: Path) -> None:
+    twice = "\nother = DummyOperator(task_id='b', dag=dag)\nDummyOperator(task_id='a', dag=dag) >> other\n"
+    with pytest.warns(UserWarning, match="there is already a task 'a'"):
+        found = load(tmp_path, OLD.format(arguments="", task=", owner='one'") + twice)
+    assert [(task.task_id, task.owner, task.upstream) for task in found.tasks] == [("a", "one", ()), ("b", "airflow", ("a",))]
+    with pytest.raises(DuplicateTaskId):
+        load(tmp_path, NEW.format(arguments="", task="") + "EmptyOperator(task_id='a', dag=dag)")
+
+
+@pytest.mark.parametrize("line", ["task << dag", "task >> dag", "dag >> task", "dag << task"])
+def test_an_arrow_to_the_dag_puts_the_task_into_it_in_files_for_airflow_1(tmp_path: Path, line: str) -> None:
+    found = load(tmp_path, OLD.format(arguments="", task="") + f"task = DummyOperator(task_id='b')\n{line}\n")
+    assert [task.task_id for task in found.tasks] == ["a", "b"]
+
+
+def test_an_empty_end_date_is_none_in_older_files(tmp_path: Path) -> None:
+    assert load(tmp_path, OLD.format(arguments="default_args={'end_date': ''}", task="")).end_date is None
+    with pytest.raises(TradewindError):
+        load(tmp_path, NEW.format(arguments="default_args={'end_date': ''}", task=""))
+
+
+def test_a_dag_with_no_active_runs_has_no_schedule(tmp_path: Path) -> None:
+    for source in (OLD.format(arguments="schedule_interval='@daily', max_active_runs=0", task=""), NO_RUNS):
+        with pytest.warns(UserWarning, match="max_active_runs is 0"):
+            assert load(tmp_path, source).schedule == NoSchedule()
+
+
+NO_RUNS = NEW.format(arguments="schedule='@daily', max_active_runs=0", task="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,24 +12,24 @@ import pytest
 
 from tradewind.airflow import moved_modules, names
 from tradewind.sdk import plugins
-from tradewind.sdk.load import PLUGINS_FOLDER
+from tradewind.sdk.import_paths import PLUGINS_FOLDER
 
 
 @pytest.mark.parametrize(
     ("old", "name", "package"),
     [
-        ("airflow.contrib.operators.bigquery_operator", "BigQueryOperator", "apache-airflow-providers-google"),
-        ("airflow.contrib.hooks.ssh_hook", "SSHHook", "apache-airflow-providers-ssh"),
-        ("airflow.operators.hive_operator", "HiveOperator", "apache-airflow-providers-apache-hive"),
-        ("airflow.hooks.postgres_hook", "PostgresHook", "apache-airflow-providers-postgres"),
-        ("airflow.sensors.s3_key_sensor", "S3KeySensor", "apache-airflow-providers-amazon"),
-        ("airflow.kubernetes.secret", "Secret", "apache-airflow-providers-cncf-kubernetes"),
-        ("airflow.operators", "HiveOperator", "apache-airflow-providers-apache-hive"),
-        ("airflow.hooks", "S3Hook", "apache-airflow-providers-amazon"),
+        ("airflow.contrib.operators.bigquery_operator", "BigQueryOperator", "google"),
+        ("airflow.contrib.hooks.ssh_hook", "SSHHook", "ssh"),
+        ("airflow.operators.hive_operator", "HiveOperator", "apache-hive"),
+        ("airflow.hooks.postgres_hook", "PostgresHook", "postgres"),
+        ("airflow.sensors.s3_key_sensor", "S3KeySensor", "amazon"),
+        ("airflow.kubernetes.secret", "Secret", "cncf-kubernetes"),
+        ("airflow.operators", "HiveOperator", "apache-hive"),
+        ("airflow.hooks", "S3Hook", "amazon"),
     ],
 )
 def test_an_old_module_names_the_package_that_has_its_class_today(old: str, name: str, package: str) -> None:
-    with pytest.raises(ImportError, match=f"pip install {package}$"):
+    with pytest.raises(ImportError, match=f"tradewind providers install {package}$"):
         exec(f"from {old} import {name}")
 
 
@@ -121,3 +122,16 @@ def test_a_plugin_that_cannot_be_loaded_is_named(plugin_folder: Path) -> None:
     (plugin_folder / "broken.py").write_text("import no_such_library\n")
     with pytest.raises(ImportError, match=r"broken\.py.*no_such_library"):
         exec("from airflow.operators import NoSuchOperator")
+
+
+def test_constants_and_helpers_of_a_moved_module_come_from_the_installed_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table names the classes; Airflow 1's modules had constants, too."""
+    home = types.ModuleType("airflow.providers.google.cloud.hooks.cloud_storage_transfer_service")
+    vars(home)["TRANSFER_OPTIONS"] = "transferOptions"
+    for name in ("google", "google.cloud", "google.cloud.hooks"):
+        monkeypatch.setitem(sys.modules, f"airflow.providers.{name}", types.ModuleType(f"airflow.providers.{name}"))
+    monkeypatch.setitem(sys.modules, home.__name__, home)
+    old = importlib.import_module("airflow.contrib.hooks.gcp_transfer_hook")
+    assert old.TRANSFER_OPTIONS == "transferOptions"
+    with pytest.raises(ImportError, match="no release of Airflow has it there"):
+        exec("from airflow.contrib.hooks.gcp_transfer_hook import NO_SUCH_CONSTANT")

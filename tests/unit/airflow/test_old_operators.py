@@ -131,3 +131,20 @@ def test_dag_task_makes_a_task_of_that_dag() -> None:
 
     one() >> two()
     assert dag.task_ids == ["one", "choose"]
+
+
+def test_renamed_arguments_of_the_shell_and_of_other_interpreters() -> None:
+    from airflow.operators.bash import BashOperator  # type: ignore[import-not-found]
+    from airflow.operators.python import ExternalPythonOperator  # type: ignore[import-not-found]
+
+    def function() -> None:
+        """Runs elsewhere."""
+
+    dag = DAG("d", schedule=None)
+    with pytest.warns(DeprecationWarning, match="skip_exit_code was renamed to skip_on_exit_code"):
+        shell = BashOperator(task_id="a", bash_command="exit 9", skip_exit_code=9, dag=dag)
+    assert 9 in shell.skip_on_exit_code
+    other = ExternalPythonOperator(
+        task_id="b", python="/usr/bin/python3", python_callable=function, expect_pendulum=True, dag=dag
+    )
+    assert other.expect_pendulum

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ from fastapi import FastAPI
 from tests.commands import WORKER, arguments, ping_result
 from tests.unit.scheduler.bench import DEFAULTS
 from tradewind.api.app import create_app
-from tradewind.api.auth.users import hash_password
+from tradewind.api.auth.passwords import hash_password
 from tradewind.api.config import ApiConfig
+from tradewind.api.event_hub import EventHub
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.errors import Unreachable
 from tradewind.model.rows import NewRun, ParsedDag, ParsedFile, RunRow
@@ -28,7 +30,8 @@ from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.explain.questions import QUESTIONS, ask
 from tradewind.store.crypto import open_vault
 from tradewind.store.factory import open_store
-from tradewind.wire.commands import Command, Ping, name_of, receive, request_for, result_of
+from tradewind.store.port.accounts import AccountStore
+from tradewind.wire.commands import Command, Ping, name_of, receive, request_for, result_for, result_of
 
 PASSWORD = "correct horse"
 ROLES = ("viewer", "user", "op", "admin")
@@ -51,19 +54,22 @@ class FakeControl:
 
     def close(self) -> None: ...
 
-    def call(self, asked: Command[Any], /, *, actor: str | None = None, timeout: float | None = None) -> Any:
+    def call(
+        self, asked: Command[Any], /, *, actor: str | None = None, timeout: float | None = None, op: str | None = None
+    ) -> Any:
         if self.gone:
             raise Unreachable("There is no live scheduler at /run/s.sock. Start one with: tradewind standalone")
         now = self.world.clock.wall()
         if isinstance(asked, Ping):
             return ping_result(now=now, workers=self.workers, trouble=self.trouble)
         if type(asked) in QUESTIONS:
-            return ask(asked, self.world.store, None, now)
+            question = receive(request_for("question", asked, "")).command
+            return result_of(result_for("question", ask(question, self.world.store, None, now)), asked)
         self.calls.append((name_of(asked), actor, arguments(asked)))
         vault = open_vault(None, self.world.config.fernet_key_file, create=True)
         config = SchedulerConfig(**DEFAULTS)
         commands = Commands(self.world.store, self.world.clock, config, lambda text: vault.encrypt(text).encode())
-        incoming = receive(request_for(f"op{len(self.calls)}", asked, actor or ""))
+        incoming = receive(request_for(op or f"op{len(self.calls)}", asked, actor or ""))
         return result_of(commands.run(incoming)[0], asked)
 
 
@@ -90,31 +96,50 @@ class World:
             database=str(home / "tradewind.db"),
             scheduler_socket=str(home / "s.sock"),
             logs=str(home / "logs"),
+            accounts=str(home / "accounts.db"),
             passwords=str(home / "passwords"),
             jwt_key=str(home / "jwt.key"),
             fernet_key_file=str(home / "keys" / "fernet.key"),
             dags_folder="/dags",
+            bundle_folders={"example_dags": "/examples"},
+            test_connection=True,
+            options={"core": {"parallelism": "32"}, "secrets": {"fernet_key": "***"}},
+            airflow_names={"core.dags_folder_of_airflow": ("core", "parallelism")},
             body_max_bytes=100_000,
         )
-        (home / "logs").mkdir()
-        (home / "passwords").touch(mode=0o600)
-        self.set_users({role: role for role in ROLES}, password_hash)
+        (home / "logs").mkdir(exist_ok=True)
         self.store = open_store(self.config.database, synchronous="NORMAL")
         self.clock = ManualClock()
         self.control = FakeControl(self)
         self.app = _shared(create_app(self.config, controls=lambda: self.control, clock=self.clock))
+        self.app.state.services.events = EventHub(self.config.scheduler_socket, connect_within=0.01)
         self.routes = len(self.app.routes)
+        self.set_users({role: role for role in ROLES}, password_hash)
         self.runner = asyncio.Runner()
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://tradewind.test")
 
+    @property
+    def accounts(self) -> AccountStore:
+        found: AccountStore = self.app.state.services.accounts.store
+        return found
+
     def set_users(self, roles: dict[str, str], password_hash: str) -> None:
-        entries = {name: {"role": role, "password": password_hash} for name, role in roles.items()}
-        (self.home / "passwords").write_text(json.dumps(entries))
+        """Create or change these users, and delete all others."""
+        store, now, stamp = self.accounts, self.clock.wall(), hashlib.sha256(password_hash.encode()).hexdigest()[:16]
+        for name, role in roles.items():
+            if store.account(name) is None:
+                store.create_account(name, role, stamp=stamp, at=now, actor="test", password=password_hash)
+            if store.password(name) != password_hash:
+                store.set_password(name, password_hash, stamp, at=now, actor="test")
+            store.change_account(name, role=role, at=now, actor="test")
+        for account in store.accounts():
+            if account.name not in roles:
+                store.delete_account(account.name, at=now, actor="test")
 
     def token(self, name: str = "admin") -> str:
         services = self.app.state.services
-        return str(services.tokens.issue(name, services.users.find(name).stamp))
+        return str(services.tokens.issue(name, services.accounts.find(name).stamp))
 
     def bare(self, method: str, path: str, **more: Any) -> httpx.Response:
         """A request without a login."""
@@ -132,10 +157,10 @@ class World:
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    def dag(self, dag_id: str = "sales", tasks: int = 3) -> None:
+    def dag(self, dag_id: str = "sales", tasks: int = 3, bundle: str = "dags") -> None:
         chain = tuple(TaskDefinition(f"t{i}", upstream=(f"t{i - 1}",) if i else ()) for i in range(tasks))
         data = encode_definition(DagDefinition(dag_id, tasks=chain, tags=("money",)))
-        found = ParsedFile("dags", f"{dag_id}.py", "h", (ParsedDag(dag_id, data, version_hash(data)),), None, 9, False, 1)
+        found = ParsedFile(bundle, f"{dag_id}.py", "h", (ParsedDag(dag_id, data, version_hash(data)),), None, 9, False, 1)
         self.store.register_file(found, paused_at_creation=True)
 
     def run(self, dag_id: str = "sales", run_id: str = "r1", user: str = "", **more: Any) -> RunRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.api.conftest import World
+from tradewind.model.accounts import TeamDags
 from tradewind.model.assets import AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import CronSchedule, DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.rows import NewAssetEvent, NewRun, ParsedDag, ParsedFile
@@ -137,3 +138,52 @@ def test_a_dag_shows_its_condition(assets: World) -> None:
     assert [one["asset"]["name"] for one in found["asset_expression"]["all"]] == ["a", "b"]
     assert found["timetable_description"] == "Triggered by assets or at 06:00 (UTC)."
     assert assets.json(f"{BASE}/dags/make/details")["asset_expression"] is None
+
+
+@pytest.fixture
+def teams(assets: World) -> World:
+    """`make` and `report` belong to different teams; `second` also waits for a. Ann has the role op in the team of `make`, Bob
+    in the one of `report`, Cid has none in any team."""
+    register(assets, DagDefinition("second", (TaskDefinition("t"),), assets=AssetSchedule(A)))
+    for team, dag_ids, member in (("makers", ["make"], "ann"), ("readers", ["report"], "bob"), ("others", ["second"], "cid")):
+        assets.accounts.create_team(team, "", at=1, actor="test")
+        for dag_id in dag_ids:
+            assets.accounts.assign_dags(TeamDags(team, "dag", dag_id), at=1, actor="test")
+        assets.accounts.create_account(member, "op", stamp="s", at=1, actor="test")
+        if member != "cid":
+            assets.accounts.set_member(team, member, "op", at=1, actor="test")
+    return assets
+
+
+@pytest.mark.parametrize("body", [{}, {"note": "x"}, {"dag_run_id": "mine"}])
+def test_materialize_needs_permission_to_run_the_producing_dag(teams: World, body: dict[str, str]) -> None:
+    path = f"{BASE}/assets/{number(teams)}/materialize"
+    for account in ("bob", "cid"):
+        refused = teams.request("POST", path, account, json=body)
+        assert refused.status_code == 404
+        assert "make" not in refused.json()["detail"]
+    assert teams.control.calls == []
+    assert teams.request("POST", path, "ann", json=body).status_code == 200
+
+
+def test_materialize_needs_more_than_permission_to_read_the_producing_dag(teams: World) -> None:
+    teams.accounts.create_role("guests", "", at=1, actor="test")
+    teams.accounts.set_grants("guests", [("make", "read")], at=1, actor="test")
+    teams.accounts.set_roles("bob", ["guests"], at=1, actor="test")
+    path = f"{BASE}/assets/{number(teams)}/materialize"
+    assert teams.request("POST", path, "bob").status_code == 403
+    assert teams.control.calls == []
+    teams.accounts.set_grants("guests", [("make", "run")], at=1, actor="test")
+    assert teams.request("POST", path, "bob").status_code == 200
+
+
+def test_events_are_dropped_only_for_the_dags_that_the_account_may_edit(teams: World) -> None:
+    one = number(teams)
+    assert teams.request("POST", f"{BASE}/assets/events", json={"asset_id": one}).status_code == 200
+    path = f"{BASE}/assets/{one}/queuedEvents"
+    assert [row["dag_id"] for row in teams.json(path)["queued_events"]] == ["report", "second"]
+    assert teams.request("DELETE", path, "ann").status_code == 404
+    assert teams.request("DELETE", path, "bob").status_code == 204
+    assert [row["dag_id"] for row in teams.json(path)["queued_events"]] == ["second"]
+    assert teams.request("DELETE", path, "bob").status_code == 404
+    assert teams.request("DELETE", path).status_code == 204

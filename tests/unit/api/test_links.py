@@ -19,4 +19,5 @@ def test_extra_links_have_the_url_that_the_task_set(world: World) -> None:
     answer = {"extra_links": {"Job": "https://jobs/7", "Cost": None}, "total_entries": 2}
     assert world.json(f"{path}/t/links") == answer
     assert world.json(f"{path}/t/links", role="viewer") == answer
+    assert world.json("/api/tradewind/v1/dags/d/runs/r1/tasks/t")["extra_links"] == answer["extra_links"]
     world.json(f"{path}/none/links", status=404)

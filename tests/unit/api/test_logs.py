@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import tracemalloc
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.api.conftest import World
+from tests.unit.api.conftest import PASSWORD, World
 from tradewind.api import log_reading as reading
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.model.rows import AttemptEnd, AttemptStart, Batch, RunRow, RunWrite, TaskRow, TaskWrite
@@ -293,3 +294,18 @@ def test_a_success_without_output_shows_its_last_line(world: World, attempts: At
     (sentence,), token = ask(world)
     assert sentence.startswith("Marking task as SUCCESS. There is no log file")
     assert token is None
+
+
+def test_a_client_of_airflow_2_gets_the_log(attempts: Attempts) -> None:
+    """The request that is translated to `/api/v2` must not ask again and again whether the client has gone."""
+    path = attempts.start(1)
+    path.write_text('{"timestamp": "2026-01-01T00:00:00Z", "level": "info", "event": "hello"}\n')
+    attempts.end("success", TaskState.SUCCESS)
+    basic = {"Authorization": "Basic " + base64.b64encode(f"admin:{PASSWORD}".encode()).decode()}
+    url = URL.replace("/api/v2/", "/api/v1/")
+    answer = attempts.world.bare("GET", url, headers={**basic, "Accept": "application/json"})
+    assert "hello" in answer.json()["content"]
+    assert answer.json()["continuation_token"] == ""
+    plain = attempts.world.bare("GET", url, headers={**basic, "Accept": "text/plain"})
+    assert plain.headers["content-type"].startswith("text/plain")
+    assert "hello" in plain.text

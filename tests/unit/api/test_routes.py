@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from tests.commands import WORKER, ping_result
 from tests.unit.api.conftest import World
-from tradewind.api.routes.monitor import _Component, _of_host, _of_triggerer
+from tradewind.api.routes.monitor import Component, _of_host, _of_triggerer
 from tradewind.model.errors import StoreError
-from tradewind.model.moments import HOUR, MINUTE, SECOND
+from tradewind.model.moments import HOUR, MINUTE, SECOND, iso
 from tradewind.model.rows import ImportProblem, NewJob, ParsedFile
 from tradewind.platform.progress import Stamp
 from tradewind.store.sql.store import SqlStore
@@ -80,7 +82,7 @@ def test_readiness_names_unhealthy_components(world: World, tmp_path: Path) -> N
 
 
 def test_the_triggerer_has_the_health_of_the_worker_host() -> None:
-    well, none, dead = _Component("healthy", 5), _Component(None, None), _Component("unhealthy", 3, "it has died")
+    well, none, dead = Component("healthy", 5), Component(None, None), Component("unhealthy", 3, "it has died")
     assert _of_triggerer(well, ping_result(triggers=2)) == well
     assert _of_triggerer(none, None).status is None
     assert _of_triggerer(dead, ping_result(triggers=0)).status is None
@@ -89,7 +91,7 @@ def test_the_triggerer_has_the_health_of_the_worker_host() -> None:
 
 def test_scheduler_without_a_worker_host_is_not_ready(world: World) -> None:
     assert _of_host(world.app.state.services, ping_result()).problem == "no worker host is connected to the scheduler"
-    assert _of_host(world.app.state.services, ping_result(workers=[WORKER])) == _Component("healthy", 7)
+    assert _of_host(world.app.state.services, ping_result(workers=[WORKER])) == Component("healthy", 7)
 
 
 def test_health_pings_the_scheduler_at_most_once_a_second(world: World) -> None:
@@ -123,10 +125,10 @@ def test_version_is_open(world: World) -> None:
     assert set(world.bare("GET", "/api/v2/version").json()) == {"version", "git_version"}
 
 
-def test_the_front_page_is_safe_and_links_on(world: World) -> None:
-    page = world.bare("GET", "/")
+def test_the_page_of_all_routes_needs_no_script(world: World) -> None:
+    page = world.bare("GET", "/docs")
     assert page.status_code == 200
-    assert 'href="docs"' in page.text
+    assert 'href="openapi.json"' in page.text
     assert "<script" not in page.text
     assert "style=" not in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
@@ -135,7 +137,13 @@ def test_the_front_page_is_safe_and_links_on(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "hint"), [("/api/v1/dags", "/api/v2"), ("/health", "/api/v2/monitor/health"), ("/nowhere", "Not Found")]
+    ("path", "hint"),
+    [
+        ("/api/v1/datasets", "/api/v2/assets"),
+        ("/api/experimental/dags/d/dag_runs", "use /api/v2"),
+        ("/health", "/api/v2/monitor/health"),
+        ("/nowhere", "Not Found"),
+    ],
 )
 def test_other_addresses_are_404_with_a_hint(world: World, path: str, hint: str) -> None:
     answer = world.bare("GET", path)
@@ -155,6 +163,8 @@ def test_dags_are_listed_and_paged(world: World) -> None:
     assert world.json("/api/v2/dags?dag_id_pattern=D1")["total_entries"] == 1
     assert world.json("/api/v2/dags/d1")["fileloc"] == "/dags/d1.py"
     assert world.json("/api/v2/dags/d1/details")["concurrency"] == 16
+    world.dag("chain", bundle="example_dags")
+    assert world.json("/api/v2/dags/chain")["fileloc"] == "/examples/chain.py"
 
 
 def test_limits_follow_airflow(world: World) -> None:
@@ -174,7 +184,7 @@ def test_limits_follow_airflow(world: World) -> None:
     ("path", "says"),
     [
         ("/api/v2/dags?pausd=true", "Did you mean 'paused'"),
-        ("/api/v2/dags?is_favorite=true", "'is_favorite'"),
+        ("/api/v2/dags?is_favourite=true", "Did you mean 'is_favorite'"),
         ("/api/v2/dags?order_by=nothing", "cannot be ordered by 'nothing'"),
         ("/api/v2/dags/~/dagRuns?state=runing", "Did you mean 'running'"),
         ("/api/v2/dags/~/dagRuns/~/taskInstances?order_by=pool", "cannot be ordered by 'pool'"),
@@ -280,7 +290,8 @@ def test_logical_date_is_required_and_nullable(world: World) -> None:
         ),
         ({"logical_date": None, "conf": [1]}, "dict"),
         ({"logical_date": None, "nonsense": 1}, "nonsense"),
-        ({"logical_date": None, "partition_key": "a"}, "partition_key"),
+        ({"logical_date": None, "partition_key": 1}, "partition_key"),
+        ({"logical_date": None, "partition_key": "a" * 251}, "partition_key"),
     ],
 )
 def test_an_invalid_body_is_422_with_the_reason(world: World, body: dict[str, Any], says: str) -> None:
@@ -289,6 +300,30 @@ def test_an_invalid_body_is_422_with_the_reason(world: World, body: dict[str, An
     assert answer.status_code == 422
     assert says in answer.text
     assert world.control.calls == []
+
+
+def test_a_partition_key_is_only_for_a_dag_with_partitions(world: World) -> None:
+    world.dag()
+    answer = world.request("POST", "/api/v2/dags/sales/dagRuns", json={"logical_date": None, "partition_key": "eu"})
+    assert answer.status_code == 409
+    assert "not partitioned" in answer.text
+
+
+def test_runs_are_found_and_cleared_by_partition(world: World) -> None:
+    world.dag()
+    now = world.clock.wall()
+    for hour in range(3):
+        world.run(run_id=f"h{hour}", partition_key=f"key{hour}", partition_date=now + hour * HOUR)
+    at = iso(now + HOUR)
+    listed = world.get("/api/v2/dags/sales/dagRuns", params={"partition_date_gte": at}).json()["dag_runs"]
+    assert [(run["partition_key"], run["partition_date"]) for run in listed] == [
+        ("key1", at),
+        ("key2", iso(now + 2 * HOUR)),
+    ]
+    answer = world.request("POST", "/api/v2/dags/sales/clearPartitions", json={"partition_date_end": at})
+    assert answer.json() == {"dag_runs_cleared": 2, "task_instances_cleared": 0, "dry_run": True}
+    answer = world.request("POST", "/api/v2/dags/sales/clearPartitions", json={"partition_key": "key2"})
+    assert answer.json()["dag_runs_cleared"] == 1
 
 
 def test_a_second_run_of_the_same_id_or_date_is_409(world: World) -> None:
@@ -490,6 +525,16 @@ def test_responses_are_not_cached_and_have_the_security_headers(world: World) ->
         headers = world.get(path).headers
         assert headers["cache-control"] == "no-store", path
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_a_response_keeps_its_own_content_security_policy(world: World) -> None:
+    async def page(request: Request) -> Response:
+        return Response("page", headers={"Content-Security-Policy": "default-src 'self'"})
+
+    world.app.add_route("/page-for-test", page, ["GET"])
+    headers = world.bare("GET", "/page-for-test").headers
+    assert headers.get_list("content-security-policy") == ["default-src 'self'"]
+    assert headers["x-content-type-options"] == "nosniff"
 
 
 def test_the_history_of_a_task_is_under_a_prefix_of_our_own(world: World) -> None:

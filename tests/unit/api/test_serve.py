@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -16,19 +17,22 @@ from typing import Any
 
 import pytest
 
-from tradewind.api.auth.users import ensure_admin
+from tradewind.api.auth.passwords import ensure_admin
 from tradewind.api.config import ApiConfig
-from tradewind.api.serve import main
+from tradewind.api.serve import _listen, main
 from tradewind.model.errors import ConfigError
+from tradewind.store.accounts import open_accounts
 from tradewind.store.factory import open_store
 
 
 class Process:
     def __init__(self, home: Path, **more: Any) -> None:
         open_store(home / "t.db").close()
-        self.password = ensure_admin(str(home / "passwords"))
-        names = {"database": "t.db", "scheduler_socket": "s.sock", "logs": "", "passwords": "passwords", "jwt_key": "jwt.key"}
-        config = {**{key: str(home / name) for key, name in names.items()}, "port": 0, **more}
+        accounts = open_accounts(str(home / "accounts.db"), "", 1)
+        self.password = ensure_admin(accounts, 1)
+        accounts.close()
+        names = {"database": "t.db", "scheduler_socket": "s.sock", "accounts": "accounts.db", "jwt_key": "jwt.key"}
+        config = {**{key: str(home / name) for key, name in names.items()}, "logs": "", "passwords": "", "port": 0, **more}
         reading, writing = os.pipe()
         arguments = json.dumps({"config": config, "ready_fd": writing})
         self.process = subprocess.Popen([sys.executable, "-m", "tradewind.api.serve", arguments], pass_fds=[writing])
@@ -92,9 +96,28 @@ def test_a_login_leaves_no_memory_behind(process: Process) -> None:
 def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        config = ApiConfig(database="", scheduler_socket="", logs="", passwords="", jwt_key="", port=port)
+        config = ApiConfig(database="", scheduler_socket="", logs="", accounts="", passwords="", jwt_key="", port=port)
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1 port {port}"):
             main(config)
+
+
+def test_answers_are_not_held_back_for_acknowledgements() -> None:
+    """An answer is written in parts. Without TCP_NODELAY each part after the first one may wait 40 ms."""
+
+    async def option() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            found.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listener = _listen("127.0.0.1", 0)
+        async with await asyncio.start_server(note, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.close()
+            return await asyncio.wait_for(found, 10)
+
+    assert asyncio.run(option()) != 0
 
 
 def _wrong_login(process: Process, claimed: str) -> int:

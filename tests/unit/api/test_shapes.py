@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,13 @@ def test_the_openapi_document_describes_every_response(world: World) -> None:
     assert references <= set(known)
     assert "DagView" in references
     assert document["security"] == [{"bearer": []}]
+
+
+def test_the_page_of_the_reference_is_up_to_date() -> None:
+    """`make docs` writes it again."""
+    docs = Path(__file__).parents[3] / "docs"
+    generated = runpy.run_path(str(docs / "generate_api.py"))["page"]()
+    assert (docs / "reference" / "api.md").read_text(encoding="utf-8") == generated
 
 
 def test_the_documentation_page_names_every_operation_and_runs_no_script(world: World) -> None:

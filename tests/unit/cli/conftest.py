@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.commands import incoming, plain
-from tradewind.cli import compose
+from tradewind.cli.compose.bundles import DAGS_BUNDLE
+from tradewind.cli.compose.commands_without_scheduler import open_commands
 from tradewind.cli.main import cli, main
 from tradewind.execution.xcom_codec import encode_xcom
 from tradewind.model.definition import CronSchedule, DagDefinition, NoSchedule, TaskDefinition, encode_definition, version_hash
@@ -44,7 +45,7 @@ def known(home: Path) -> Path:
     """A home folder whose database has the DAGs alpha (one → two → three) and beta (only)."""
     settings = load()
     settings.paths.prepare()
-    store, commands = compose.open_commands(settings)
+    store, commands = open_commands(settings)
     try:
         for made in (definition("alpha", "one", "two", "three", cron="0 6 * * *"), definition("beta", "only")):
             data = encode_definition(made)
@@ -52,7 +53,7 @@ def known(home: Path) -> Path:
                 commands,
                 "register_file",
                 {
-                    "bundle": compose.DAGS_BUNDLE,
+                    "bundle": DAGS_BUNDLE,
                     "file": made.fileloc,
                     "file_hash": "x",
                     "dags": [[made.dag_id, data, version_hash(data)]],
@@ -136,7 +137,7 @@ def stored(run: Run, known: Path) -> Path:
     values: list[tuple[str, int, str, Any]] = [("made", -1, "return_value", 42), ("made", -1, "extra", {"a": "b"})]
     values += [("only", index, "return_value", f"item {index}") for index in (0, 1)]
     rows = [XComWrite(name, index, key, encode_xcom(value), None, 9, 1) for name, index, key, value in values]
-    store, _ = compose.open_commands(load())
+    store, _ = open_commands(load())
     store.push_xcoms(store.need_run("beta", "mine").id, [*rows, XComWrite("shown", -1, "big", None, "abc", 9_000_000, 1)])
     store.close()
     return known

@@ -11,12 +11,14 @@ import pytest
 
 from tests.unit.cli.conftest import Run, carry_out
 from tests.unit.cli.test_dag_commands import finish_runs
-from tradewind.api.auth.users import ROLES, Users
-from tradewind.cli import compose
-from tradewind.cli.commands import users as users_module
+from tradewind.api.auth.passwords import PasswordCheck
+from tradewind.cli.accounts import accounts_of
+from tradewind.cli.compose.commands_without_scheduler import open_commands
 from tradewind.cli.locks import home_lock, writer_lock
+from tradewind.model.accounts import ROLES, Account, AccountSession
 from tradewind.provider_packages import installed, offers
 from tradewind.settings import load
+from tradewind.store.accounts import open_accounts
 from tradewind.store.crypto import generate_key
 
 # --- db -----------------------------------------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def test_reset_deletes_the_reports_of_all_worker_hosts(run: Run, known: Path) ->
 def test_a_weak_password_is_refused(run: Run, known: Path, password: str, why: str) -> None:
     done = run("users", "create", "-u", "ann", "-r", "viewer", "-p", password)
     assert (done.exit_code, why in done.stderr) == (2, True)
-    assert not (known / "passwords").exists()
+    assert json.loads(run("users", "list", "-o", "json").stdout) == []
     assert run("users", "create", "-u", "ann", "-r", "viewer", "-p", "correct-horse").exit_code == 0
     assert run("users", "reset-password", "-u", "ann", "-p", password).exit_code == 2
 
@@ -81,6 +83,54 @@ def test_backup_writes_a_database_and_overwrites_nothing(run: Run, known: Path, 
     assert "exists" in run("db", "backup", str(target)).stderr
     os.replace(target, known / "tradewind.db")
     assert [row["dag_id"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == ["alpha", "beta"]
+
+
+def test_accounts_are_in_a_backup_and_restored_where_there_are_none(run: Run, known: Path, tmp_path: Path) -> None:
+    def names() -> list[str]:
+        return [row["username"] for row in json.loads(run("users", "list", "-o", "json").stdout)]
+
+    copy = tmp_path / "copy.db"
+    assert run("users", "create", "-u", "ann", "-r", "viewer", "-p", "correct-horse").exit_code == 0
+    assert f"The accounts were copied to {copy}.accounts." in run("db", "backup", str(copy)).stdout
+    assert stat.S_IMODE(Path(f"{copy}.accounts").stat().st_mode) == 0o600
+    assert run("users", "delete", "-u", "ann", "-y").exit_code == 0
+    assert run("users", "create", "-u", "bob", "-r", "viewer", "-p", "correct-horse").exit_code == 0
+    stay = run("db", "restore", str(copy), "-y")
+    assert (stay.exit_code, "The accounts of this machine stay as they are" in stay.stdout) == (0, True), stay.stderr
+    assert names() == ["bob"]
+    done = run("db", "restore", str(copy), "-y", "--accounts")
+    assert (done.exit_code, "The previous accounts are now in" in done.stdout) == (0, True), done.stderr
+    assert names() == ["ann"]
+    for file in known.glob("accounts.db*"):
+        file.unlink()
+    assert run("db", "restore", str(copy), "-y").exit_code == 0
+    assert names() == ["ann"]
+    assert list(known.glob("accounts.db.restoring*")) == []
+
+
+def test_restored_accounts_have_no_valid_login(run: Run, known: Path, tmp_path: Path) -> None:
+    assert run("users", "create", "-u", "ann", "-r", "viewer", "-p", "correct-horse").exit_code == 0
+    store = open_accounts(str(known / "accounts.db"), "", 1)
+    stamp = store.need_account("ann").stamp
+    store.create_session(AccountSession("s", "ann", 1, 1, 2**50, "", "", ""), "hash", 5)
+    store.close()
+    copy = tmp_path / "copy.db"
+    run("db", "backup", str(copy))
+    assert run("db", "restore", str(copy), "-y", "--accounts").exit_code == 0
+    store = open_accounts(str(known / "accounts.db"), "", 1)
+    assert store.need_account("ann").stamp != stamp
+    assert store.sessions() == []
+    store.close()
+
+
+def test_a_file_that_holds_no_accounts_is_refused(run: Run, known: Path, tmp_path: Path) -> None:
+    assert run("users", "create", "-u", "ann", "-r", "viewer", "-p", "correct-horse").exit_code == 0
+    copy = tmp_path / "copy.db"
+    run("db", "backup", str(copy))
+    Path(f"{copy}.accounts").write_text("hello " * 1000)
+    done = run("db", "restore", str(copy), "-y", "--accounts")
+    assert (done.exit_code, "holds no accounts of Tradewind" in done.stderr) == (1, True)
+    assert [row["username"] for row in json.loads(run("users", "list", "-o", "json").stdout)] == ["ann"]
 
 
 def test_other_db_commands(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,46 +164,47 @@ def test_rotate_fernet_key_encrypts_with_the_newest_key(run: Run, known: Path) -
 # --- users --------------------------------------------------------------------------------------------------------------
 
 
+def login(name: str, password: str) -> Account | None:
+    with accounts_of(load()) as store:
+        return store.account(name) if PasswordCheck().is_right(store.password(name), password) else None
+
+
 def test_a_created_user_can_log_in(run: Run, home: Path) -> None:
     assert run("users", "list").exit_code == 0
     assert run("users", "create", "-u", "ada", "-r", "Admin", "-p", "first-secret", "-e", "a@b.c").exit_code == 0
     assert "logins" not in run("users", "create", "-u", "bob", "-r", "viewer", input="second-secret\nsecond-secret\n").stdout
-    path = load().paths.passwords
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    known = Users(path)
-    assert known.login("ada", "first-secret") is not None
-    assert known.login("bob", "second-secret") is not None
+    assert stat.S_IMODE(os.stat(load().paths.accounts).st_mode) == 0o600
+    assert login("ada", "first-secret") is not None
+    assert login("bob", "second-secret") is not None
     assert run("users", "create", "-u", "ada", "-r", "op", "-p", "x").exit_code == 1
     assert run("users", "reset-password", "-u", "ada", "-p", "third-secret").exit_code == 0
-    assert (known.login("ada", "first-secret"), known.login("ada", "third-secret") is not None) == (None, True)
+    assert (login("ada", "first-secret"), login("ada", "third-secret") is not None) == (None, True)
     assert "before: viewer" in run("users", "add-role", "-u", "bob", "-r", "op").stdout
-    assert json.loads(run("users", "list", "-o", "json").stdout) == [
-        {"username": "ada", "role": "admin"},
-        {"username": "bob", "role": "op"},
-    ]
+    shown = json.loads(run("users", "list", "-o", "json").stdout)
+    assert [(row["username"], row["role"], row["email"]) for row in shown] == [("ada", "admin", "a@b.c"), ("bob", "op", "")]
     assert "only admin" in run("users", "delete", "-u", "ada", "-y").stderr
+    assert "only admin" in run("users", "add-role", "-u", "ada", "-r", "op").stderr
+    assert "only admin" in run("users", "disable", "-u", "ada").stderr
     assert run("users", "delete", "-u", "bob", "-y").stdout == "User bob is deleted.\n"
     assert "'ada'" in run("users", "delete", "-u", "adda", "-y").stderr
 
 
 def test_logout_ends_all_logins_but_keeps_the_password(run: Run, home: Path) -> None:
-    run("users", "create", "-u", "ada", "-r", "admin", "-p", "first-secret")
-    known = Users(load().paths.passwords)
-    before = known.login("ada", "first-secret")
+    run("users", "create", "-u", "ada", "-r", "viewer", "-p", "first-secret")
+    before = login("ada", "first-secret")
     assert run("users", "logout", "-u", "ada").exit_code == 0
-    after = known.login("ada", "first-secret")
+    after = login("ada", "first-secret")
     assert before is not None
     assert after is not None
     assert before.stamp != after.stamp, "tokens carry the stamp"
     assert run("users", "add-role", "-u", "ada", "-r", "op").exit_code == 0
-    last = known.login("ada", "first-secret")
+    last = login("ada", "first-secret")
     assert last is not None
     assert last.stamp == after.stamp, "another change of the user does not bring old tokens back"
     assert "'ada'" in run("users", "logout", "-u", "adda").stderr
 
 
 def test_the_roles_are_those_of_the_server(run: Run) -> None:
-    assert tuple(users_module._ROLES) == ROLES
     assert [row["name"] for row in json.loads(run("roles", "list", "-o", "json").stdout)] == list(ROLES)
 
 
@@ -165,7 +216,7 @@ def test_an_airflow_config_is_checked_and_converted(
 ) -> None:
     file = tmp_path / "airflow.cfg"
     file.write_text(
-        "[core]\nparallelism = 7\nexecutor = CeleryExecutor\nfernet_key = canary\nhostname_callable = x\n"
+        "[core]\nparallelism = 7\nexecutor = KubernetesExecutor\nfernet_key = canary\nhostname_callable = x\n"
         "[smtp]\nsmtp_password = canary\n"
     )
     done = run("config", "lint", "--file", str(file))
@@ -224,7 +275,7 @@ def test_provider_packages_and_their_hooks(run: Run, monkeypatch: pytest.MonkeyP
 
 def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
     assert "There are no plugins" in run("plugins").stderr
-    store, commands = compose.open_commands(load())
+    store, commands = open_commands(load())
     found = {"name": "ours", "source": "$PLUGINS_FOLDER/ours.py", "macros": ["ours.days"], "recorded_only": ["listeners"]}
     problem = {"file": "bad.py", "message": "SyntaxError: no", "stack_trace": "", "line": 3}
     carry_out(commands, "register_plugins", {"plugins": [found], "problems": [problem], "at": 1})
@@ -244,7 +295,6 @@ def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
     ("words", "code", "hint"),
     [
         (["triggerer", "--capacity", "3"], 1, "no service has to be started"),
-        (["celery", "worker", "-q", "a,b"], 1, "worker-host"),
         (["kerberos", "principal", "-k", "x"], 1, "k5start"),
         (["webserver", "-p", "80"], 2, "tradewind api-server"),
         (["list_dags"], 2, "tradewind dags list"),
@@ -255,3 +305,24 @@ def test_commands_only_in_airflow_print_the_alternative(run: Run, words: list[st
     assert (done.exit_code, done.stdout) == (code, "")
     assert hint in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_each_setting_of_airflow_is_explained(run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "airflow.cfg").write_text(
+        "[core]\nparallelism = 7\nparalelism = 8\nfernet_key = canary\n"
+        "[celery]\nbroker_url = canary\nresult_backend = canary\n[team]\nbucket = b\n"
+    )
+    monkeypatch.setenv("AIRFLOW_CONFIG", str(tmp_path / "airflow.cfg"))
+    done = run("config", "airflow", "-o", "json")
+    assert done.exit_code == 0
+    assert "canary" not in done.stdout
+    meanings = {row["setting"]: row["meaning"] for row in json.loads(done.stdout)}
+    assert meanings["core.parallelism"] == "used as core.parallelism"
+    assert meanings["core.paralelism"].endswith("Did you mean core.parallelism?")
+    assert "secret" in meanings["celery.broker_url"]
+    assert "has no meaning here" in meanings["celery.result_backend"]
+    assert "conf.get" in meanings["team.bucket"]
+    assert run("config", "get-value", "core", "parallelism").stdout == "7\n"
+    assert run("config", "get-value", "team", "bucket").stdout == "b\n"
+    assert run("config", "get-value", "webserver", "web_server_port").exit_code == 0
+    assert len(json.loads(run("config", "airflow", "--unknown", "-o", "json").stdout)) == 1

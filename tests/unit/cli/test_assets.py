@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Run, carry_out
-from tradewind.cli import compose
+from tradewind.cli.compose.bundles import DAGS_BUNDLE
+from tradewind.cli.compose.commands_without_scheduler import open_commands
 from tradewind.model.assets import AliasKey, AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.settings import load
@@ -28,11 +29,11 @@ def assets(home: Path) -> Path:
     )
     settings = load()
     settings.paths.prepare()
-    store, commands = compose.open_commands(settings)
+    store, commands = open_commands(settings)
     try:
         for made in dags:
             data = encode_definition(made)
-            file = {"bundle": compose.DAGS_BUNDLE, "file": f"{made.dag_id}.py", "file_hash": "x", "duration": 1, "at": 1}
+            file = {"bundle": DAGS_BUNDLE, "file": f"{made.dag_id}.py", "file_hash": "x", "duration": 1, "at": 1}
             carry_out(commands, "register_file", {**file, "dags": [[made.dag_id, data, version_hash(data)]]})
     finally:
         store.close()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Run, carry_out, definition
-from tradewind.cli import compose
+from tradewind.cli.compose.bundles import DAGS_BUNDLE
+from tradewind.cli.compose.commands_without_scheduler import open_commands
 from tradewind.model.definition import encode_definition, version_hash
 from tradewind.model.rows import Batch, RunWrite, SchedulePosition, Skipped
 from tradewind.model.states import RunState, TaskState
@@ -47,7 +48,7 @@ def audit(home: Path) -> list[tuple[str, str | None]]:
 
 def finish_runs(dag_id: str) -> None:
     """End every queued run of the DAG, with all its tasks as success."""
-    store, _ = compose.open_commands(load())
+    store, _ = open_commands(load())
     try:
         for row in store.active_runs(dag_id):
             store.commit(Batch(0, 1, [RunWrite(row.id, row.revision, RunState.SUCCESS, 1, 2, None, row.journal_seq)]))
@@ -89,12 +90,12 @@ def test_dependencies_between_dags(run: Run, known: Path) -> None:
         ),
     )
     data = encode_definition(made)
-    store, commands = compose.open_commands(load())
+    store, commands = open_commands(load())
     carry_out(
         commands,
         "register_file",
         {
-            "bundle": compose.DAGS_BUNDLE,
+            "bundle": DAGS_BUNDLE,
             "file": "gamma.py",
             "file_hash": "x",
             "dags": [["gamma", data, version_hash(data)]],
@@ -407,7 +408,7 @@ def test_list_skipped_lists_dates_without_a_run(run: Run, known: Path) -> None:
     assert run("dags", "list-skipped", "alpha").stderr == "No scheduled run was skipped.\n"
     assert "'alpha'" in run("dags", "list-skipped", "alhpa").stderr
     day = 86_400_000_000
-    store, _ = compose.open_commands(load())
+    store, _ = open_commands(load())
     try:
         skipped = Skipped(0, 2 * day, "catchup is off", 3 * day)
         store.commit(Batch(0, 0, positions=[SchedulePosition("alpha", None, None, None, skipped)]))

@@ -70,4 +70,4 @@ def test_one_xcom_is_shown_whole(run: Run, stored: Path) -> None:
     (stored / "xcom" / "abc").unlink()
     assert "the file of a large XCom is missing" in run("xcom", "get", "beta", "shown", "-k", "big").stderr
     assert "Missing argument 'TASK_ID'" in run("xcom", "get", "beta").stderr
-    assert "is now called: tradewind xcom" in run("xcoms", "list").stderr
+    assert "Did you mean 'xcom'?" in run("xcoms", "list").stderr

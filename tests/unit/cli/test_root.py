@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.cli.conftest import Run
 from tradewind.cli import main as root
+from tradewind.cli.compose import database
 from tradewind.cli.main import COMMANDS
 
 
@@ -77,12 +78,10 @@ def test_invalid_settings_are_reported_without_traceback(run: Run, monkeypatch: 
 
 
 def test_an_unexpected_error_is_one_line_without_debug(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tradewind.cli import compose
-
     def broken(settings: object) -> None:
         raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr(compose, "open_reader", broken)
+    monkeypatch.setattr(database, "open_reader", broken)
     done = run("dags", "list")
     assert done.exit_code == 1
     assert done.stderr.count("\n") == 1

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli import compose
+from tradewind.cli.compose.bundles import DAGS_BUNDLE
+from tradewind.cli.compose.commands_without_scheduler import open_commands
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.rows import Batch, DeferralRow, NewRun, ParsedDag, ParsedFile, RunWrite, TaskWrite
 from tradewind.model.states import RunState, RunType, TaskState
@@ -23,11 +24,11 @@ def waiting(home: Path) -> Path:
     """`report.t` waits for a DAG that does not exist."""
     settings = load()
     settings.paths.prepare()
-    store, _ = compose.open_commands(settings)
+    store, _ = open_commands(settings)
     try:
         data = encode_definition(DagDefinition("report", (TaskDefinition("t"),), is_paused_upon_creation=False))
         dag = ParsedDag("report", data, version_hash(data))
-        store.register_file(ParsedFile(compose.DAGS_BUNDLE, "r.py", "", (dag,), None, 1, False, AT), paused_at_creation=False)
+        store.register_file(ParsedFile(DAGS_BUNDLE, "r.py", "", (dag,), None, 1, False, AT), paused_at_creation=False)
         version = store.need_dag("report").version
         row = store.create_run(NewRun("report", "r1", RunType.MANUAL, version, AT, None, None, AT, AT, "cli"))
         snapshot = store.snapshot(row.id)
@@ -56,5 +57,5 @@ def test_waits_are_listed_with_those_that_can_never_end(run: Run, waiting: Path)
 def test_no_waits(run: Run, home: Path) -> None:
     settings = load()
     settings.paths.prepare()
-    compose.open_commands(settings)[0].close()
+    open_commands(settings)[0].close()
     assert "No task is deferred." in "".join((run("waits", "list").stdout, run("waits", "list").stderr))

@@ -274,3 +274,10 @@ def test_the_client_does_not_write_while_a_standalone_restarts_its_scheduler(
 def test_the_client_raises_the_error_of_the_command(known: Path) -> None:
     with pytest.raises(NotFound, match="alpha"):
         CommandClient(load()).call(SetPaused("alpah", True))
+
+
+def test_an_unknown_dag_without_a_scheduler_says_why_new_files_are_missing(run: Run, known: Path) -> None:
+    done = run("dags", "trigger", "alhpa")
+    assert done.exit_code == 1
+    assert "Did you mean 'alpha'?" in done.stderr
+    assert "No scheduler is running, so new DAG files are not read. Start one: tradewind standalone" in done.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from tradewind.execution.context import build_context
 from tradewind.execution.run_task import TaskResult
 from tradewind.execution.templates import FILTERS
 from tradewind.execution.xcom_codec import decode_xcom
-from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.load import get_parsing_context
 from tradewind.sdk.operator import BaseOperator
@@ -79,22 +78,13 @@ def test_filters_exist() -> None:
     assert set(FILTERS) == {"ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"}
 
 
-@pytest.mark.parametrize("name", ["task_state_store", "asset_state_store"])
-@pytest.mark.parametrize("use", [lambda value: value["x"], lambda value: value.set("k", 1), list, bool])
-def test_using_an_unsupported_variable_is_an_error(name: str, use: Callable[[Any], Any]) -> None:
-    value = build_context(a_task(), workload())[name]
-    with pytest.raises(NotYetSupported, match=f"the context variable {name}.* not supported yet"):
-        use(value)
-
-
-def test_kwargs_with_unsupported_variables_are_no_error() -> None:
+def test_kwargs_take_all_variables() -> None:
     from tradewind.operators.python import PythonOperator
 
     seen: list[str] = []
 
     def takes(**kwargs: Any) -> None:
         seen.extend(kwargs)
-        assert repr(kwargs["asset_state_store"]).startswith("<the context variable asset_state_store")
 
     with DAG("d", schedule="@daily"):
         task = PythonOperator(task_id="t", python_callable=takes)

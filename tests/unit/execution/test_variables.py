@@ -96,6 +96,9 @@ def test_json_is_read_and_written_back() -> None:
     conn = Connection.from_json('{"type": "http", "user": "u", "port": "80", "extra": {"a": 1}}', "c")
     assert (conn.conn_type, conn.login, conn.port, conn.extra_dejson) == ("http", "u", 80, {"a": 1})
     assert Connection.from_json(conn.as_json(), "c").to_dict() == conn.to_dict()
+    # Airflow's secrets backends answer with JSON; hooks know the type `postgres`
+    assert Connection.from_json('{"conn_type": "postgresql", "host": "h"}').conn_type == "postgres"
+    assert Connection.from_json('{"conn_type": "google-cloud-platform"}').conn_type == "google_cloud_platform"
 
 
 @pytest.mark.parametrize(
@@ -140,3 +143,10 @@ def test_connections_are_found(world: World, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(AirflowNotFoundException, match=r"connection 'warehosue'\. Did you mean 'warehouse'\?"):
         Connection.get("warehosue")
     assert "pw" not in repr(Connection("c", password="pw"))
+
+
+def test_without_a_runtime_a_connection_is_missing_for_hooks_of_provider_packages() -> None:
+    """They catch Airflow's exception for this and use their defaults."""
+    with pytest.raises(AirflowNotFoundException, match="while no task is running") as caught:
+        Connection.get("spark_default")
+    assert isinstance(caught.value, NoRuntime)

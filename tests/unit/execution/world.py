@@ -14,11 +14,15 @@ from tradewind.sdk.operator import BaseOperator
 from tradewind.wire import runtime
 from tradewind.wire.messages import (
     Failure,
+    FindRuns,
     GetConnection,
     GetPreviousRun,
+    GetStateEntry,
     GetTaskStates,
     GetVariable,
+    ListRows,
     RunnerAnswer,
+    SetStateEntry,
     SetVariable,
     TriggerRun,
     Value,
@@ -41,7 +45,13 @@ class World:
         self.states: list[tuple[int, str | None, str | None]] | None = []
         """None: there is no such DAG."""
         self.previous: dict[str | None, dict[str, Any]] = {}
+        self.runs: list[dict[str, Any]] | None = []
+        """The answer to `FindRuns`. None: there is no such DAG."""
+        self.tables: dict[str, list[dict[str, Any]]] = {}
+        """The answers to `ListRows`."""
         self.spills: dict[str, bytes] = {}
+        self.kept: dict[tuple[str, str, str], tuple[str, int | None]] = {}
+        """(asset name, asset URI, key) → (JSON text, when it expires), of state stores; the store of the task has no name."""
         self.questions: list[runtime.Question] = []
         self.triggers: dict[str, Any] | None = None
         """The error of a request for a run. None: the run is created."""
@@ -65,8 +75,23 @@ class World:
                 return Value(0, found=conn_id in self.connections, value=self.connections.get(conn_id))
             case GetTaskStates():
                 return Value(0, found=self.states is not None, value=self.states)
+            case FindRuns():
+                return Value(0, found=self.runs is not None, value=self.runs)
+            case ListRows(table=table, run_ids=run_ids):
+                rows = self.tables.get(table, [])
+                return Value(0, found=True, value=[dict(row) for row in rows if not run_ids or row["run_id"] in run_ids])
             case GetPreviousRun(state=state):
                 return Value(0, found=True, value=self.previous.get(state))
+            case GetStateEntry(key=key, name=name, uri=uri):
+                kept = self.kept.get((name, uri, key))
+                return Value(0, found=kept is not None, value=None if kept is None else kept[0])
+            case SetStateEntry(key=key, value=value, name=name, uri=uri, expires_at=expires_at):
+                if value is not None:
+                    self.kept[name, uri, str(key)] = value, expires_at
+                else:
+                    for one in [one for one in self.kept if one[:2] == (name, uri) and key in (None, one[2])]:
+                        del self.kept[one]
+                return Value(0, found=True)
             case TriggerRun(run_id=run_id, logical_date=date):
                 made = {"done": "created", "run_id": run_id or "made", "logical_date": date}
                 return Value(0, found=True, value=made if self.triggers is None else self.triggers)

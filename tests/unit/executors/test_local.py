@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tradewind.executors.local import LocalExecutor
+from tradewind.model.executor_names import LOCAL, SEQUENTIAL
 from tradewind.model.waits import TriggerWait
 from tradewind.wire.messages import (
     AttemptKey,
@@ -25,15 +26,22 @@ class Hosts:
 
     def __init__(self) -> None:
         self.living: set[str] = set()
-        self.executor = LocalExecutor(0, lambda worker: worker in self.living)
+        self.executor = LocalExecutor(lambda worker: worker in self.living)
         self.sent: dict[str, list[FromScheduler]] = {}
 
     def connect(
-        self, worker: str, slots: int = 0, queues: tuple[str, ...] = (), live: tuple[AttemptKey, ...] = (), process: str = "p"
+        self,
+        worker: str,
+        slots: int = 0,
+        queues: tuple[str, ...] = (),
+        live: tuple[AttemptKey, ...] = (),
+        process: str = "p",
+        executors: tuple[str, ...] = (),
     ) -> None:
         self.living.add(worker)
         messages = self.sent[worker] = []
-        self.executor.connect(f"{worker}.{process}", messages.append, slots=slots, queues=queues, live=live)
+        send = messages.append
+        self.executor.connect(f"{worker}.{process}", send, executors=executors, slots=slots, queues=queues, live=live)
 
     def end(self, worker: str) -> None:
         """Its process and everything below it ends."""
@@ -58,8 +66,8 @@ def hosts() -> Hosts:
     return Hosts()
 
 
-def work(slot: int, fence: int = 1, queue: str = "default", previous_host: str = "") -> Workload:
-    return Workload(1, slot, fence, "d", f"t{slot}", "r", queue=queue, previous_host=previous_host)
+def work(slot: int, fence: int = 1, queue: str = "default", previous_host: str = "", executor: str = "") -> Workload:
+    return Workload(1, slot, fence, "d", f"t{slot}", "r", queue=queue, previous_host=previous_host, executor=executor)
 
 
 def test_attempts_are_shared_between_the_workers(hosts: Hosts) -> None:
@@ -75,6 +83,16 @@ def test_a_queue_goes_to_the_workers_that_serve_it(hosts: Hosts) -> None:
     hosts.executor.submit([work(0, queue="etl"), work(1), work(2, queue="etl")])
     assert hosts.submitted("w1") == [(1, 1, 1)]
     assert hosts.submitted("w2") == [(1, 0, 1), (1, 2, 1)]
+
+
+def test_an_executor_goes_to_the_workers_that_take_it_and_does_not_block_another_one(hosts: Hosts) -> None:
+    hosts.connect("w1", executors=(LOCAL,), slots=1)
+    hosts.executor.submit([work(0, executor=LOCAL), work(1, executor=LOCAL), work(2, executor=SEQUENTIAL)])
+    assert hosts.submitted("w1") == [(1, 0, 1)]
+    hosts.connect("w2", executors=(SEQUENTIAL,), slots=1)
+    assert hosts.submitted("w2") == [(1, 2, 1)]
+    assert hosts.executor.serves(SEQUENTIAL, "default")
+    assert not hosts.executor.serves("CeleryExecutor", "default")
 
 
 def test_what_no_worker_can_take_waits_for_a_free_slot_in_order(hosts: Hosts) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.shape.source import ROOT
+from tests.unit.operators import datax_installation
 from tests.unit.operators.servers import http_server, mail_server
 from tradewind.sdk.load import load_file
 
@@ -18,13 +19,15 @@ PAGES = sorted(page for page in (ROOT / "docs" / "reference" / "operators").glob
 
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A web server, a mail server and a database for the default connections."""
+    """A web server, a mail server, a database and a recorder in place of DataX for the default connections."""
     (tmp_path / "rain.csv").write_text("day,mm\n")
     monkeypatch.chdir(tmp_path)
     with http_server() as web, mail_server() as mail:
         monkeypatch.setenv("TRADEWIND_CONN_HTTP_DEFAULT", json.dumps({"conn_type": "http", "host": web.url}))
         monkeypatch.setenv("TRADEWIND_CONN_SQL_DEFAULT", json.dumps({"conn_type": "sqlite", "host": str(tmp_path / "x.db")}))
         extra = {"disable_ssl": True, "disable_tls": True, "from_email": "tradewind@example.org"}
+        for conn_id, connection in datax_installation.install(tmp_path).items():
+            monkeypatch.setenv(f"TRADEWIND_CONN_{conn_id.upper()}", json.dumps(connection))
         server = {"conn_type": "smtp", "host": "127.0.0.1", "port": mail.port, "extra": json.dumps(extra)}
         monkeypatch.setenv("TRADEWIND_CONN_SMTP_DEFAULT", json.dumps(server))
         yield

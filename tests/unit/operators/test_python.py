@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -15,6 +18,10 @@ from tradewind.model.states import Outcome
 from tradewind.operators.branch import BaseBranchOperator
 from tradewind.operators.empty import DummyOperator, EmptyOperator
 from tradewind.operators.python import BranchPythonOperator, PythonOperator, ShortCircuitOperator
+from tradewind.platform import HAVE_LINUX
+
+if HAVE_LINUX:
+    from tradewind.platform.linux import start_time, ticks_since_boot
 
 
 def _value(function: Any, **kwargs: Any) -> Any:
@@ -246,3 +253,29 @@ def test_empty_operator_does_nothing() -> None:
         operator = DummyOperator(task_id="t")
     assert operator.inherits_from_empty_operator
     assert carry_out(operator).outcome is Outcome.SUCCESS
+
+
+# --- processes that the function starts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not HAVE_LINUX, reason="needs /proc")
+def test_on_kill_stops_the_processes_of_the_function_and_no_older_ones() -> None:
+    command = [sys.executable, "-c", "import signal; signal.pause()"]
+    started: list[subprocess.Popen[bytes]] = []
+    with DAG("d", schedule=None):
+        operator = PythonOperator(task_id="t", python_callable=lambda: started.append(subprocess.Popen(command)))
+    with subprocess.Popen(command) as older:
+        try:
+            operator.on_kill()  # nothing has begun yet
+            born = start_time(older.pid)
+            assert born is not None
+            while ticks_since_boot() < born + 2:  # start times of processes have no finer unit
+                pass
+            operator.execute({})
+            operator.on_kill()
+            assert started[0].wait(30) == -signal.SIGTERM
+            assert older.poll() is None
+        finally:
+            for process in (older, *started):
+                process.kill()
+                process.wait(30)

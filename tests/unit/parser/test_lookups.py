@@ -24,6 +24,7 @@ from tradewind.wire.messages import (
     Failure,
     FromRunner,
     GetConnection,
+    GetTaskStates,
     GetVariable,
     Lookup,
     Notice,
@@ -132,8 +133,24 @@ def test_a_child_records_its_lookups() -> None:
         assert asking.ask(GetConnection(0, "b")) == Value(START_OP + 2, False, "v2")
         asking.ask(GetVariable(0, "a"))
         assert tuple(asking.lookups) == ("variable a", "connection b")
-        with pytest.raises(runtime.NoRuntime, match="SetVariable was requested while no task is running"):
-            asking.ask(SetVariable(0, "a", "1"))
+        with pytest.raises(runtime.NoRuntime, match="GetTaskStates was requested while no task is running"):
+            asking.ask(GetTaskStates(0, "d"))
+
+
+def test_a_variable_that_a_file_sets_is_known_to_the_rest_of_the_import_only() -> None:
+    ours, parser = socket.socketpair()
+    with ours, parser:
+        asking = ParsingRuntime(ours.fileno())
+        with pytest.warns(UserWarning, match="the variable 'a' is set at the top level of the file: nothing is stored"):
+            assert asking.ask(SetVariable(0, "a", "1")) == Value(0, True)
+        assert asking.ask(GetVariable(0, "a")) == Value(0, True, "1")
+        with pytest.warns(UserWarning, match="the variable 'a' is deleted"):
+            asking.ask(SetVariable(0, "a", None))
+        assert asking.ask(GetVariable(0, "a")) == Value(0, False, None)
+        assert tuple(asking.lookups) == ("change of variable a",)
+        parser.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nothing was sent to the parser
+            parser.recv(1)
 
 
 def test_a_forked_process_cannot_look_up_values() -> None:

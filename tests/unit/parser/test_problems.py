@@ -69,3 +69,23 @@ def test_a_syntax_error_in_a_helper_has_the_line_of_the_import() -> None:
         problem = problems.from_exception(raised, "/dags/a.py")
     assert problem.line == 1
     assert "(helper.py, line 1)" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("pandas", "pip install pandas"),
+        ("yaml.nodes", "pip install PyYAML"),
+        ("google.cloud.bigquery", "pip install google-cloud-bigquery"),
+        ("clickhouse_driver", "pip install clickhouse-driver"),
+        ("helpers_of_our_team", "if it is your own module, put it into the DAG folder"),
+    ],
+)
+def test_a_missing_package_is_named_as_pip_installs_it(module: str, hint: str) -> None:
+    error = ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert hint in problems.from_exception(error, "/dags/a.py").message
+
+
+def test_a_missing_module_of_airflow_gets_no_hint_about_pip() -> None:
+    error = ModuleNotFoundError("No module named 'airflow.nothing'", name="airflow.nothing")
+    assert problems.from_exception(error, "/dags/a.py").message == "ModuleNotFoundError: No module named 'airflow.nothing'"

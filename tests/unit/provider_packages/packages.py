@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 from pathlib import Path
 
 
@@ -21,3 +22,5 @@ def install_package(folder: Path, name: str, version: str, files: dict[str, str]
     (info / "RECORD").write_text("\n".join([*record, f"{info.name}/METADATA,,", f"{info.name}/RECORD,,", ""]))
     if entry_points:
         (info / "entry_points.txt").write_text(entry_points)
+    # Python remembers a folder's distributions until its modification time changes: two packages may be written within one tick.
+    importlib.invalidate_caches()

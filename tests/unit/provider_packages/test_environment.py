@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -44,4 +45,7 @@ def test_an_overwritten_stand_in_is_noticed(tmp_path: Path, monkeypatch: pytest.
     install_package(tmp_path, "apache-airflow-core", "3.1.0", {"airflow/__init__.py": "# Airflow\n"})
     assert environment.overwritten_by() == "apache-airflow-core 3.1.0"
     (tmp_path / "airflow" / "__init__.py").unlink()
+    assert environment.overwritten_by() == f"{tmp_path / 'airflow' / '__init__.py'} is missing"
+    # This package puts itself before the standard library's `importlib.metadata`; its `files` leave out missing files.
+    importlib.import_module("importlib_metadata")
     assert environment.overwritten_by() == f"{tmp_path / 'airflow' / '__init__.py'} is missing"

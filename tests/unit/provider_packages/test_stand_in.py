@@ -94,3 +94,10 @@ def test_import_airflow_serves_the_namespace_without_importing_tradewind(tmp_pat
         str(tmp_path / "airflow" / "providers" / "mine" / "__init__.py"),
         "airflow.nothing",
     ]
+
+
+def test_only_the_main_package_installs_the_command_airflow() -> None:
+    main, *parts = stand_in.build("3.3.2")
+    entry_points = read(main)["apache_airflow-3.3.2+tradewind.dist-info/entry_points.txt"].decode()
+    assert entry_points == "[console_scripts]\nairflow = tradewind.cli.commands.airflow:main\n"
+    assert all("entry_points" not in name for part in parts for name in read(part))

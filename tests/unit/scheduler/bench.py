@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import msgspec
 
-from tests.commands import incoming, plain
+from tests.commands import as_dict, incoming, plain
 from tradewind.executors.single import SingleWorker
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.kernel.events import AttemptVanished
@@ -66,7 +66,6 @@ NOW = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
 
 DEFAULTS: dict[str, Any] = {
-    "dags_folder": "/dags",
     "parallelism": 0,
     "executor": "StubExecutor",
     "requeue_limit": 2,
@@ -93,9 +92,6 @@ def task(task_id: str, *upstream: str, **more: Any) -> TaskDefinition:
 class StubExecutor(SingleWorker):
     """An executor that records what it gets."""
 
-    name = "StubExecutor"
-    parallelism = 0
-
     def __init__(self) -> None:
         self.submitted: list[Workload] = []
         self.cancelled: list[AttemptKey] = []
@@ -106,6 +102,8 @@ class StubExecutor(SingleWorker):
         self.ended_logs: list[LastLine] = []
         self.ready = True
         self.triggers: dict[AttemptKey, TriggerOrder] = {}
+        self.taken_events: list[str] = []
+        """Tokens of asset watchers' events that were acknowledged."""
 
     def submit(self, workloads: Sequence[Workload]) -> None:
         self.submitted += workloads
@@ -122,6 +120,12 @@ class StubExecutor(SingleWorker):
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         self.triggers.update((order.key, order) for order in triggers)
+
+    def trigger_worker(self, key: AttemptKey) -> str | None:
+        return "h1" if key in self.triggers else None
+
+    def take_watcher_event(self, key: AttemptKey, token: str) -> None:
+        self.taken_events.append(token)
 
     def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         for key in keys:
@@ -165,11 +169,14 @@ class WatchedStore:
 class Bench:
     """See the module."""
 
-    def __init__(self, store: Store, *, wall: int = NOW, executor: StubExecutor | None = None, **config: Any) -> None:
+    def __init__(
+        self, store: Store, *, wall: int = NOW, executor: StubExecutor | None = None, executors: str = "", **config: Any
+    ) -> None:
         self.watched = WatchedStore(store)
         self.store = cast("Store", self.watched)
         self.clock = ManualClock(wall)
-        self.config = SchedulerConfig(**{**DEFAULTS, **config})
+        names = {"executor": executors} if executors else {}
+        self.config = SchedulerConfig(**{**DEFAULTS, **names, **config})
         self.executor = StubExecutor() if executor is None else executor
         self.notices: list[Notice] = []
         self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())
@@ -217,6 +224,8 @@ class Bench:
         asked = self.ask_for(command, **args)
         answer, effects = self.commands.run(asked, timetable_answer)
         effects.apply(self.scheduler)
+        if self.scheduler.changes.wanted:
+            effects.note(self.scheduler)
         self.process()
         return plain(answer, asked.command)
 
@@ -389,7 +398,8 @@ class Bench:
         dag_id, _, rest = attempt.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
         dag_id = dag_id or self.run(run_id).dag_id
-        return why(self.store, self.scheduler if live else None, dag_id, task_id, run_id, map_index)
+        found = why(self.store, self.scheduler if live else None, dag_id, task_id, run_id, map_index)
+        return as_dict(found)
 
     # --- checking -----------------------------------------------------------------------------------------------------
 

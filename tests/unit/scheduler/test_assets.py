@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import as_dict
 from tests.unit.scheduler.bench import NOW, Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
@@ -361,13 +362,13 @@ def test_every_event_is_consumed_exactly_once_by_each_consumer(make_bench: MakeB
 def test_why_there_is_no_run_names_what_is_missing(bench: Bench) -> None:
     consumer(bench, "c", AllOf((A, B)), max_active_runs=1)
     emit(bench, A)
-    found = {one["rule"]: one["sentence"] for one in why(bench.store, bench.scheduler, "c", "t", None)["blockers"]}
+    found = {one["rule"]: one["sentence"] for one in as_dict(why(bench.store, bench.scheduler, "c", "t", None))["blockers"]}
     assert found["assets"] == "It runs when assets are updated: 1 of 2 assets updated; missing: b."
     assert "no_schedule" not in found
     emit(bench, B)
     emit(bench, A)
     emit(bench, B)
-    told = why_no_run(bench.store, bench.scheduler, "c")
+    told = as_dict(why_no_run(bench.store, bench.scheduler, "c"))
     blockers = {one["rule"]: one["sentence"] for one in told["blockers"]}
     assert told["next_run"]["notes"] == ["It runs when assets are updated: 2 of 2 assets updated."]
     assert set(blockers) == {"max_active_runs"}, "what is there is not in the way"

@@ -24,13 +24,13 @@ class Host:
         bench.scheduler.callbacks.attach(worker, self.orders.append)
 
     def turn(self) -> list[str]:
-        """The desk's turn; what it handed over now, in words."""
+        """Let the dispatcher run once; return the requests that it sent, in words."""
         before = len(self.orders)
         self.bench.scheduler.callbacks.run_once(self.bench.clock.wall())
         return [said(order) for order in self.orders[before:]]
 
     def answer(self, order: CallbackOrder, problem: str = "") -> None:
-        self.bench.scheduler.callbacks.done(CallbackDone(order.post, order.tries, not problem, problem, order.due))
+        self.bench.scheduler.callbacks.done(CallbackDone(order.callback_id, order.tries, not problem, problem, order.due))
 
 
 def said(order: CallbackOrder) -> str:
@@ -159,7 +159,7 @@ def test_the_end_of_a_run_requests_its_callbacks(bench: Bench, host: Host) -> No
     bench.trigger("d", "r3")
     bench.pass_time(5 * SECOND)
     assert host.turn() == ["b.on_success_callback[0]", "a.on_failure_callback[0]", "b.on_failure_callback[0]"]
-    assert [call_of(order).word for order in host.orders] == ["success", "task_failure", "timed_out"]
+    assert [call_of(order).end_reason for order in host.orders] == ["success", "task_failure", "timed_out"]
     assert [call_of(order).run_state for order in host.orders] == ["success", "failed", "failed"]
     assert host.orders[0].workload.log == "d/r1/~callbacks.log"
 
@@ -189,7 +189,7 @@ def test_a_failing_request_is_retried_and_parked_in_the_end(bench: Bench, host: 
     bad, good = host.orders
     host.answer(good)
     for pause in (10, 60, 360):
-        host.answer(host.orders[-1] if host.orders[-1].post == bad.post else bad, "the pager is away")
+        host.answer(host.orders[-1] if host.orders[-1].callback_id == bad.callback_id else bad, "the pager is away")
         assert host.turn() == []
         due = bench.scheduler.callbacks.due()
         assert due == bench.clock.wall() + pause * SECOND
@@ -219,7 +219,7 @@ def test_retry_all_includes_requests_that_wait_for_their_retry(bench: Bench, hos
     bench.trigger("e", "r9")
     bench.finish("r9.a", outcome=Outcome.FAILED, calls_back=True)  # its own process has still to call
     assert host.turn() == []
-    assert bench.command("retry_callbacks") == {"ids": [bad.post]}
+    assert bench.command("retry_callbacks") == {"ids": [bad.callback_id]}
     assert host.turn() == ["a.on_failure_callback[0]"]
 
 
@@ -231,7 +231,7 @@ def test_a_repeated_failure_report_counts_once(bench: Bench, host: Host) -> None
     host.turn()
     host.answer(first, "away")
     host.turn()
-    found = bench.store.outbox_item(first.post)
+    found = bench.store.outbox_item(first.callback_id)
     assert found is not None
     assert found.tries == 1
 
@@ -244,16 +244,16 @@ def test_an_outdated_failure_does_not_count_after_a_manual_retry(bench: Bench, h
     host.answer(first, "away")
     host.turn()
     bench.clock.advance(SECOND)
-    bench.command("retry_callbacks", ids=[first.post])
+    bench.command("retry_callbacks", ids=[first.callback_id])
     host.turn()
     host.answer(first, "away")
     host.turn()
-    found = bench.store.outbox_item(first.post)
+    found = bench.store.outbox_item(first.callback_id)
     assert found is not None
     assert found.tries == 0
-    host.answer(next(order for order in reversed(host.orders) if order.post == first.post), "away")
+    host.answer(next(order for order in reversed(host.orders) if order.callback_id == first.callback_id), "away")
     host.turn()
-    found = bench.store.outbox_item(first.post)
+    found = bench.store.outbox_item(first.callback_id)
     assert found is not None
     assert found.tries == 1
 

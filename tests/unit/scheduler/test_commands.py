@@ -17,7 +17,7 @@ from tradewind.model.states import RunState
 from tradewind.scheduler.commands.handler import Commands, handlers
 from tradewind.scheduler.commands.refusal import refusal
 from tradewind.scheduler.explain.questions import QUESTIONS
-from tradewind.wire.commands import COMMANDS, Ping, Trigger, receive, request_for, result_type
+from tradewind.wire.commands import COMMANDS, Command, Ping, Trigger, receive, request_for, result_type
 from tradewind.wire.messages import CommandRequest, CommandResult
 
 
@@ -75,6 +75,16 @@ def test_every_command_has_one_handler_of_its_types() -> None:
     for kind, handler in found.items():
         types = get_type_hints(handler)
         assert (types["command"], types["return"]) == (kind, result_type(kind)), handler
+
+
+def test_a_scheduler_can_receive_every_command() -> None:
+    """A command that is not in the union of all commands is refused, however complete its handler is."""
+
+    def kinds(base: type[Command[Any]]) -> set[type[Command[Any]]]:
+        below = [one for one in base.__subclasses__() if one.__module__ == base.__module__]
+        return {one for child in below for one in (kinds(child) or {child})}
+
+    assert kinds(Command) == set(COMMANDS.values())
 
 
 def test_a_conf_that_no_message_holds_is_refused_before_it_is_sent() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.commands import as_dict
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tradewind.model.assets import AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule, NoSchedule
@@ -276,7 +277,9 @@ def test_runs_skipped_without_catchup_are_recorded(bench: Bench) -> None:
     assert (latest.from_date, latest.to_date) == (NOW + HOUR, NOW + 5 * HOUR)
     assert first == one
     assert bench.store.skipped("d", 1) == [latest]
-    sentences = {b["rule"]: b["sentence"] for b in why_no_run(bench.store, bench.scheduler, "d", NOW + 2 * HOUR)["blockers"]}
+    sentences = {
+        b["rule"]: b["sentence"] for b in as_dict(why_no_run(bench.store, bench.scheduler, "d", NOW + 2 * HOUR))["blockers"]
+    }
     assert "It was skipped at 2026-01-01T05:01:00Z, when the run of 2026-01-01T05:00:00Z was created." in sentences["catchup"]
 
 

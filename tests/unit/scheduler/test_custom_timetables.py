@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.commands import as_dict
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.definition import CronSchedule, CustomSchedule
@@ -72,7 +73,7 @@ def test_the_timetable_is_asked_once_for_each_run(bench: Bench) -> None:
     assert parser.answer() == 1
     assert logical_dates(bench) == [NOW, NOW + DAY]
     ask = parser.asked[-1]
-    assert (ask.folder, ask.file, ask.dag_id, ask.catchup, ask.earliest) == ("/dags", "d.py", "d", True, NOW)
+    assert (ask.bundle, ask.file, ask.dag_id, ask.catchup, ask.earliest) == ("dags", "d.py", "d", True, NOW)
     assert ask.last == (NOW + DAY, NOW + DAY, NOW + 2 * DAY, NOW + 2 * DAY)
     bench.check()
 
@@ -92,7 +93,8 @@ def test_a_restart_asks_the_timetable_again(bench: Bench) -> None:
 def test_open_requests_are_sent_when_a_parser_connects(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW - DAY, catchup=True)
     assert (
-        "no parser is running that could ask it" in why(bench.store, bench.scheduler, "d", "a", None)["blockers"][0]["sentence"]
+        "no parser is running that could ask it"
+        in as_dict(why(bench.store, bench.scheduler, "d", "a", None))["blockers"][0]["sentence"]
     )
     parser = Parser(bench)
     lost = list(parser.waiting)
@@ -113,10 +115,10 @@ def test_a_failing_timetable_affects_only_its_dag_and_is_asked_again(bench: Benc
     bench.dag("d", task("a"), schedule=CUSTOM, start_date=NOW)
     assert parser.answer() == 1
     assert import_errors(bench) == ["d.py::d"]
-    assert "no holidays known" in why(bench.store, bench.scheduler, "d", "a", None)["blockers"][0]["sentence"]
+    assert "no holidays known" in as_dict(why(bench.store, bench.scheduler, "d", "a", None))["blockers"][0]["sentence"]
     told = bench.scheduler
     bench.command("trigger", dag_id="d", run_id="r", interval_start=NOW, interval_end=NOW)
-    blockers = why(bench.store, told, "d", "a", "r")["next_run"]["blockers"]
+    blockers = as_dict(why(bench.store, told, "d", "a", "r"))["next_run"]["blockers"]
     assert any(b["rule"] == "timetable" and "timetable Workdays" in b["sentence"] for b in blockers), blockers
     waits = []
     for _ in range(9):

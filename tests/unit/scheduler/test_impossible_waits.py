@@ -14,6 +14,7 @@ from tradewind.model.wait_plans import MomentPlan, TasksPlan
 from tradewind.scheduler.waits.impossible_wait_reporter import ImpossibleWaitReporter
 from tradewind.scheduler.waits.impossible_waits import why_impossible
 from tradewind.scheduler.waits.listing import list_waits
+from tradewind.wire.explanations import OpenWaitView
 
 DATE = NOW - 100 * DAY
 DAILY = CronSchedule(("0 0 * * *",))
@@ -28,7 +29,7 @@ def waits(bench: Bench, until: TasksPlan, dag_id: str = "d", run_id: str = "r") 
 def said(bench: Bench, dag_id: str = "d") -> list[tuple[str, str]]:
     """Return (rule, sentence) of the impossible waits in the listing."""
     (one,) = list_waits(bench.store, bench.clock.wall(), dag_id=dag_id)
-    return [(why["rule"], why["sentence"]) for why in one["impossible"]]
+    return [(why.rule, why.sentence) for why in one.impossible]
 
 
 def up(bench: Bench, *tasks: TaskDefinition, **more: Any) -> None:
@@ -151,24 +152,24 @@ def test_the_listing_has_every_kind_of_wait_and_nothing_else(bench: Bench) -> No
     waits(bench, TasksPlan("nowhere"))
     bench.dag("m", waiting(MomentPlan("start", HOUR), timeout=DAY))
     bench.trigger("m", "q")
-    rows = {one["dag_id"]: one for one in list_waits(bench.store, bench.clock.wall())}
-    assert rows["m"] == {
-        "dag_id": "m",
-        "run_id": "q",
-        "task_id": "t",
-        "map_index": -1,
-        "since": "2026-01-01T00:00:00Z",
-        "kind": "moment",
-        "waits_for": "2026-01-01T01:00:00Z",
-        "until": "2026-01-01T01:00:00Z",
-        "timeout_at": "2026-01-02T00:00:00Z",
-        "impossible": [],
-    }
-    assert rows["d"]["waits_for"] == "DAG 'nowhere' to be success (2025-09-23T00:00:00Z)"
-    assert [one["dag_id"] for one in list_waits(bench.store, bench.clock.wall(), impossible_only=True)] == ["d"]
+    rows = {one.dag_id: one for one in list_waits(bench.store, bench.clock.wall())}
+    assert rows["m"] == OpenWaitView(
+        dag_id="m",
+        run_id="q",
+        task_id="t",
+        map_index=-1,
+        since="2026-01-01T00:00:00Z",
+        kind="moment",
+        waits_for="2026-01-01T01:00:00Z",
+        until="2026-01-01T01:00:00Z",
+        timeout_at="2026-01-02T00:00:00Z",
+        impossible=[],
+    )
+    assert rows["d"].waits_for == "DAG 'nowhere' to be success (2025-09-23T00:00:00Z)"
+    assert [one.dag_id for one in list_waits(bench.store, bench.clock.wall(), impossible_only=True)] == ["d"]
     assert len(list_waits(bench.store, bench.clock.wall(), limit=1, offset=1)) == 1
     bench.pass_time(HOUR)
-    assert [one["dag_id"] for one in list_waits(bench.store, bench.clock.wall())] == ["d"]
+    assert [one.dag_id for one in list_waits(bench.store, bench.clock.wall())] == ["d"]
 
 
 def test_each_impossible_wait_is_reported_once(bench: Bench) -> None:

@@ -32,22 +32,22 @@ def states(store: MemoryStore) -> dict[str, str]:
 
 def test_jobs_begin_beat_and_end() -> None:
     store, clock = Failing(), ManualClock(NOW)
-    desk = JobRegistry(store, clock, job("s1", SCHEDULER))
-    desk.begin()
+    registry = JobRegistry(store, clock, job("s1", SCHEDULER))
+    registry.begin()
     for life in ("well", "badly", "stays"):
-        desk.came(job(life))
+        registry.came(job(life))
     clock.advance(SECOND)
-    desk.gone("well", None)
-    desk.gone("badly", "its connection broke")
-    desk.gone("nobody", None)
+    registry.gone("well", None)
+    registry.gone("badly", "its connection broke")
+    registry.gone("nobody", None)
     clock.advance(SECOND)
-    desk.beat()
+    registry.beat()
     assert states(store) == {"s1": "running", "well": "success", "badly": "failed", "stays": "running"}
     assert {one.service_id: one.heartbeat_at - NOW for one in store.jobs(100) if one.state == "running"} == {
         "s1": 2 * SECOND,
         "stays": 2 * SECOND,
     }
-    desk.end(None)
+    registry.end(None)
     assert states(store)["s1"] == "success"
     assert [entry.event for entry in store.event_logs().rows].count("service ended") == 3
 
@@ -71,10 +71,10 @@ def test_the_next_scheduler_ends_jobs_of_killed_services() -> None:
 def test_a_job_that_cannot_be_written_is_written_by_a_later_heartbeat() -> None:
     store, clock = Failing(), ManualClock(NOW)
     store.busy = True
-    desk = JobRegistry(store, clock, job("s1", SCHEDULER))
-    desk.begin()
-    desk.came(job("h"))
+    registry = JobRegistry(store, clock, job("s1", SCHEDULER))
+    registry.begin()
+    registry.came(job("h"))
     assert states(store) == {}
     store.busy = False
-    desk.beat()
+    registry.beat()
     assert states(store) == {"s1": "running", "h": "running"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import as_dict
 from tests.unit.scheduler.bench import NOW, Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
 from tests.unit.scheduler.test_backfills import DAILY, create, made
@@ -35,7 +36,7 @@ def dates(bench: Bench, dag_id: str) -> list[int | None]:
 
 
 def held_back(bench: Bench, dag_id: str) -> dict[str, Any]:
-    told = why_no_run(bench.store, bench.scheduler, dag_id, None, bench.clock.wall())
+    told = as_dict(why_no_run(bench.store, bench.scheduler, dag_id, None, bench.clock.wall()))
     (found,) = [one for one in told["blockers"] if one["rule"] == "quarantined"]
     return dict(found)
 

@@ -17,10 +17,12 @@ from tradewind.scheduler.attempts.task_requests import answer
 from tradewind.store.memory import MemoryStore
 from tradewind.wire.messages import (
     Failure,
+    FindRuns,
     GetConnection,
     GetPreviousRun,
     GetTaskStates,
     GetVariable,
+    ListRows,
     SetVariable,
     Start,
     Value,
@@ -186,11 +188,51 @@ def test_the_previous_run(store: MemoryStore) -> None:
         "end_date": NOW + 1,
         "queued_at": NOW,
         "conf": {"n": 1},
+        "partition_key": None,
+        "partition_date": None,
     }
     assert ask(store, GetPreviousRun(1, "d", NOW)) == Value(1, False)
     assert ask(store, GetPreviousRun(1, "d", date, "sucess")) == Failure(
         1, "'sucess' is no state of a run; there are queued, running, success, failed"
     )
+
+
+def test_runs_are_found_by_state_type_date_and_id(store: MemoryStore) -> None:
+    for day, state in ((1, RunState.SUCCESS), (2, RunState.FAILED), (3, RunState.SUCCESS)):
+        run = with_run(store, f"day{day}", day=day)
+        commit_batch(store, share(store, run.id, {}, state=state, ended_at=NOW + 1))
+
+    def found(**filters: Any) -> list[str]:
+        return [run["run_id"] for run in ask(store, FindRuns(1, "d", **filters)).value]
+
+    assert found() == ["day1", "day2", "day3", "r1"], "the oldest first"
+    assert found(state="success") == ["day1", "day3"]
+    assert found(run_types=("scheduled", "backfill")) == []
+    assert found(run_types=("manual",), start=NOW + 2 * DAY, end=NOW + 3 * DAY) == ["day2", "day3"]
+    assert found(at_most=2) == ["day3", "r1"], "the latest"
+    assert found(run_id="day2") == ["day2"]
+    assert found(run_id="nothing") == []
+    assert ask(store, FindRuns(1, "dd")) == Value(1, False, "d")
+    assert "'sucess' is no state of a run" in ask(store, FindRuns(1, "d", state="sucess")).reason
+
+
+def test_rows_of_tables(store: MemoryStore) -> None:
+    """Queries of `settings.Session()` ask for them."""
+
+    def rows(table: str, **where: Any) -> Any:
+        return ask(store, ListRows(1, table, **where)).value
+
+    store.set_variable(VariableRow("v", b"secret", "what it is", True), "admin", NOW)
+    store.set_connection(ConnectionRow("c", "http", None, None, None, None, None, b"secret", None), "admin", NOW)
+    assert rows("variable") == [{"key": "v", "description": "what it is"}], "names only"
+    assert rows("connection") == [{"conn_id": "c"}], "names only"
+    assert [row["pool"] for row in rows("pool")] == ["default_pool"]
+    assert [(row["dag_id"], row["is_paused"]) for row in rows("dag")] == [("d", False)]
+    run = store.latest_runs("d", 1, None, (), None, None)[0]
+    instances = rows("task_instance", dag_id="d", run_ids=(run.run_id, "nothing"))
+    assert {row["run_id"] for row in instances} == {run.run_id}
+    assert {row["task_id"] for row in instances} == {task.task_id for task in store.definition(run.version).tasks}
+    assert "there is no table 'users' here" in ask(store, ListRows(1, "users")).reason
 
 
 def test_an_unknown_request_is_refused(store: MemoryStore) -> None:

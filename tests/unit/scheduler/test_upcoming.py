@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import as_dict
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule
 from tradewind.model.errors import ScheduleError, WrongArgument
@@ -21,7 +22,7 @@ DAILY = CronSchedule(("30 1 * * *",))
 
 def forecast(bench: Bench, count: int = 5, *, live: bool = True, **more: Any) -> dict[str, Any]:
     scheduler = bench.scheduler if live else None
-    return ask(build("upcoming", {"count": count, **more}), bench.store, scheduler, bench.clock.wall())
+    return as_dict(ask(build("upcoming", {"count": count, **more}), bench.store, scheduler, bench.clock.wall()))
 
 
 def names(answer: dict[str, Any]) -> list[tuple[str, str, str]]:

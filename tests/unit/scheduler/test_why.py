@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import as_dict
 from tests.unit.scheduler.bench import NOW, Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.kernel.causes import pattern
@@ -18,6 +19,11 @@ from tradewind.model.waits import Deferral, MomentWait, TasksWait, TriggerWait
 from tradewind.scheduler.explain.why import why, why_no_run, why_run_of
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
+
+
+def first_run(dag_id: str, run_id: str) -> dict[str, Any]:
+    """Return the first run of a queue, as the answer shows it."""
+    return {"dag_id": dag_id, "run_id": run_id, "task_id": None, "map_index": -1, "priority_weight": None}
 
 
 def test_a_task_that_waits_for_others(bench: Bench) -> None:
@@ -208,7 +214,7 @@ def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
     assert told["position"]["ahead"] == 1
     assert told["position"]["first"]["task_id"] == "t7"
     assert told["next_event"] == {"event": "one of the task instances that hold it ends", "at": None, "rule": "pool"}
-    assert told["workers"] == {"executor": "StubExecutor", "attached": True, "live": 7, "parallelism": None}
+    assert told["workers"] == {"executor": "StubExecutor", "attached": True, "live": 7, "parallelism": None, "note": None}
     assert told["earliest_start"] == "2026-01-01T00:01:00Z"
 
 
@@ -362,27 +368,30 @@ def test_a_queued_run_names_the_runs_that_hold_run_slots(bench: Bench) -> None:
     assert set(bench.why("r5.a")) == {"max_active_runs"}
     places = _of(told, "max_active_runs")
     assert [one["run_id"] for one in places["holders"]] == ["r1", "r2"]
-    assert told["position"] == {"ahead": 2, "first": {"dag_id": "d", "run_id": "r3"}}
+    assert told["position"] == {"ahead": 2, "first": first_run("d", "r3")}
     assert told["run_state"] == "queued"
-    run = why_run_of(bench.store, bench.scheduler, "d", "r5")
+    run = as_dict(why_run_of(bench.store, bench.scheduler, "d", "r5"))
     assert run["blockers"] == told["blockers"]
-    running = why_run_of(bench.store, bench.scheduler, "d", "r1")
+    running = as_dict(why_run_of(bench.store, bench.scheduler, "d", "r1"))
     assert running["open"] == {"queued": {"count": 1, "first": ["a"]}}
 
 
 def test_the_next_run_and_what_keeps_it(bench: Bench) -> None:
     daily = CronSchedule(("0 0 * * *",), interval_kind="data")
     bench.dag("d", task("a"), schedule=daily, start_date=NOW + DAY, max_active_runs=1, catchup=True)
-    told = why(bench.store, bench.scheduler, "d", "a", None)
+    told = as_dict(why(bench.store, bench.scheduler, "d", "a", None))
     assert (told["run_id"], told["state"]) == (None, None)
     assert _of(told, "not_due")["sentence"] == "The next run of the DAG starts at 2026-01-03T00:00:00Z."
     assert told["next_run"]["logical_date"] == "2026-01-02T00:00:00Z"
     assert told["earliest_start"] == "2026-01-03T00:00:00Z"
     bench.pass_time(3 * DAY)
-    told = why_no_run(bench.store, bench.scheduler, "d")
+    told = as_dict(why_no_run(bench.store, bench.scheduler, "d"))
     assert _of(told, "max_active_runs")["holders"][0]["run_id"] == "scheduled__2026-01-02T00:00:00+00:00"
     bench.command("set_paused", dag_id="d", is_paused=True)
-    assert {one["rule"] for one in why_no_run(bench.store, bench.scheduler, "d")["blockers"]} == {"paused", "max_active_runs"}
+    assert {one["rule"] for one in as_dict(why_no_run(bench.store, bench.scheduler, "d"))["blockers"]} == {
+        "paused",
+        "max_active_runs",
+    }
 
 
 def test_there_is_no_run_of_a_date(bench: Bench) -> None:
@@ -390,7 +399,7 @@ def test_there_is_no_run_of_a_date(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=daily, start_date=NOW - 5 * DAY, end_date=NOW + 9 * DAY, catchup=False)
 
     def rules(date: int) -> list[str]:
-        return [one["rule"] for one in why_no_run(bench.store, bench.scheduler, "d", date)["blockers"]]
+        return [one["rule"] for one in as_dict(why_no_run(bench.store, bench.scheduler, "d", date))["blockers"]]
 
     assert rules(NOW - 4 * DAY) == ["catchup"]
     assert rules(NOW - 6 * DAY) == ["before_start"]
@@ -414,7 +423,7 @@ def test_a_dag_that_has_no_next_run_says_why(
     bench: Bench, schedule: Any, more: dict[str, int], rule: str, sentence: str
 ) -> None:
     bench.dag("d", task("a", empty=True), schedule=schedule, start_date=NOW - 3 * DAY, catchup=False, **more)
-    told = why_no_run(bench.store, bench.scheduler, "d")
+    told = as_dict(why_no_run(bench.store, bench.scheduler, "d"))
     assert sentence in _of(told, rule)["sentence"]
     assert told["earliest_start"] is None
 
@@ -426,8 +435,8 @@ def test_a_file_with_an_import_error_is_named(bench: Bench) -> None:
     for file in ("d.py", "new.py"):
         bench.store.register_file(ParsedFile("dags", file, "h", (), problem, 1, False, NOW), paused_at_creation=True)
     with pytest.raises(NotFound, match=r"new\.py \(NameError: name 'raed' is not defined\)"):
-        why_no_run(bench.store, bench.scheduler, "brand_new")
-    (note,) = why_no_run(bench.store, bench.scheduler, "d")["next_run"]["notes"]
+        as_dict(why_no_run(bench.store, bench.scheduler, "brand_new"))
+    (note,) = as_dict(why_no_run(bench.store, bench.scheduler, "d"))["next_run"]["notes"]
     assert note.startswith("Its file d.py, line 3 cannot be imported now; its last good version is used: NameError")
 
 
@@ -454,7 +463,7 @@ def test_a_queued_run_names_its_queued_previous_run(bench: Bench) -> None:
     )
     assert "and r2 is queued" in bench.why("r3.a")["previous_run"]
     assert bench.why_answer("r1.a")["position"] == {"ahead": 0, "first": None}
-    assert bench.why_answer("r3.a")["position"] == {"ahead": 2, "first": {"dag_id": "d", "run_id": "r1"}}
+    assert bench.why_answer("r3.a")["position"] == {"ahead": 2, "first": first_run("d", "r1")}
     bench.finish("r0.a")
     assert bench.run_states("d") == {"r0": "success", "r1": "running", "r2": "queued", "r3": "queued"}
     assert set(bench.why("r2.a")) == {"max_active_runs", "past"}
@@ -475,7 +484,7 @@ def test_a_queued_run_names_a_previous_run_of_a_backfill(bench: Bench) -> None:
     assert bench.run_states("d")["without"] == "running"
     assert set(bench.why("r.a")) == {"previous_run", "past"}
     assert f"and {first} is queued" in bench.why("r.a")["previous_run"]
-    assert bench.why_answer("r.a")["position"] == {"ahead": 1, "first": {"dag_id": "d", "run_id": first}}
+    assert bench.why_answer("r.a")["position"] == {"ahead": 1, "first": first_run("d", first)}
     bench.finish(f"{second}.a")
     assert bench.run_states("d")[first] == bench.run_states("d")["r"] == "running"
 

@@ -9,12 +9,28 @@ import pytest
 
 import tradewind
 from tests.unit.sdk.test_definition import define
-from tradewind import DAG, Asset, AssetAlias, AssetAll, AssetAny, AssetOrTimeSchedule, Dataset, Model, Param, asset, task
-from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetUse, Update, progress
+from tradewind import (
+    DAG,
+    Asset,
+    AssetAlias,
+    AssetAll,
+    AssetAny,
+    AssetOrTimeSchedule,
+    AssetWatcher,
+    Dataset,
+    Model,
+    Param,
+    asset,
+    task,
+)
+from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetUse, AssetWatch, Update, progress, watcher_number
 from tradewind.model.definition import CronSchedule, NoSchedule, decode_definition, encode_definition
 from tradewind.model.errors import DefinitionError, UnknownArgument
+from tradewind.model.waits import TriggerWait
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.operator import BaseOperator
+from tradewind.triggers.base import BaseEventTrigger
+from tradewind.triggers.file import FileDeleteTrigger, FileTrigger
 
 A, B, C = Asset("a"), Asset("b"), Asset("c")
 KA, KB, KC = AssetKey("a", "a"), AssetKey("b", "b"), AssetKey("c", "c")
@@ -234,8 +250,29 @@ def test_progress_of_a_condition_is_described() -> None:
     assert progress(condition, [Update("a", "a", frozenset()), Update("b", "b", frozenset())]) == "2 of 4 assets updated"
 
 
-def test_unsupported_asset_features_are_warnings() -> None:
+def test_access_control_is_a_warning() -> None:
     with pytest.warns(UserWarning, match="there are no teams"):
         Asset("x", access_control=object())
-    with pytest.warns(UserWarning, match="watchers are not supported yet"):
-        assert Asset("x", watchers=["w"]).watchers == ["w"]
+
+
+def test_watchers_of_scheduled_assets_are_part_of_the_definition() -> None:
+    watcher = AssetWatcher(name="w", trigger=FileDeleteTrigger("/in/x", poke_interval=2.0))
+    watched = Asset("x", watchers=[watcher])
+    definition = define(DAG("d", schedule=(watched & Asset("y")) | watched))
+    kwargs = b'{"filepath":"/in/x","poke_interval":2.0}'
+    trigger = TriggerWait("tradewind.triggers.file.FileDeleteTrigger", kwargs)
+    assert definition.assets.watchers == (AssetWatch("w", "x", "x", trigger),)
+    assert watcher_number("dags", trigger) == watcher_number("dags", trigger) != watcher_number("other", trigger)
+
+
+def test_a_watcher_needs_an_event_trigger_that_can_be_stored() -> None:
+    class Local(BaseEventTrigger):
+        def serialize(self) -> tuple[str, dict[str, Any]]:
+            return "m.Local", {"lock": object()}
+
+    with pytest.raises(DefinitionError, match="it must be a BaseEventTrigger"):
+        AssetWatcher(name="w", trigger=FileTrigger("/x"))
+    with pytest.raises(DefinitionError, match="watchers contains 'w'; it must be an AssetWatcher"):
+        define(DAG("d", schedule=Asset("x", watchers=["w"])))
+    with pytest.raises(DefinitionError, match="the watcher 'w' cannot run in the triggerer"):
+        define(DAG("d", schedule=Asset("x", watchers=[AssetWatcher(name="w", trigger=Local())])))

@@ -47,7 +47,6 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            ({"max_active_runs": 0}, "max_active_runs is 0; it must be at least 1"),
             ({"dagrun_timeout": 60}, "dagrun_timeout is 60; it must be a timedelta"),
             ({"start_date": "soon"}, "start_date is 'soon'"),
             ({"tags": "abc"}, "must be a list"),
@@ -61,7 +60,15 @@ class TestArguments:
             DAG("d", **arguments)
         assert f"DAG 'd' ({__file__}:" in str(caught.value)
 
-    @pytest.mark.parametrize("dag_id", ["a..b", "a b", "", "é", "x" * 251])
+    @pytest.mark.parametrize("dag_id", ["übung", "전처리_dag", "数据.导入"])
+    def test_ids_may_have_the_letters_of_any_script(self, dag_id: str) -> None:
+        """As in Airflow."""
+        dag = DAG(dag_id, schedule=None)
+        with dag, TaskGroup(dag_id.replace(".", "_")):
+            task = BaseOperator(task_id=dag_id)
+        assert (dag.dag_id, task.task_id) == (dag_id, f"{dag_id.replace('.', '_')}.{dag_id}")
+
+    @pytest.mark.parametrize("dag_id", ["a..b", "a b", "", "a/b", "😀", "x" * 251])
     def test_invalid_ids_are_errors(self, dag_id: str) -> None:
         with pytest.raises(DefinitionError, match="dag_id"):
             DAG(dag_id)
@@ -204,3 +211,23 @@ class TestPartialSubset:
 def test_retry_delay_is_kept_as_written() -> None:
     with DAG("d", default_args={"retry_delay": timedelta(seconds=3)}):
         assert BaseOperator("t").retry_delay == timedelta(seconds=3)
+
+
+class TestPositionalArguments:
+    """Airflow 1.10 took all arguments of `DAG(...)` by position."""
+
+    def test_they_have_the_order_of_airflow_1(self) -> None:
+        start = datetime(2020, 1, 1, tzinfo=UTC)
+        macros = {"double": lambda number: 2 * number}
+        dag = DAG(
+            "d", "text", "@daily", start, None, None, "/sql", None, macros, None, {"retries": 3}, 7, 2, timedelta(hours=1)
+        )
+        assert (dag.description, dag.template_searchpath, dag.default_args["retries"]) == ("text", ["/sql"], 3)
+        assert (dag.max_active_tasks, dag.max_active_runs, dag.dagrun_timeout) == (7, 2, timedelta(hours=1))
+        assert dag.user_defined_macros == macros
+
+    def test_an_argument_that_is_given_twice_or_too_many_are_an_error(self) -> None:
+        with pytest.raises(TypeError, match="multiple values for argument 'template_searchpath'"):
+            DAG("d", None, None, None, None, None, "/sql", template_searchpath="/other")
+        with pytest.raises(TypeError, match="at most 27 positional arguments, but 30 were given"):
+            DAG("d", *[None] * 29)

@@ -64,6 +64,19 @@ def test_an_argument_without_effect_is_one_warning_for_all_tasks(arguments: dict
     assert message.startswith(warning)
 
 
+def test_an_executor_that_the_deployment_does_not_have_is_a_warning() -> None:
+    with DAG("d", default_args={"executor": "CeleryExecutor"}) as dag:
+        BaseOperator("one")
+        BaseOperator("two")
+        BaseOperator("three", executor="airflow.executors.local_executor.LocalExecutor")
+        BaseOperator("four", executor="slow")
+    defaults = DefinitionDefaults(executors="LocalExecutor,slow:SequentialExecutor")
+    assert to_definition(dag, "d.py", defaults).warnings == (
+        "executor of task one and 1 more: CeleryExecutor is not an executor of this deployment (core.executor: LocalExecutor, "
+        "SequentialExecutor); they run on LocalExecutor",
+    )
+
+
 def test_an_argument_with_effect_is_no_warning() -> None:
     with DAG("d", on_failure_callback=shout) as dag:
         BaseOperator("t", email="a@b.c")
@@ -71,11 +84,26 @@ def test_an_argument_with_effect_is_no_warning() -> None:
     assert define(dag).warnings == ()
 
 
-def test_arguments_of_dags_without_effect() -> None:
-    dag = DAG("d", on_success_callback=shout, sla_miss_callback=shout, access_control={"Op": {"can_edit"}})
-    assert [warning.partition(":")[0] for warning in define(dag).warnings] == [
-        "access_control",
-    ]
+@pytest.mark.parametrize(
+    ("given", "granted"),
+    [
+        ({"Op": {"can_edit", "can_read"}}, {"Op": ("edit", "read")}),
+        ({"a": ["can_dag_read"], "b": {"can_delete"}}, {"a": ("read",), "b": ("delete",)}),
+        ({"a": {"DAGs": {"can_read"}, "DAG Runs": {"can_create"}}}, {"a": ("read", "run")}),
+        (None, {}),
+        ({}, {}),
+    ],
+)
+def test_access_control_of_a_dag_is_in_its_definition(given: Any, granted: Any) -> None:
+    definition = define(DAG("d", access_control=given))
+    assert (definition.access_control, definition.warnings) == (granted, ())
+
+
+def test_an_unknown_permission_is_a_warning_and_gives_nothing() -> None:
+    definition = define(DAG("d", access_control={"a": {"can_fly"}, "b": {"Pools": {"can_read"}}, "c": 7}))
+    assert definition.access_control == {}
+    assert len(definition.warnings) == 2
+    assert all("is not a permission of a DAG" in warning for warning in definition.warnings)
 
 
 def test_warnings_are_in_the_definition() -> None:

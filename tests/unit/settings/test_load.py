@@ -117,10 +117,25 @@ def test_airflow_variables_without_effect_are_listed_not_refused() -> None:
 
 
 def test_an_invalid_airflow_value_is_an_error(folder: Path) -> None:
-    assert problems({"AIRFLOW__CORE__EXECUTOR": "CeleryExecutor"}, folder) == [
-        "environment variable AIRFLOW__CORE__EXECUTOR: core.executor = 'CeleryExecutor' must be one of LocalExecutor, "
-        "SequentialExecutor. Did you mean 'LocalExecutor'?"
+    assert problems({"AIRFLOW__CORE__EXECUTOR": "KubernetesExecutor"}, folder) == [
+        "environment variable AIRFLOW__CORE__EXECUTOR: core.executor = 'KubernetesExecutor' must be one of LocalExecutor, "
+        "SequentialExecutor, CeleryExecutor, or several of them with commas between. Did you mean 'CeleryExecutor'?"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("LocalExecutor,CelryExecutor", "Did you mean 'CeleryExecutor'?"),
+        ("LocalExecutor,localexecutor", "names LocalExecutor twice"),
+        ("a:LocalExecutor,a:SequentialExecutor", "names a twice"),
+        ("LocalExecutor;team=SequentialExecutor", "executors of teams, which are not supported yet"),
+        (",", "must be one of LocalExecutor"),
+    ],
+)
+def test_a_list_of_executors_that_cannot_be_read_is_an_error(folder: Path, text: str, problem: str) -> None:
+    (found,) = problems({"TRADEWIND__CORE__EXECUTOR": text}, folder)
+    assert problem in found
 
 
 def test_variables_and_connections_are_not_settings() -> None:
@@ -202,6 +217,11 @@ def test_an_unknown_name_cannot_be_explained() -> None:
         ("core.load_examples", "Yes", True),
         ("core.load_examples", "off", False),
         ("core.executor", "sequentialexecutor", "SequentialExecutor"),
+        (
+            "core.executor",
+            "airflow.executors.local_executor.LocalExecutor, slow:SequentialExecutor",
+            "LocalExecutor,slow:SequentialExecutor",
+        ),
         ("core.kill_grace", "0.25", 0.25),
         ("core.default_task_execution_timeout", "None", None),
         ("core.default_task_execution_timeout", "", None),

@@ -6,6 +6,7 @@ import inspect
 
 import pytest
 
+from tradewind.model.errors import ConfigError
 from tradewind.model.moments import SECOND
 from tradewind.settings import OPTIONS, SECRET_ENVIRONMENT, Option, load, sections
 from tradewind.settings.frozen import Frozen
@@ -20,12 +21,13 @@ TYPES = {
     "path": str,
     "choice": str,
     "by_folder": str,
+    "executors": str,
     "timezone": str,
 }
 
 
 def section_class(section: str) -> type[Frozen]:
-    found: type[Frozen] = getattr(sections, section.capitalize())
+    found: type[Frozen] = getattr(sections, section.title().replace("_", ""))
     return found
 
 
@@ -61,7 +63,7 @@ def test_each_row_is_complete(option: Option) -> None:
         assert option.low is not None
         assert option.high is not None
     numbers_by_folder = option.kind == "by_folder" and not option.choices
-    assert bool(option.choices) == (option.kind in ("choice", "by_folder") and not numbers_by_folder)
+    assert bool(option.choices) == (option.kind in ("choice", "by_folder", "executors") and not numbers_by_folder)
     assert not numbers_by_folder or (option.low is not None and option.high is not None)
     assert all(name.count(".") == 1 for name in option.airflow)
 
@@ -94,8 +96,41 @@ def test_defaults(name: str, value: object) -> None:
     assert getattr(getattr(load({}, "/h"), section), key) == value
 
 
+@pytest.mark.spec("S111")
+def test_a_celery_worker_runs_sixteen_tasks_at_a_time() -> None:
+    assert load({}, "/h").celery.worker_concurrency == 16
+    assert load({"AIRFLOW__CELERY__WORKER_CONCURRENCY": "18"}, "/h").celery.worker_concurrency == 18
+
+
 def test_environment_variables_with_secrets_are_known() -> None:
-    assert frozenset(("TRADEWIND__SECRETS__FERNET_KEY", "AIRFLOW__CORE__FERNET_KEY")) == SECRET_ENVIRONMENT
+    assert sorted(SECRET_ENVIRONMENT) == [
+        "AIRFLOW__CELERY__BROKER_URL",
+        "AIRFLOW__CORE__FERNET_KEY",
+        "AIRFLOW__CORE__SQL_ALCHEMY_CONN",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",
+        "TRADEWIND__CELERY__BROKER_URL",
+        "TRADEWIND__DATABASE__URL",
+        "TRADEWIND__LDAP__BIND_PASSWORD",
+        "TRADEWIND__LOGGING__REMOTE_STORAGE_OPTIONS",
+        "TRADEWIND__OIDC__CLIENT_SECRET",
+        "TRADEWIND__SECRETS__FERNET_KEY",
+        "TRADEWIND__WORKER__TOKEN",
+    ]
+
+
+def test_the_store_is_the_file_or_a_server() -> None:
+    assert load({}, "/h").store == "/h/tradewind.db"
+    url = "postgresql+psycopg2://ann:s3cret@db/tw"
+    for name in ("TRADEWIND__DATABASE__URL", "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "AIRFLOW__CORE__SQL_ALCHEMY_CONN"):
+        settings = load({name: url}, "/h")
+        assert (settings.store, settings.store_name) == (url, "postgresql://ann@db/tw")
+        assert settings.explain("database.url").value == "***"
+    for foreign in ("sqlite:////opt/airflow/airflow.db", "mysql://root@db/airflow"):
+        settings = load({"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": foreign}, "/h")
+        assert settings.store == "/h/tradewind.db", "a database of Airflow that Tradewind cannot use is left alone"
+    with pytest.raises(ConfigError, match=r"begins with 'mysql'.*postgresql://user:password@host") as refused:
+        load({"TRADEWIND__DATABASE__URL": "mysql://root:s3cret@db/tw"}, "/h")
+    assert "s3cret" not in str(refused.value)
 
 
 def test_frozen_values_are_immutable_and_compare_by_content() -> None:
@@ -111,6 +146,6 @@ def test_frozen_values_are_immutable_and_compare_by_content() -> None:
 
 def test_a_frozen_value_requires_each_field_and_no_other() -> None:
     with pytest.raises(TypeError, match="needs a value for 'path'"):
-        sections.Database(busy_timeout=1.0, max_page_count=0, synchronous="FULL")  # type: ignore[call-arg]
+        sections.Database(url=None, busy_timeout=1.0, max_page_count=0, synchronous="FULL")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="no field 'colour'"):
         sections.Secrets(fernet_key=None, colour="red")  # type: ignore[call-arg]

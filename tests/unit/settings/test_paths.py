@@ -47,7 +47,7 @@ def test_paths_are_below_home(tmp_path: Path) -> None:
         "/srv/tw/fernet.key",
     )
     assert (paths.spool, paths.xcom, paths.logs) == ("/srv/tw/spool", "/srv/tw/xcom", "/srv/tw/logs")
-    assert (paths.jwt_key, paths.passwords) == ("/srv/tw/jwt.key", "/srv/tw/passwords")
+    assert (paths.jwt_key, paths.accounts) == ("/srv/tw/jwt.key", "/srv/tw/accounts.db")
 
 
 def test_folders_are_created_private_and_prepare_can_be_repeated(tmp_path: Path) -> None:

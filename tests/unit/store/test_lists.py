@@ -39,14 +39,17 @@ from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.store.factory import open_reader, open_store
 from tradewind.store.sql import queries
 from tradewind.store.sql.store import SqlStore
-from tradewind.store.views import BadQuery, TooBroad
+from tradewind.store.views import BadQuery, Conditions, TooBroad
 
 T0 = parse_moment("2026-01-01T00:00:00Z")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    store = open_store(tmp_path / "tradewind.db", synchronous="NORMAL")
+@pytest.fixture(params=["file", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
+    if request.param == "postgres":
+        store = open_store(request.getfixturevalue("postgres_url"))
+    else:
+        store = open_store(tmp_path / "tradewind.db", synchronous="NORMAL")
     yield store
     store.close()
 
@@ -289,7 +292,7 @@ def test_runs_are_filtered_ordered_and_paged(store: SqlStore) -> None:
     assert ids(states=["failed", "success"]) == ["run_0", "run_1"]
     assert ids("sales", states=["queued"], ranges={"logical_date_gte": T0 + 4 * HOUR}) == ["run_4", "run_5"]
     assert ids("sales", ranges={"run_after_gt": T0 + HOUR, "run_after_lte": T0 + 3 * HOUR}) == ["run_1", "run_2"]
-    assert ids(run_id_pattern="_1|_2") == ["run_1", "run_2"]
+    assert ids(conditions=Conditions(patterns={"run_id": "_1|_2"})) == ["run_1", "run_2"]
     assert ids(run_types=["scheduled"]) == []
 
 
@@ -524,6 +527,7 @@ WALKS = [
 ]
 
 
+@pytest.mark.parametrize("store", ["file"], indirect=True)
 @pytest.mark.parametrize(("what", "ask"), WALKS, ids=[name for name, _ in WALKS])
 def test_lists_use_an_index_and_do_not_sort_growing_tables(store: SqlStore, what: str, ask: Any) -> None:
     register(store, definition("sales"))

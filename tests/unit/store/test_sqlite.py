@@ -193,7 +193,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, mo
         with_dag(store)
     real = schema.migrations("sqlite")
     bad = schema.Migration(real[-1].number + 1, "bad", "CREATE TABLE more (a);\nINSERT INTO nowhere VALUES (1);\n")
-    monkeypatch.setattr(schema, "migrations", lambda dialect: [*real, bad])
+    monkeypatch.setattr(schema, "migrations", lambda dialect, tables: [*real, bad])
     with pytest.raises(StatementError, match="nowhere"):
         factory.open_store(path)
     monkeypatch.undo()
@@ -251,7 +251,7 @@ class Costs:
         store.engine.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         executor = InlineExecutor(lambda workload: Report(2, outcome(workload.task_id)))
         clock = FakeClock()
-        scheduler = Scheduler(store, clock, inline_config("/dags"), executor, 0, lambda notice: None)
+        scheduler = Scheduler(store, clock, inline_config(), executor, 0, lambda notice: None)
         scheduler.load()
         store.engine.db.set_trace_callback(self.statements.append)
         scheduler.process()

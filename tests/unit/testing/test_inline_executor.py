@@ -22,7 +22,7 @@ class Scene:
         self.store = MemoryStore()
         self.executor = InlineExecutor(self.perform)
         port: Executor = self.executor
-        self.scheduler = Scheduler(self.store, FakeClock(), inline_config("/dags"), port, 0, lambda notice: None)
+        self.scheduler = Scheduler(self.store, FakeClock(), inline_config(), port, 0, lambda notice: None)
         self.store.register_file(parsed(definition()), paused_at_creation=False)
         self.run = self.store.create_run(new_run(self.store)).id
         self.scheduler.load()

@@ -113,7 +113,7 @@ def test_valid_results(answer: Any, expected: RunTimes | None) -> None:
         (DagRunInfo("2026-01-01", None), "run_after is '2026-01-01', a str"),  # type: ignore[arg-type]
         (DagRunInfo.interval(START, START - timedelta(1)), "ends .* before it starts"),
         (DagRunInfo(START, START), "must be a DataInterval"),  # type: ignore[arg-type]
-        (DagRunInfo(START, None, partition_key="eu"), "of a partition, which is not supported yet"),
+        (DagRunInfo(START, None, partition_key=" "), "partition key .* must be a text"),
     ],
 )
 def test_invalid_results_are_errors(answer: Any, says: str) -> None:

@@ -35,14 +35,17 @@ def test_the_end_of_a_host_is_told_in_words(changed: dict[str, Any], oom_kills: 
 def test_the_next_life_finds_the_note_of_the_one_before(tmp_path: Path) -> None:
     first = HostRecord(str(tmp_path), "one", ManualClock(0))
     first.begin()
-    assert (first.earlier, first.earlier_end) == ("", "")
+    assert (first.previous_process, first.previous_end) == ("", "")
     second = HostRecord(str(tmp_path), "two", ManualClock(0))
     second.begin()
-    assert (second.earlier, second.earlier_end) == ("one", f"the worker host that ran it (process {os.getpid()}) was killed")
+    assert (second.previous_process, second.previous_end) == (
+        "one",
+        f"the worker host that ran it (process {os.getpid()}) was killed",
+    )
     second.end()
     third = HostRecord(str(tmp_path), "three", ManualClock(0))
     third.begin()
-    assert (third.earlier, third.earlier_end) == ("two", "the worker host that ran it was stopped")
+    assert (third.previous_process, third.previous_end) == ("two", "the worker host that ran it was stopped")
     assert (tmp_path / "host-record.json").stat().st_mode & 0o077 == 0
 
 
@@ -51,7 +54,7 @@ def test_a_note_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "host-record.json").write_text(text, encoding="utf-8")
     life = HostRecord(str(tmp_path), "one", ManualClock(0))
     life.begin()
-    assert life.earlier == ""
+    assert life.previous_process == ""
     assert json.loads((tmp_path / "host-record.json").read_text(encoding="utf-8"))["name"] == "one"
 
 

@@ -91,6 +91,22 @@ plain("mails_retry", raises, email="ada@example.org", email_on_failure=False, on
 plain("mails_killed", killed, email="ada@example.org")
 plain("mails_nobody", raises, email="refused@example.org")
 
+with DAG("listened", schedule=None, tags=["heard"]):
+
+    @task
+    def works():
+        pass
+
+    @task
+    def fails():
+        raise ValueError("boom")
+
+    @task
+    def dies():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    works() >> [fails(), dies()]
+
 with DAG("fails_fast", schedule=None, fail_fast=True):
 
     @task(on_failure_callback=tell)

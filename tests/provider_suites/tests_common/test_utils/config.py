@@ -13,7 +13,7 @@ def conf_vars(overrides: dict[tuple[str, str], Any]) -> Iterator[None]:
     """Set settings by environment variables; None unsets one."""
     before = dict(os.environ)
     for (section, option), value in overrides.items():
-        name = f"AIRFLOW__{section.upper()}__{option.upper()}"
+        name = f"AIRFLOW__{section.replace('.', '_').upper()}__{option.upper()}"
         if value is None:
             os.environ.pop(name, None)
         else:

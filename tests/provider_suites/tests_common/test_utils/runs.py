@@ -50,7 +50,9 @@ class DagMaker:
         self.dag.__exit__(*exc_info)
 
 
-def _workload(task: Any, logical_date: Any, run_id: str | None, run_type: Any, try_number: int, max_tries: int) -> Workload:
+def _workload(
+    task: Any, logical_date: Any, run_id: str | None, run_type: Any, try_number: int, max_tries: int, map_index: int
+) -> Workload:
     at = None if logical_date is None else to_micros(logical_date)
     dag = task.get_dag()
     return Workload(
@@ -67,6 +69,7 @@ def _workload(task: Any, logical_date: Any, run_id: str | None, run_type: Any, t
         run_after=at or to_micros(DEFAULT_DATE),
         try_number=try_number,
         max_tries=max_tries,
+        map_index=map_index,
     )
 
 
@@ -79,6 +82,9 @@ def make_runtime_ti(
     run_type: Any = None,
     try_number: int = 1,
     max_tries: int = 0,
+    map_index: int | None = None,
+    conf: dict[str, Any] | None = None,
+    run_after: Any = None,
     **_more: Any,
 ) -> Any:
     """A task instance with a context."""
@@ -86,11 +92,21 @@ def make_runtime_ti(
         from airflow.sdk import DAG
 
         task.dag = DAG(dag_id, start_date=DEFAULT_DATE)
-    workload = _workload(task, logical_date, run_id, run_type, try_number, max_tries)
-    ti = TaskInstance(task, workload)
+    index = -1 if map_index is None else map_index
+    workload = _workload(task, logical_date, run_id, run_type, try_number, max_tries, index)
+    if run_after is not None:
+        workload.run_after = to_micros(run_after)
+    ti: Any = TaskInstance(task, workload)
+    ti.dag_run.conf = dict(conf or {})
     context = build_context(task, workload, ti=ti)
     ti.get_template_context = lambda *_args, **_kwargs: context
     return ti
+
+
+def run_task_instance(ti: Any, task: Any, **_more: Any) -> Any:
+    """Run a task as an attempt does; its error is raised."""
+    ti.task = task
+    return ti.run()
 
 
 class Pushed(dict[str, Any]):

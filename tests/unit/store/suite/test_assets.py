@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.store.suite.build import NOW, commit, definition, finish, new_run, parsed, share, step, with_dag, with_run
-from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
+from tradewind.model.assets import (
+    AliasKey,
+    AllOf,
+    AnyOf,
+    AssetKey,
+    AssetSchedule,
+    AssetUse,
+    AssetWatch,
+    Condition,
+    watcher_number,
+)
 from tradewind.model.errors import Conflict
-from tradewind.model.rows import NewAssetEvent, NewRun
+from tradewind.model.partitions import Allowed, FanOut, Fixed, Identity, PartitionRules, Rollup, SegmentWindow
+from tradewind.model.rows import NewAssetEvent, NewRun, WaitingPartition, WatcherRow
 from tradewind.model.states import RunState, RunType, TaskState
+from tradewind.model.waits import TriggerWait
 from tradewind.store.port import Store
 
 A, B = AssetKey("a", "s3://bucket/a"), AssetKey("b", "s3://bucket/b")
@@ -257,3 +270,84 @@ def test_a_rolled_back_transaction_leaves_nothing(store: Store) -> None:
     assert store.find_asset(name="b") is None
     assert waiting(store) == {}
     assert emit(store, event(A)) == ([1], {"c"})
+
+
+def test_an_event_of_a_watcher_counts_once_for_each_asset(store: Store) -> None:
+    consumer(store, "c", AllOf((A, B)))
+    first, _ = emit(store, event(A, origin="x"), event(B, origin="x"))
+    again, consumers = emit(store, event(A, origin="x"), event(B, origin="x"))
+    assert (len(first), again, consumers) == (2, [], frozenset())
+    emit(store, event(A, origin="y"), event(A))
+    assert waiting(store) == {"a": 3, "b": 1}
+
+
+def test_what_watchers_do_is_kept_by_number(store: Store) -> None:
+    epoch = store.begin_epoch("host", 1, "boot", NOW)
+    runs = WatcherRow(2**53 - 1, "m.Trigger", "worker", 0, None, None, NOW)
+    fails = WatcherRow(7, "m.Other", None, 2, "boom", NOW + 9, NOW)
+    for row in (runs, fails._replace(failures=1), fails):
+        store.note_watcher(row, epoch)
+    assert store.watchers() == [fails, runs]
+    store.keep_watchers([runs.number], epoch)
+    assert store.watchers() == [runs]
+
+
+def test_an_asset_shows_its_watchers(store: Store) -> None:
+    trigger = TriggerWait("m.Trigger")
+    watch = AssetWatch("inbox", A.name, A.uri, trigger)
+    with_dag(store, "c", assets=AssetSchedule(AllOf((A, B)), watchers=(watch,)))
+    number = watcher_number(store.need_dag("c").bundle, trigger)
+    epoch = store.begin_epoch("host", 1, "boot", NOW)
+    store.note_watcher(WatcherRow(number, "m.Trigger", None, 1, "boom", NOW, NOW), epoch)
+    (shown,) = store.need_asset("a", "").watchers
+    assert (shown.name, shown.trigger_id, shown.trigger, shown.failures, shown.error) == (
+        "inbox",
+        number,
+        "m.Trigger",
+        1,
+        "boom",
+    )
+    assert store.need_asset("b", "").watchers == []
+
+
+def test_an_event_waits_for_each_key_that_its_mapper_gives(store: Store) -> None:
+    window = SegmentWindow(("eu", "us"))
+    with_dag(store, "fan", assets=AssetSchedule(A, partitions=PartitionRules(FanOut(Identity(), window, Identity()))))
+    with_dag(store, "roll", assets=AssetSchedule(A, partitions=PartitionRules(Rollup(Fixed("all"), window))))
+    consumer(store, "plain", A)
+    (first, second), consumers = emit(
+        store, event(partition_key="eu", partition_date=7), event(at=NOW + 1, partition_key="us", partition_date=7)
+    )
+    assert consumers == {"fan", "roll"}
+    assert waiting(store, "plain") == {}
+    (whole,) = store.waiting_partitions("roll")
+    asset = store.find_asset(name="a")
+    assert asset is not None
+    assert whole == WaitingPartition("all", ((asset, frozenset({"eu", "us"})),), ((asset.id, 7),), NOW, second, NOW + 1)
+    assert [one.key for one in store.waiting_partitions("fan")] == ["eu", "us"]
+    assert store.waiting_partitions("fan", after=second) == []
+    assert [one.key for one in store.waiting_partitions("fan", limit=1)] == ["eu"]
+    row = store.create_asset_run(replace(asset_run(store, "r", "fan"), partition_key="eu", partition_date=7), first)
+    assert (row.partition_key, row.partition_date) == ("eu", 7)
+    assert [one.id for one in store.asset_events_of_run(row.id)] == [first]
+    assert {one.key: one.last for one in store.waiting_partitions("fan")} == {"eu": second, "us": second}
+    with pytest.raises(Conflict):
+        store.create_asset_run(replace(asset_run(store, "r2", "fan"), partition_key="eu"), first)
+    assert [event.partition_key for event in store.asset_events(name="a")] == ["eu", "us"]
+
+
+def test_an_event_that_fits_no_key_is_dropped_with_the_reason(store: Store) -> None:
+    with_dag(store, "c", assets=AssetSchedule(A, partitions=PartitionRules(Allowed(("eu",)))))
+    (number,), consumers = emit(store, event(partition_key="mars"))
+    assert consumers == frozenset()
+    dropped = store.dropped_asset_event("c")
+    assert dropped is not None
+    assert dropped[0] == number
+    assert "'mars'" in dropped[1]
+    emit(store, event(partition_key="eu"))
+    assert store.dropped_asset_event("c") is None
+    with_dag(store, "c", assets=AssetSchedule(A, partitions=PartitionRules(Allowed(("eu", "us")))))
+    assert store.waiting_partitions("c") == []
+    dropped = store.dropped_asset_event("c")
+    assert dropped is not None
+    assert "mappers" in dropped[1]

@@ -185,3 +185,43 @@ def test_a_file_with_an_import_error_is_parsed_again(store: Store) -> None:
         paused_at_creation=False,
     )
     assert store.known_files("dags") == {"broken.py": ("", False)}
+
+
+def test_a_run_gets_the_bundle_version_of_its_definition(store: Store) -> None:
+    register(store, definition(tasks=1), bundle_version="one")
+    first = with_run(store, "r1")
+    stale = new_run(store, "r2")  # the creator has not seen the next version yet
+    assert register(store, definition(tasks=2), bundle_version="two") == ["d"]
+    second = store.create_run(stale)
+    assert (first.bundle_version, first.task_count) == ("one", 1)
+    assert (second.bundle_version, second.task_count) == ("two", 2)
+    assert set(store.used_bundle_versions("dags")) == {"one", "two"}
+    assert store.used_bundle_versions("other") == []
+
+
+def test_a_dag_may_let_its_runs_follow_the_newest_version(store: Store) -> None:
+    register(store, definition(disable_bundle_versioning=True), bundle_version="one")
+    assert with_run(store).bundle_version is None
+
+
+def test_an_unchanged_file_moves_to_the_next_bundle_version(store: Store) -> None:
+    register(store, definition("a"), file="a.py", bundle_version="one")
+    register(store, definition("b"), file="b.py", bundle_version="one")
+    files = {"a.py": "hash of a.py", "b.py": "hash of an earlier reading", "none.py": "x"}
+    assert store.move_to_bundle_version("dags", "two", files) == ["a"]
+    assert [store.need_dag(name).bundle_version for name in ("a", "b")] == ["two", "one"]
+    assert store.move_to_bundle_version("dags", "two", files) == []
+    assert store.move_to_bundle_version("other", "three", files) == []
+
+
+def test_equal_content_in_a_newer_bundle_version_is_a_change(store: Store) -> None:
+    register(store, definition(), bundle_version="one")
+    assert register(store, definition(), bundle_version="two") == ["d"]
+    assert register(store, definition(), bundle_version="two") == []
+    assert store.need_dag("d").bundle_version == "two"
+
+
+def test_a_dag_id_of_another_bundle_is_an_error_that_names_the_bundle(store: Store) -> None:
+    register(store, definition())
+    store.register_file(parsed(definition(), file="e.py")._replace(bundle="other"), paused_at_creation=False)
+    assert "d.py of the bundle dags" in store.import_problems()["other", "e.py"].message

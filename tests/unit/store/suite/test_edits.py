@@ -181,7 +181,7 @@ def test_marking_a_live_task_instance_ends_its_attempt(store: Store) -> None:
     for slot, state in enumerate((S.QUEUED, S.RUNNING, S.RESTARTING)):
         step(store, run.id, S.QUEUED, *([state] if state is not S.QUEUED else []), slot=slot)
     fences = {slot: row.fence for slot, row in rows(store, run.id).items()}
-    marked = store.mark(run.id, [0, 1, 2], S.SUCCESS, "ada", NOW, executor="here")
+    marked = store.mark(run.id, [0, 1, 2], S.SUCCESS, "ada", NOW, executors={0: "here"})
     assert marked.live == [(slot, fences[slot]) for slot in range(3)]
     assert {one[:2]: one[2:] for one in attempts(store, run.id)} == {
         (slot, fences[slot]): (NOW, "stopped", "marked success by ada") for slot in range(3)

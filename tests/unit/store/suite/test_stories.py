@@ -134,7 +134,9 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "create": create,
     "commit": commit,
     "clear": clear,
-    "mark": lambda store, run, slots, state: store.mark(run, slots, state, "ada", NOW + 4, "so it is", executor="x"),
+    "mark": lambda store, run, slots, state: store.mark(
+        run, slots, state, "ada", NOW + 4, "so it is", executors=dict.fromkeys(slots, "x")
+    ),
     "set state": lambda store, run, state: store.set_run_state(run, state, "ada", NOW + 5, "so it is"),
     "note": note,
     "push": lambda store, run, key: store.push_xcoms(run, [xcom("t1", b"5", key), xcom("t0", None, key, spill="s0")]),

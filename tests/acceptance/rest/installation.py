@@ -1,0 +1,60 @@
+"""An installation that clients of the REST API call: DAGs of each kind, runs that ended, one that waits for a person."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.acceptance.harness import Standalone
+from tests.acceptance.rest.dags import DAG_IDS, FILES
+
+_PATIENCE = 120.0
+"""Seconds. Setting up takes two of them on a quiet machine."""
+
+
+class Installation:
+    """A running `standalone`.
+
+    `shop_run` is a run of the DAG `shop` that has succeeded, `held_run` one of the DAG `held` whose task `wait` runs until
+    `release` is called.
+    """
+
+    def __init__(self, house: Standalone, pipe: Path) -> None:
+        self.house = house
+        self._pipe = pipe
+        self.shop_run = house.trigger("shop", run_id="first")
+        self.held_run = house.trigger("held", run_id="waiting", conf={"gate": str(pipe)})
+        assert house.wait_run("shop", self.shop_run, deadline=_PATIENCE) == "success"
+        house.wait_task("held", self.held_run, "wait", ("running",), deadline=_PATIENCE)
+
+    def release(self) -> None:
+        """Let the task `wait` end. No effect if it has ended."""
+        try:
+            os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            pass  # nobody reads: it does not run
+
+
+@contextmanager
+def installation(folder: Path) -> Iterator[Installation]:
+    """Start one in this folder, and end it afterwards."""
+    house = Standalone(folder / "home", environment={"TRADEWIND__API__TEST_CONNECTION": "enabled"})
+    for name, source in FILES.items():
+        house.write_dag(name, source)
+    pipe = folder / "gate"
+    os.mkfifo(pipe)
+    house.start(deadline=_PATIENCE)
+    try:
+        for dag_id in DAG_IDS:
+            house.wait_dag(dag_id, deadline=_PATIENCE)
+            if dag_id != "nightly":
+                house.call("set_paused", dag_id=dag_id, is_paused=False)
+        found = Installation(house, pipe)
+        try:
+            yield found
+        finally:
+            found.release()
+    finally:
+        house.close()

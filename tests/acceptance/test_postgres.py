@@ -1,0 +1,400 @@
+"""Everything works on PostgreSQL as on SQLite: the services, the commands, the API; and a server that restarts loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import dags
+from tests.acceptance.harness import Standalone
+from tests.postgres_proxy import proxied
+from tests.postgres_server import PostgresServer, private_server
+
+ENVIRONMENT_DAG = """
+import os
+
+from tradewind import DAG, task
+
+with DAG("environment", schedule=None):
+
+    @task
+    def names():
+        return sorted(name for name in os.environ if "DATABASE" in name or "SQL_ALCHEMY" in name)
+
+    names()
+"""
+
+
+@pytest.fixture(scope="module")
+def house(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    """A running standalone whose store is a PostgreSQL database."""
+    url = postgres_server.create_database()
+    house = Standalone(tmp_path_factory.mktemp("house") / "home", environment={"TRADEWIND__DATABASE__URL": url})
+    house.write_dag("chain.py", dags.CHAIN)
+    house.write_dag("held.py", dags.HELD)
+    house.write_dag("environment.py", ENVIRONMENT_DAG)
+    with house.started():
+        for dag_id in ("chain", "held", "environment"):
+            house.wait_dag(dag_id)
+            house.call("set_paused", dag_id=dag_id, is_paused=False)
+        yield house
+
+
+@pytest.mark.spec("S484")
+def test_runs_commands_and_lists_work(house: Standalone) -> None:
+    run_id = house.trigger("chain")
+    assert house.wait_run("chain", run_id) == "success"
+    assert {row["state"] for row in house.json("tasks", "states-for-dag-run", "chain", run_id)} == {"success"}
+    assert house.json("dags", "list-runs", "chain")[0]["run_id"] == run_id
+    house.cli("variables", "set", "colour", "blue")
+    assert house.cli("variables", "get", "colour").strip() == "blue"
+    assert "PostgreSQL" in house.cli("info")
+    assert not (house.home / "tradewind.db").exists()
+
+
+def test_the_api_reads_what_the_scheduler_wrote(house: Standalone) -> None:
+    run_id = house.trigger("chain")
+    house.wait_run("chain", run_id)
+    found = json.loads(house.get(f"/api/v2/dags/chain/dagRuns/{run_id}/taskInstances"))
+    assert {one["state"] for one in found["task_instances"]} == {"success"}
+    assert json.loads(house.get("/api/v2/dags"))["total_entries"] == 3
+    assert house.health() == {"metadatabase": "healthy", "scheduler": "healthy"}
+
+
+def test_why_explains_a_task_that_waits(house: Standalone, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    run_id = house.trigger("held", conf={"gate": str(gate)})
+    house.wait_task("held", run_id, "wait", ("running",))
+    assert "wait" in house.cli("why", "held", "after", run_id)
+    gate.touch()
+    assert house.wait_run("held", run_id) == "success"
+
+
+def test_tasks_never_see_the_url_of_the_database(house: Standalone) -> None:
+    run_id = house.trigger("environment")
+    assert house.wait_run("environment", run_id) == "success"
+    with house.store() as store:
+        run = store.need_run("environment", run_id)
+        ((_, _, value, _),) = store.xcoms(run.id, ["names"], "return_value")
+    assert b"TRADEWIND__DATABASE__URL" not in value
+    assert b"SQL_ALCHEMY" not in value
+
+
+def test_a_killed_scheduler_is_replaced_and_its_runs_continue(house: Standalone) -> None:
+    run_id = house.trigger("chain")
+    os.kill(scheduler_of(house), signal.SIGKILL)
+    assert house.wait_run("chain", run_id) == "success"
+
+
+def test_a_backup_brings_back_what_was_there(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """`db backup`, `db reset` and `db restore`, by PostgreSQL's own programs."""
+    url = postgres_server.create_database()
+    house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url})
+    house.cli("variables", "set", "colour", "blue")
+    backup = tmp_path / "tradewind.dump"
+    house.cli("db", "backup", str(backup))
+    assert backup.stat().st_mode & 0o777 == 0o600
+    house.cli("db", "reset", "-y")
+    assert house.json("variables", "list") == []
+    house.cli("db", "restore", str(backup), "-y")
+    assert house.cli("variables", "get", "colour").strip() == "blue"
+    house.cli("db", "check", "--integrity")
+    assert house.cli("db", "shell", "SELECT count(*) FROM dag").split()[-2:] != []
+    refused = house.run("db", "shell", "DELETE FROM variable")
+    assert "read-only" in refused.stderr + refused.stdout
+
+
+def test_an_empty_database_does_not_replace_one_that_was_in_use(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    house = Standalone(tmp_path / "home")
+    house.cli("variables", "set", "colour", "blue")
+    house.environment["TRADEWIND__DATABASE__URL"] = postgres_server.create_database()
+    refused = house.run("db", "migrate")
+    assert refused.returncode == 1
+    assert "tradewind db move" in refused.stderr
+    house.cli("db", "reset", "-y")
+    assert house.json("variables", "list") == []
+
+
+def test_runs_go_on_after_the_server_was_restarted(tmp_path: Path) -> None:
+    """After a crash of the server the scheduler comes back by itself."""
+    with private_server() as server:
+        house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": server.create_database()})
+        house.write_dag("chain.py", dags.CHAIN)
+        with house.started():
+            house.wait_dag("chain")
+            house.call("set_paused", dag_id="chain", is_paused=False)
+            first = house.trigger("chain")
+            assert house.wait_run("chain", first) == "success"
+            server.stop()
+            assert house.run("dags", "list").returncode == 1
+            server.start()
+            house.wait(lambda: house.run("dags", "trigger", "chain").returncode == 0 or None, "a command that is accepted")
+            house.wait(
+                lambda: [row["state"] for row in house.json("dags", "list-runs", "chain")] == ["success", "success"] or None,
+                "both runs ended",
+            )
+
+
+@pytest.fixture
+def pair(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[tuple[Standalone, Standalone]]:
+    """Two `standalone` on one database, as on two machines: the first is active, the second is its standby."""
+    url = postgres_server.create_database()
+    houses = []
+    for name in ("one", "two"):
+        house = Standalone(tmp_path / name, environment={"TRADEWIND__DATABASE__URL": url})
+        house.write_dag("chain.py", dags.CHAIN)
+        houses.append(house)
+    try:
+        houses[0].start()
+        houses[0].wait_dag("chain")
+        houses[0].call("set_paused", dag_id="chain", is_paused=False)
+        houses[1].launch()
+        houses[1].wait_line("another scheduler is active")
+        yield houses[0], houses[1]
+    finally:
+        for house in houses:
+            for pid in house.processes():
+                os.kill(pid, signal.SIGCONT)
+            house.close()
+
+
+def scheduler_of(house: Standalone) -> int:
+    """The pid of the scheduler process of a home folder."""
+    (pid,) = [pid for pid, words in house.processes().items() if "scheduler" in words.split() and "standalone" not in words]
+    return pid
+
+
+def epoch_of(house: Standalone) -> int:
+    with house.store() as store:
+        return store.epoch()
+
+
+def test_a_standby_takes_over_after_kill_9_within_five_seconds(pair: tuple[Standalone, Standalone]) -> None:
+    active, standby = pair
+    assert epoch_of(standby) == 1
+    supervisor = active.process
+    assert supervisor is not None
+    supervisor.send_signal(signal.SIGSTOP)  # as a machine that is gone: nothing restarts the scheduler there
+    began = time.monotonic()
+    os.kill(scheduler_of(active), signal.SIGKILL)
+    standby.wait(lambda: epoch_of(standby) == 2 or None, "a new epoch", 20)
+    assert time.monotonic() - began <= 5
+    run_id = standby.trigger("chain")
+    assert standby.wait_run("chain", run_id) == "success"
+
+
+def test_a_stopped_scheduler_is_superseded_and_writes_nothing_more(pair: tuple[Standalone, Standalone]) -> None:
+    """SIGSTOP: its connections stay open, so the end of the lease decides. What it has to write when it goes on is refused."""
+    active, standby = pair
+    pid = scheduler_of(active)
+    supervisor = active.process
+    assert supervisor is not None
+    supervisor.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    os.kill(pid, signal.SIGSTOP)
+    standby.wait(lambda: epoch_of(standby) == 2 or None, "a new epoch", 30)
+    assert time.monotonic() - began <= 15
+    run_id = standby.trigger("chain")
+    assert standby.wait_run("chain", run_id) == "success"
+    before = rows_of(standby)
+    with ThreadPoolExecutor(1) as threads, active.control(timeout=8) as control:
+        late = threads.submit(control.call, "trigger", dag_id="chain", run_id="late")
+        os.kill(pid, signal.SIGCONT)
+        standby.wait(lambda: pid not in active.processes() or None, "the end of the former scheduler", 30)
+        assert late.exception() is not None
+    assert rows_of(standby) == before
+    supervisor.send_signal(signal.SIGCONT)
+    active.wait_line("the process cannot continue now and will be restarted", 30)
+    assert epoch_of(standby) == 2, "the former scheduler is a standby now"
+
+
+def rows_of(house: Standalone) -> list[tuple[object, ...]]:
+    """What the scheduler writes of runs, and by which epoch."""
+    with house.store() as store:
+        runs = store.engine.rows("SELECT id, run_id, state, revision, journal_seq, epoch FROM dag_run ORDER BY id")
+        return [*runs, *store.engine.rows("SELECT run, seq, slot, after FROM journal ORDER BY run, seq")]
+
+
+@pytest.mark.long
+def test_a_scheduler_behind_a_cut_network_is_replaced_within_fifteen_seconds(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    """The server sees its connections open and hears nothing: the end of the lease decides. It stops by itself meanwhile."""
+    url = postgres_server.create_database()
+    with proxied(postgres_server) as network:
+        active = Standalone(tmp_path / "one", environment={"TRADEWIND__DATABASE__URL": network.url(url)})
+        standby = Standalone(tmp_path / "two", environment={"TRADEWIND__DATABASE__URL": url})
+        for house in (active, standby):
+            house.write_dag("chain.py", dags.CHAIN)
+        try:
+            active.start()
+            active.wait_dag("chain")
+            active.call("set_paused", dag_id="chain", is_paused=False)
+            standby.launch()
+            standby.wait_line("another scheduler is active")
+            pid = scheduler_of(active)
+            began = time.monotonic()
+            network.cut()
+            standby.wait(lambda: epoch_of(standby) == 2 or None, "a new epoch", 30)
+            assert time.monotonic() - began <= 15
+            standby.wait(lambda: pid not in active.processes() or None, "the end of the former scheduler", 30)
+            run_id = standby.trigger("chain")
+            assert standby.wait_run("chain", run_id) == "success"
+            before = rows_of(standby)
+            network.mend()
+            active.wait_line("another scheduler is active", 60)
+            assert rows_of(standby) == before
+            assert epoch_of(standby) == 2
+        finally:
+            network.mend()
+            for house in (active, standby):
+                house.close()
+
+
+def test_a_scheduler_has_two_connections_the_web_server_few_and_workers_none(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    with proxied(postgres_server) as network:
+        url = network.url(postgres_server.create_database())
+        house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url})
+        house.write_dag("held.py", dags.HELD)
+        gate = tmp_path / "gate"
+        with house.started():
+            house.wait_dag("held")
+            house.call("set_paused", dag_id="held", is_paused=False)
+            run_id = house.trigger("held", conf={"gate": str(gate)})
+            house.wait_task("held", run_id, "wait", ("running",))
+            with ThreadPoolExecutor(12) as threads:  # more than the web server has threads
+                list(threads.map(lambda _: house.get("/api/v2/dags"), range(24)))
+            owners = Counter(network.owners())
+            scheduler, api = scheduler_of(house), house.child("api")
+            assert owners.pop(scheduler) == 2
+            assert api is not None
+            assert 1 <= owners.pop(api) <= 10
+            owners.pop(os.getpid(), None)  # of this test, which looks at the task
+            assert owners == {}, house.processes()
+            gate.touch()
+            assert house.wait_run("held", run_id) == "success"
+
+
+OUTAGE_DAG = """
+import datetime
+from tradewind import DAG
+from tradewind.operators.bash import BashOperator
+
+with DAG("outage", start_date=datetime.datetime(2024, 1, 1), schedule=None):
+    for name in ("during", "afterwards"):
+        BashOperator(
+            task_id=name,
+            bash_command="echo begun >> '{{ dag_run.conf['folder'] }}/" + name + "'; until [ -e '{{ dag_run.conf['folder'] }}/gate_"
+            + name + "' ]; do read -t 0.05 <> <(:) || true; done; echo ended >> '{{ dag_run.conf['folder'] }}/" + name + "'",
+        )
+"""
+
+
+def test_a_crash_of_the_server_loses_no_running_task(tmp_path: Path) -> None:
+    """One task ends while there is no database, another one afterwards: each runs once, and its result counts."""
+    with private_server() as server:
+        house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": server.create_database()})
+        house.write_dag("outage.py", OUTAGE_DAG)
+        with house.started():
+            house.wait_dag("outage")
+            house.call("set_paused", dag_id="outage", is_paused=False)
+            run_id = house.trigger("outage", conf={"folder": str(tmp_path)})
+            for name in ("during", "afterwards"):
+                house.wait_task("outage", run_id, name, ("running",))
+                house.wait(lambda name=name: (tmp_path / name).exists() or None, f"the begin of {name}")
+            server.stop()
+            (tmp_path / "gate_during").touch()
+            house.wait(lambda: "ended" in (tmp_path / "during").read_text() or None, "the end of a task without a database")
+            server.start()
+            house.wait_task("outage", run_id, "during", ("success",))
+            (tmp_path / "gate_afterwards").touch()
+            assert house.wait_run("outage", run_id) == "success"
+            for name in ("during", "afterwards"):
+                assert (tmp_path / name).read_text() == "begun\nended\n"
+            with house.store() as store:
+                snapshot = store.snapshot(store.need_run("outage", run_id).id)
+                assert snapshot is not None
+                assert [row.try_number for row in snapshot.rows] == [1, 1]
+
+
+def test_a_store_is_moved_from_sqlite_and_its_runs_continue(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """A run that waits for a task goes on in the new database; variables, history and numbers are the same."""
+    url = postgres_server.create_database()
+    house = Standalone(tmp_path / "home")
+    house.write_dag("chain.py", dags.CHAIN)
+    # stopping the services ends the running try; the next one follows in the new database
+    house.write_dag("held.py", dags.HELD.replace('task_id="wait",', 'task_id="wait", retries=3, retry_delay=0,'))
+    gate = tmp_path / "gate"
+    with house.started():
+        for dag_id in ("chain", "held"):
+            house.wait_dag(dag_id)
+            house.call("set_paused", dag_id=dag_id, is_paused=False)
+        ended = house.trigger("chain")
+        house.wait_run("chain", ended)
+        waits = house.trigger("held", conf={"gate": str(gate)})
+        house.wait_task("held", waits, "wait", ("running",))
+        house.cli("variables", "set", "colour", "blue")
+        refused = house.run("db", "move", url, "-y")
+        assert "standalone is already running" in refused.stderr
+    moved = house.run("db", "move", "-", "-y", input=f"{url}\n")
+    assert moved.returncode == 0, moved.stderr
+    assert "2 DAG runs" in moved.stdout
+    assert not (house.home / "tradewind.db").exists()
+    forgotten = house.run("dags", "list")
+    assert "TRADEWIND__DATABASE__URL" in forgotten.stderr
+    house.environment["TRADEWIND__DATABASE__URL"] = url
+    again = house.run("db", "move", url, "-y")
+    assert "is not in use" in again.stderr
+    gate.touch()
+    with house.started():
+        assert house.wait_run("held", waits) == "success"
+        assert house.wait_run("chain", ended) == "success"
+        assert house.cli("variables", "get", "colour").strip() == "blue"
+        assert house.wait_run("chain", house.trigger("chain")) == "success"
+        with house.store() as store:
+            numbers = [store.need_run("chain", ended).id, store.need_run("held", waits).id]
+            assert numbers == [1, 2]
+
+
+BEFORE_THE_COMMIT = ["move.tables_created", "move.table_copied=1", "move.table_copied=20", "move.before_commit"]
+AFTER_THE_COMMIT = ["move.copied", "move.named", "move.renaming"]
+
+
+@pytest.mark.parametrize("place", BEFORE_THE_COMMIT + AFTER_THE_COMMIT)
+def test_a_move_that_is_killed_leaves_the_file_usable(place: str, postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """Whatever step it dies at; and the move can be made again, at once or, after its commit, when the copy was deleted."""
+    url = postgres_server.create_database()
+    house = Standalone(tmp_path / "home")
+    house.cli("variables", "set", "colour", "blue")
+    name, _, number = place.partition("=")
+    with closing(
+        sqlite3.connect(house.home / "tradewind.db")
+    ) as reader:  # so that the last change stays in the write-ahead log
+        reader.execute("SELECT * FROM variable").fetchall()
+        house.cli("variables", "set", "colour", "green")
+        house.environment["TRADEWIND_FAILPOINTS"] = f"{name}=kill9@{number or 1}"
+        killed = house.run("db", "move", url, "-y")
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        del house.environment["TRADEWIND_FAILPOINTS"]
+    assert house.cli("variables", "get", "colour").strip() == "green"
+    again = house.run("db", "move", url, "-y")
+    if name in AFTER_THE_COMMIT:
+        assert "tradewind db reset -y" in again.stderr
+        postgres_server.drop_database(url)
+        url = postgres_server.create_database()
+        again = house.run("db", "move", url, "-y")
+    assert again.returncode == 0, again.stderr
+    house.environment["TRADEWIND__DATABASE__URL"] = url
+    assert house.cli("variables", "get", "colour").strip() == "green"

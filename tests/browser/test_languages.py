@@ -1,0 +1,83 @@
+"""The page in Chinese and Korean: no English is left on the main pages, and a state keeps Airflow's word in its tooltip."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.harness import Standalone
+from tests.browser.conftest import Visit
+from tests.browser.test_pages import PAGES, fill_in
+
+MESSAGES = Path(__file__).parents[2] / "ui" / "messages"
+SHOWN = ("/", "/dags", "/runs", "/pools", "/dags/$dagId", "/dags/$dagId/grid", "/dags/$dagId/runs/$runId")
+
+
+@cache
+def texts(language: str) -> dict[str, str]:
+    """All messages of a language: `shell.triage` → text."""
+    return {
+        f"{path.stem}.{key}": text
+        for path in sorted((MESSAGES / language).glob("*.json"))
+        for key, text in json.loads(path.read_text()).items()
+    }
+
+
+def english_left(shown: str, language: str) -> set[str]:
+    """Lines of the page that are an English message which is translated otherwise."""
+    translated = texts(language)
+    english = {text for key, text in texts("en").items() if translated[key] != text and "{" not in text}
+    return {line.strip() for line in shown.splitlines()} & english - set(translated.values())
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "ko"])
+@pytest.mark.parametrize("route", SHOWN)
+def test_a_page_is_shown_in_the_language_of_the_browser(
+    windows: Callable[..., Visit], server: Standalone, language: str, route: str
+) -> None:
+    visit = windows(locale=language).log_in(server)
+    page = visit.page
+    page.goto(fill_in(visit, PAGES[route][0]))
+    page.get_by_role("link", name=texts(language)["shell.triage"]).first.wait_for()
+    page.locator("h1").wait_for()
+    assert page.evaluate("document.documentElement.lang") == language
+    assert english_left(page.locator("body").inner_text(), language) == set()
+    assert visit.axe() == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN", "ko"])
+def test_a_state_is_translated_and_its_tooltip_has_airflows_word(
+    windows: Callable[..., Visit], server: Standalone, language: str
+) -> None:
+    visit = windows(locale=language).log_in(server)
+    page = visit.page
+    words = texts(language)
+    page.goto("/")
+    page.get_by_role("link", name=words["shell.triage"]).wait_for()
+    page.keyboard.press("?")
+    legend = page.get_by_role("list", name=words["shell.states"])
+    entry = legend.get_by_role("listitem").filter(has=page.locator("code", has_text=re.compile("^upstream_failed$")))
+    entry.get_by_text(words["state.upstream_failed"], exact=True).wait_for()
+    page.goto("/runs")
+    titles = page.locator("main svg title")
+    titles.first.wait_for(state="attached")
+    found = {title.text_content() for title in titles.all()}
+    if language == "en":
+        assert found & {"success", "failed"}
+    else:
+        assert found & {f"{words['state.success']} (success)", f"{words['state.failed']} (failed)"}
+
+
+def test_the_language_is_chosen_in_the_bar_and_kept(visit: Visit) -> None:
+    page = visit.page
+    page.goto("/dags")
+    page.get_by_role("button", name="Language").click()
+    page.get_by_role("menuitem", name="한국어").click()
+    page.get_by_role("link", name=texts("ko")["shell.pools"]).wait_for()
+    page.reload()
+    page.get_by_role("link", name=texts("ko")["shell.pools"]).wait_for()

@@ -1,0 +1,1 @@
+"""The example DAGs of Airflow, and the states that genuine releases gave them."""

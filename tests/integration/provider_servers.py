@@ -1,0 +1,187 @@
+"""Servers for tests of provider packages: the nearest there are to WebHDFS, an IMAP mailbox and an SSH host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+TOOL = """\
+#!/usr/bin/env python3
+import json, os, sys
+files = [open(word).read() for word in sys.argv[1:] if os.path.isfile(word)]
+record = {"program": os.path.basename(sys.argv[0]), "arguments": sys.argv[1:], "files": files}
+with open(os.environ["RECORD"], "a") as out:
+    out.write(json.dumps(record) + chr(10))
+print("recorded", flush=True)
+if os.environ.get("WAIT_IN"):
+    with open(os.environ["WAIT_IN"], "w") as ready:
+        ready.write(str(os.getpid()))
+    import time
+    time.sleep(600)
+"""
+"""A program that records how it was started, in place of a command line of Hadoop."""
+
+
+def install_tools(folder: Path, *names: str) -> None:
+    """Put recorders with these names into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        path = folder / name
+        path.write_text(TOOL)
+        path.chmod(0o755)
+
+
+def recorded(path: Path) -> dict[str, dict[str, Any]]:
+    """Program → how it was started last."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {one["program"]: one for one in map(json.loads, lines)}
+
+
+class _WebHdfs(BaseHTTPRequestHandler):
+    """The part of WebHDFS that hooks use: status, create (in two steps) and open. Files are in a dictionary of the server."""
+
+    protocol_version = "HTTP/1.1"
+
+    def _reply(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _handle(self) -> None:
+        parts = urlsplit(self.path)
+        query = {name.lower(): values[0] for name, values in parse_qs(parts.query).items()}
+        path = parts.path.removeprefix("/webhdfs/v1")
+        files: dict[str, bytes] = self.server.files  # type: ignore[attr-defined]
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = self._chunks()
+        operation = query.get("op", "").upper()
+        folder = any(name.startswith(path.rstrip("/") + "/") for name in files) or path == "/"
+        if operation == "CREATE" and "data" not in query:
+            self._reply(307, Location=f"http://{self.headers['Host']}{self.path}&data=1")
+        elif operation == "CREATE":
+            files[path] = body
+            self._reply(201)
+        elif operation == "OPEN" and path in files:
+            self._reply(200, files[path])
+        elif operation == "GETFILESTATUS" and (path in files or folder):
+            kind = "FILE" if path in files else "DIRECTORY"
+            status = {"type": kind, "length": len(files.get(path, b"")), "pathSuffix": "", "permission": "644"}
+            self._reply(200, json.dumps({"FileStatus": status}).encode(), **{"Content-Type": "application/json"})
+        else:
+            error = {"RemoteException": {"exception": "FileNotFoundException", "message": f"File does not exist: {path}"}}
+            self._reply(404, json.dumps(error).encode(), **{"Content-Type": "application/json"})
+
+    do_GET = do_PUT = _handle
+
+    def _chunks(self) -> bytes:
+        found = b""
+        while size := int(self.rfile.readline().strip() or b"0", 16):
+            found += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return found
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is written."""
+
+
+@contextmanager
+def webhdfs() -> Iterator[tuple[int, dict[str, bytes]]]:
+    """A WebHDFS server: its port and its files."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _WebHdfs) as server:
+        server.files = {}  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], server.files  # type: ignore[attr-defined]
+        server.shutdown()
+
+
+class _Imap(socketserver.StreamRequestHandler):
+    """A mailbox with one mail, for one client at a time (RFC 3501, as far as `imaplib` needs it to search and fetch)."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"* OK ready\r\n")
+        for line in self.rfile:
+            tag, _, rest = line.decode().strip().partition(" ")
+            command = rest.split(" ", 1)[0].upper()
+            mail: bytes = self.server.mail  # type: ignore[attr-defined]
+            if command == "CAPABILITY":
+                self.wfile.write(b"* CAPABILITY IMAP4REV1\r\n")
+            elif command in ("SELECT", "EXAMINE"):
+                self.wfile.write(b"* 1 EXISTS\r\n")
+            elif command == "SEARCH":
+                self.wfile.write(b"* SEARCH 1\r\n")
+            elif command == "FETCH":
+                self.wfile.write(b"* 1 FETCH (RFC822 {%d}\r\n%b)\r\n" % (len(mail), mail))
+            elif command == "LOGOUT":
+                self.wfile.write(b"* BYE\r\n")
+            self.wfile.write(f"{tag} OK done\r\n".encode())
+            if command == "LOGOUT":
+                return
+
+
+@contextmanager
+def imap(mail: bytes) -> Iterator[int]:
+    """An IMAP server whose mailbox holds one mail: its port."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Imap) as server:
+        server.daemon_threads = True
+        server.mail = mail  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+@contextmanager
+def ssh(folder: Path) -> Iterator[tuple[int, Path]]:
+    """An SSH host on this machine, with SFTP: its port and the private key that it accepts. It runs commands in a shell."""
+    import asyncssh
+
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    private, public = folder / "id", folder / "id.pub"
+    private.touch(mode=0o600)
+    key.write_private_key(str(private))
+    key.write_public_key(str(public))
+
+    async def run(process: Any) -> None:
+        child = await asyncio.create_subprocess_shell(
+            process.command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
+        )
+        out, errors = await child.communicate()
+        process.stdout.write(out)
+        process.stderr.write(errors)
+        process.exit(child.returncode)
+
+    loop = asyncio.new_event_loop()
+
+    async def start() -> Any:
+        return await asyncssh.listen(
+            "127.0.0.1",
+            0,
+            server_host_keys=[asyncssh.generate_private_key("ssh-ed25519")],
+            authorized_client_keys=str(public),
+            process_factory=run,
+            sftp_factory=True,
+            encoding=None,
+        )
+
+    server = loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.get_port(), private
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)

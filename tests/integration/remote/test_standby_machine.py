@@ -1,0 +1,119 @@
+"""Two machines with a scheduler each, of which one is active: commands, web pages, gateways and workers of both reach it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.harness import Standalone
+from tests.acceptance.test_postgres import epoch_of, scheduler_of
+from tests.integration.remote.test_remote_worker import SLOW
+from tests.integration.remote.world import RULE, RemoteWorker, World, read_marks
+from tests.postgres_server import PostgresServer
+
+pytest.importorskip("websockets", reason="tests of gateways need websockets: pip install 'tradewind[remote]'")
+
+QUICK = """
+from datetime import datetime
+from tradewind import DAG
+from tradewind.operators.empty import EmptyOperator
+
+with DAG("quick", schedule=None, start_date=datetime(2026, 1, 1)):
+    EmptyOperator(task_id="one")
+"""
+
+
+class Machines:
+    """The first machine is active, the second stands by. They share the database and `worker.key`."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        database = {f"{RULE}DATABASE__URL": url}
+        self.first = World(folder / "one", database)
+        self.second = World(folder / "two", database)
+        self.marks, self.go = folder / "marks", folder / "go"
+        self.workers: list[RemoteWorker] = []
+
+    @property
+    def houses(self) -> tuple[Standalone, Standalone]:
+        return self.first.house, self.second.house
+
+    def start(self) -> None:
+        for house in self.houses:
+            house.write_dag("slow.py", SLOW.format(marks=str(self.marks), go=str(self.go)))
+            house.write_dag("quick.py", QUICK)
+        active, standby = self.houses
+        active.start()
+        for dag in ("slow", "quick"):
+            active.wait_dag(dag)
+            active.cli("dags", "unpause", dag)
+        for name in ("worker.key", "fernet.key"):
+            shutil.copy(active.home / name, standby.home / name)
+        standby.launch()
+        standby.wait_line("another scheduler is active")
+
+    def worker(self, name: str) -> RemoteWorker:
+        """A worker on a third machine, connected to the gateway of the first one."""
+        worker = RemoteWorker(self.folder / name, self.first.address, self.first.token(name))
+        self.workers.append(worker)
+        worker.start("--queues", "far")
+        self.first.wait_connected(name)
+        return worker
+
+    def close(self) -> None:
+        for house in self.houses:
+            for pid in house.processes():
+                os.kill(pid, signal.SIGCONT)
+        for worker in self.workers:
+            worker.close()
+        for house in self.houses:
+            house.close()
+
+
+@pytest.fixture
+def machines(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Machines]:
+    made = Machines(tmp_path, postgres_server.create_database())
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+def test_commands_and_web_page_of_a_standby_reach_the_active_scheduler(machines: Machines) -> None:
+    active, standby = machines.houses
+    standby.cli("dags", "trigger", "quick", "--run-id", "by-command")
+    assert active.wait_run("quick", "by-command") == "success"
+    standby.wait_line("Ready: ")
+    standby.request("POST", "/api/v2/dags/quick/dagRuns", {"dag_run_id": "by-page", "logical_date": None})
+    assert standby.wait_run("quick", "by-page") == "success"
+    workers = standby.call("ping")["workers"]
+    assert {one["pid"] for one in workers} <= set(active.processes()), "the worker host of the standby is not connected"
+    assert epoch_of(standby) == 1
+
+
+def test_a_takeover_keeps_the_tasks_of_workers_on_other_machines(machines: Machines) -> None:
+    """The worker stays connected to the gateway of the former machine, which leads it to the new scheduler."""
+    active, standby = machines.houses
+    machines.worker("etl-1")
+    run_id = active.trigger("slow")
+    machines.first.wait_mark(machines.marks, "begin", "nap1")
+    supervisor = active.process
+    assert supervisor is not None
+    supervisor.send_signal(signal.SIGSTOP)  # it must not start a scheduler again before the standby has taken over
+    os.kill(scheduler_of(active), signal.SIGKILL)
+    standby.wait(lambda: epoch_of(standby) == 2 or None, "a new epoch", 20)
+    supervisor.send_signal(signal.SIGCONT)
+    standby.wait(lambda: "etl-1@remote" in machines.second.connected() or None, "the worker at the new scheduler", 40)
+    machines.go.touch()
+    assert standby.wait_run("slow", run_id) == "success"
+    assert [mark[:2] for mark in read_marks(machines.marks)] == [("begin", "nap1"), ("end", "nap1")]
+    active.cli("dags", "trigger", "quick", "--run-id", "from-the-former")
+    assert standby.wait_run("quick", "from-the-former") == "success"
+    assert json.loads(active.get("/api/v2/dags/quick/dagRuns/from-the-former"))["state"] == "success"

@@ -1,0 +1,291 @@
+"""DAG files with operators of genuine provider packages, run by `tradewind dags test` against real or nearly real systems.
+
+They need provider packages beside Tradewind: `make test-providers` installs them into an environment of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration import provider_servers
+from tests.integration.test_provider_packages import installed
+
+LIMIT_S = 280
+"""Of one DAG run: importing the packages of Amazon takes a while on a busy machine."""
+
+pytestmark = pytest.mark.timeout(300)
+
+HEAD = """
+from datetime import datetime
+from airflow.sdk import DAG, BaseHook, task
+"""
+
+
+def run(tmp_path: Path, body: str, connections: Mapping[str, Any], **environment: str) -> dict[str, str]:
+    """Run a DAG file through the command line; the states of its tasks.
+
+    Args:
+        body: the DAG `d`, after the imports of `HEAD`.
+        connections: id → fields.
+    """
+    file = tmp_path / "dag.py"
+    file.write_text(HEAD + body)
+    environ = {name: value for name, value in os.environ.items() if not name.endswith("_CA_BUNDLE")}
+    environ |= {f"AIRFLOW_CONN_{name.upper()}": json.dumps(fields) for name, fields in connections.items()}
+    environ |= {"TRADEWIND_HOME": str(tmp_path / "home"), **environment}
+    command = [sys.executable, "-m", "tradewind", "dags", "test", str(file), "2024-03-05"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=LIMIT_S, check=False)
+    found = {
+        words[0]: words[1]
+        for line in done.stdout.splitlines()
+        if len(words := line.split()) >= 2
+        and words[1] in ("success", "failed", "skipped", "upstream_failed")
+        and line[0] != "["
+    }
+    assert found, done.stdout[-3000:] + done.stderr[-3000:]
+    assert set(found.values()) == {"success"}, done.stdout[-3000:] + done.stderr[-3000:]
+    return found
+
+
+TOOLS = """
+from airflow.providers.apache.hive.operators.hive import HiveOperator
+from airflow.providers.apache.pig.operators.pig import PigOperator
+from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    PigOperator(task_id="pig", pig="orders = load '{{ ds }}';", pig_opts="-x local")
+    HiveOperator(task_id="hive", hql="select '{{ ds }}'", hiveconfs={"queue": "etl"})
+    SparkSqlOperator(
+        task_id="spark_sql", sql="select '{{ ds }}'", master="yarn", yarn_queue="default", executor_memory="6G", num_executors=5,
+        executor_cores=3, conf={"spark.driver.memory": "2G"},
+    )
+"""
+TOOL_CONNECTIONS = {
+    "hive_cli_default": {"conn_type": "hive_cli", "host": "localhost", "port": 10000, "schema": "default"},
+    "pig_cli_default": {"conn_type": "pig_cli"},
+    "spark_sql_default": {"conn_type": "spark_sql", "host": "yarn"},
+}
+
+
+@pytest.mark.spec("S10", "S486", "S489")
+def test_the_command_lines_of_hadoop(tmp_path: Path) -> None:
+    """Pig, Hive and Spark SQL are started with the arguments of their operators and the rendered statements."""
+    installed("airflow.providers.apache.pig", "airflow.providers.apache.hive", "airflow.providers.apache.spark")
+    provider_servers.install_tools(tmp_path / "bin", "pig", "hive", "spark-sql")
+    record = tmp_path / "record"
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    run(tmp_path, TOOLS, TOOL_CONNECTIONS, PATH=path, RECORD=str(record))
+    found = provider_servers.recorded(record)
+    assert found["pig"]["arguments"][:2] == ["-x", "local"]
+    assert "orders = load '2024-03-05';" in found["pig"]["files"][0]
+    assert "queue=etl" in found["hive"]["arguments"]
+    assert "select '2024-03-05'" in found["hive"]["files"][0]
+    words = " ".join(found["spark-sql"]["arguments"])
+    for part in (
+        "--queue default",
+        "--executor-memory 6G",
+        "--num-executors 5",
+        "--executor-cores 3",
+        "-e select '2024-03-05'",
+    ):
+        assert part in words
+    assert "--conf spark.driver.memory=2G" in words
+
+
+S3 = """
+from airflow.providers.amazon.aws.hooks.s3 import S3Hook
+from airflow.providers.amazon.aws.operators.s3 import S3CreateBucketOperator, S3CreateObjectOperator, S3ListOperator
+from airflow.providers.amazon.aws.operators.sqs import SqsPublishOperator
+from airflow.providers.amazon.aws.hooks.sqs import SqsHook
+from airflow.providers.amazon.aws.sensors.s3 import S3KeySensor
+from airflow.providers.amazon.aws.sensors.sqs import SqsSensor
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    bucket = S3CreateBucketOperator(task_id="bucket", bucket_name="orders")
+    put = S3CreateObjectOperator(task_id="put", s3_bucket="orders", s3_key="{{ ds }}.csv", data="1,2")
+    sensor = S3KeySensor(task_id="sensor", bucket_key="s3://orders/{{ ds }}.csv")
+    listed = S3ListOperator(task_id="listed", bucket="orders")
+
+    @task
+    def check(keys):
+        assert keys == ["2024-03-05.csv"], keys
+        assert S3Hook().read_key("2024-03-05.csv", "orders") == "1,2"
+
+    @task
+    def queue():
+        return SqsHook().create_queue("q")["QueueUrl"]
+
+    bucket >> put >> sensor >> listed
+    check(listed.output)
+    url = queue()
+    publish = SqsPublishOperator(task_id="publish", sqs_queue=url, message_content="{{ ds }}")
+    publish >> SqsSensor(task_id="received", sqs_queue=url, wait_time_seconds=0, poke_interval=0.2)
+"""
+
+
+@pytest.mark.spec("S10", "S482")
+def test_s3_and_sqs(tmp_path: Path) -> None:
+    """Buckets, objects and queues of moto's server."""
+    installed("airflow.providers.amazon", "moto", "boto3")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        _, port = server.get_host_and_port()
+        extra = {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "us-east-1"}
+        aws = {"conn_type": "aws", "login": "key", "password": "secret", "extra": json.dumps(extra)}
+        states = run(tmp_path, S3, {"aws_default": aws})
+    finally:
+        server.stop()
+    assert set(states) == {"bucket", "put", "sensor", "listed", "check", "queue", "publish", "received"}
+
+
+HDFS = """
+from airflow.providers.apache.hdfs.hooks.webhdfs import WebHDFSHook
+from airflow.providers.apache.hdfs.sensors.web_hdfs import WebHdfsSensor
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    @task
+    def upload():
+        with open("{file}") as _:
+            WebHDFSHook().load_file("{file}", "/warehouse/orders/part-0")
+
+    @task
+    def read():
+        assert WebHDFSHook().read_file("/warehouse/orders/part-0") == b"1,2"
+
+    upload() >> WebHdfsSensor(task_id="sensor", filepath="/warehouse/orders/part-0") >> read()
+"""
+
+
+@pytest.mark.spec("S10", "S485")
+def test_hdfs(tmp_path: Path) -> None:
+    """A file goes to a WebHDFS server and comes back."""
+    installed("airflow.providers.apache.hdfs", "hdfs")
+    (tmp_path / "part").write_text("1,2")
+    with provider_servers.webhdfs() as (port, files):
+        connection = {"conn_type": "webhdfs", "host": "127.0.0.1", "port": port, "login": "me"}
+        run(tmp_path, HDFS.replace("{file}", str(tmp_path / "part")), {"webhdfs_default": connection})
+    assert files == {"/warehouse/orders/part-0": b"1,2"}
+
+
+SSH = """
+from airflow.providers.sftp.operators.sftp import SFTPOperator
+from airflow.providers.sftp.sensors.sftp import SFTPSensor
+from airflow.providers.ssh.operators.ssh import SSHOperator
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    command = SSHOperator(task_id="command", ssh_conn_id="host", command="echo {{ ds }} > {folder}/out", cmd_timeout=30)
+    put = SFTPOperator(
+        task_id="put", ssh_conn_id="host", local_filepath="{folder}/out", remote_filepath="{folder}/copy", operation="put"
+    )
+    sensor = SFTPSensor(task_id="sensor", sftp_conn_id="sftp", path="{folder}/copy")
+    get = SFTPOperator(
+        task_id="get", ssh_conn_id="host", local_filepath="{folder}/back", remote_filepath="{folder}/copy", operation="get"
+    )
+    command >> put >> sensor >> get
+"""
+
+
+def test_ssh_and_sftp(tmp_path: Path) -> None:
+    """A command on an SSH host, and a file that goes there and comes back."""
+    installed("airflow.providers.ssh", "airflow.providers.sftp", "asyncssh")
+    with provider_servers.ssh(tmp_path) as (port, key):
+        extra = json.dumps({"key_file": str(key), "no_host_key_check": "true"})
+        host = {"conn_type": "ssh", "host": "127.0.0.1", "port": port, "login": "me", "extra": extra}
+        run(tmp_path, SSH.replace("{folder}", str(tmp_path)), {"host": host, "sftp": {**host, "conn_type": "sftp"}})
+    assert (tmp_path / "back").read_text() == "2024-03-05\n"
+
+
+FTP = """
+from airflow.providers.ftp.operators.ftp import FTPFileTransmitOperator
+from airflow.providers.ftp.sensors.ftp import FTPSensor
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    put = FTPFileTransmitOperator(
+        task_id="put", ftp_conn_id="ftp", local_filepath="{folder}/local", remote_filepath="/remote", operation="put"
+    )
+    put >> FTPSensor(task_id="sensor", ftp_conn_id="ftp", path="/remote")
+"""
+
+
+def test_ftp(tmp_path: Path) -> None:
+    """A file goes to an FTP server."""
+    installed("airflow.providers.ftp", "pyftpdlib")
+    from pyftpdlib.authorizers import DummyAuthorizer
+    from pyftpdlib.handlers import FTPHandler
+    from pyftpdlib.servers import ThreadedFTPServer
+
+    (tmp_path / "root").mkdir()
+    (tmp_path / "local").write_text("1,2")
+    authorizer = DummyAuthorizer()
+    authorizer.add_user("me", "secret", str(tmp_path / "root"), perm="elradfmwMT")
+    handler = type("Handler", (FTPHandler,), {"authorizer": authorizer})
+    server = ThreadedFTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        connection = {"conn_type": "ftp", "host": "127.0.0.1", "port": server.address[1], "login": "me", "password": "secret"}
+        run(tmp_path, FTP.replace("{folder}", str(tmp_path)), {"ftp": connection})
+    finally:
+        server.close_all()
+    assert (tmp_path / "root" / "remote").read_text() == "1,2"
+
+
+MAIL = """
+from airflow.providers.imap.hooks.imap import ImapHook
+from airflow.providers.imap.sensors.imap_attachment import ImapAttachmentSensor
+from airflow.providers.smtp.operators.smtp import EmailOperator
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    send = EmailOperator(
+        task_id="send", conn_id="smtp_default", from_email="me@example.org", to="you@example.org", subject="on {{ ds }}",
+        html_content="x",
+    )
+    found = ImapAttachmentSensor(task_id="found", conn_id="imap_default", attachment_name="orders.csv")
+
+    @task
+    def attachment():
+        with ImapHook() as hook:
+            assert hook.retrieve_mail_attachments("orders.csv") == [("orders.csv", b"1,2")]
+
+    send >> found >> attachment()
+"""
+
+
+def test_mail(tmp_path: Path) -> None:
+    """A mail goes out, and an attachment of another one comes in."""
+    installed("airflow.providers.smtp", "airflow.providers.imap", "aiosmtpd")
+    from tests.unit.operators.servers import mail_server
+
+    received = EmailMessage()
+    received["Subject"] = "orders"
+    received.set_content("text")
+    received.add_attachment(b"1,2", maintype="text", subtype="csv", filename="orders.csv")
+    with mail_server() as out, provider_servers.imap(received.as_bytes()) as port:
+        smtp = {
+            "conn_type": "smtp",
+            "host": "127.0.0.1",
+            "port": out.port,
+            "extra": '{"disable_ssl": true, "disable_tls": true}',
+        }
+        plain = {
+            "conn_type": "imap",
+            "host": "127.0.0.1",
+            "port": port,
+            "login": "me",
+            "password": "x",
+            "extra": '{"use_ssl": false}',
+        }
+        run(tmp_path, MAIL, {"smtp_default": smtp, "imap_default": plain})
+        assert [str(mail["Subject"]) for _, _, mail in out.mails] == ["on 2024-03-05"]

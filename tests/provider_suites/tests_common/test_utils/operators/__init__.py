@@ -1,0 +1,1 @@
+"""Runs of operators, by Airflow's module names."""

@@ -1,0 +1,15 @@
+"""The task that fails when another one of its run failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def watcher() -> Any:
+    from airflow.sdk import task
+
+    @task(trigger_rule="one_failed", retries=0, task_id="watcher")
+    def fail() -> None:
+        raise RuntimeError("a task of this run failed")
+
+    return fail()

@@ -1,0 +1,214 @@
+"""`settings.Session()`: queries that DAG files for Airflow 1 and 2 run, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+import tradewind.airflow  # noqa: F401  Airflow's names
+from tests.unit.execution.world import World, installed
+from tradewind.model.errors import NotYetSupported
+from tradewind.sdk.open_dags import collecting
+from tradewind.sdk.variables import Variable
+from tradewind.wire.messages import FindRuns, GetConnection
+
+DAYS = [datetime(2024, 3, day, tzinfo=UTC) for day in (1, 2, 3)]
+
+
+def run(number: int, state: str) -> dict[str, Any]:
+    return {
+        "run_id": f"r{number}",
+        "logical_date": int(DAYS[number - 1].timestamp() * 1_000_000),
+        "run_type": "scheduled",
+        "state": state,
+        "conf": {},
+    }
+
+
+def instance(run_id: str, task_id: str, state: str) -> dict[str, Any]:
+    row = {"dag_id": "etl", "task_id": task_id, "run_id": run_id, "map_index": -1, "state": state, "logical_date": None}
+    return {**row, "pool": "default_pool", "queue": "default", "operator": "BashOperator"}
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with installed() as found:
+        found.runs = [run(1, "success"), run(2, "failed"), run(3, "success")]
+        found.variables = {"bucket": "b", "other": "o"}
+        found.connections = {name: {"conn_type": "postgres", "host": f"{name}.example"} for name in ("db_one", "db_two", "web")}
+        found.tables = {
+            "dag": [
+                {"dag_id": "etl", "is_paused": False, "is_active": True, "fileloc": "etl.py"},
+                {"dag_id": "old", "is_paused": True, "is_active": True, "fileloc": "old.py"},
+            ],
+            "variable": [{"key": key, "description": None} for key in found.variables],
+            "connection": [{"conn_id": name} for name in found.connections],
+            "pool": [{"pool": "default_pool", "slots": 128, "description": "", "include_deferred": False}],
+            "task_instance": [
+                instance("r2", "load", "failed"),
+                instance("r3", "load", "success"),
+                instance("r3", "end", "success"),
+            ],
+        }
+        yield found
+
+
+@pytest.fixture
+def session(world: World) -> Any:
+    from airflow import settings  # type: ignore[import-not-found]
+
+    return settings.Session()
+
+
+def test_the_latest_successful_run(world: World, session: Any) -> None:
+    from airflow.models import DagRun  # type: ignore[import-not-found]
+    from airflow.utils.state import State  # type: ignore[import-not-found]
+
+    latest = (
+        session.query(DagRun)
+        .filter(DagRun.dag_id == "etl", DagRun.state == State.SUCCESS)
+        .order_by(DagRun.execution_date.desc())
+        .first()
+    )
+    assert (latest.run_id, latest.execution_date) == ("r3", DAYS[2])
+    assert isinstance(latest, DagRun)
+    assert world.questions == [FindRuns(0, "etl", state="success")], "it asks only for these runs"
+
+
+def test_dates_with_and_without_a_zone(session: Any) -> None:
+    from airflow.models import DagRun
+
+    query = session.query(DagRun).filter(DagRun.dag_id == "etl")
+    assert [one.run_id for one in query.filter(DagRun.execution_date >= datetime(2024, 3, 2)).all()] == ["r2", "r3"]  # noqa: DTZ001
+    assert query.filter(DagRun.execution_date.between(DAYS[0], DAYS[1])).count() == 2
+    assert [one.run_id for one in query.filter(DagRun.execution_date == DAYS[1])] == ["r2"]
+    assert query.filter(DagRun.end_date.is_(None)).count() == 3
+    assert query.filter(DagRun.end_date > DAYS[0]).count() == 0, "NULL is not later"
+
+
+def test_conditions_combined(session: Any) -> None:
+    from airflow.models import DagRun
+
+    query = session.query(DagRun).filter(DagRun.dag_id.in_(["etl"]))
+    assert [one.run_id for one in query.filter((DagRun.run_id == "r1") | (DagRun.state == "failed"))] == ["r1", "r2"]
+    assert [one.run_id for one in query.filter(~(DagRun.state == "success"))] == ["r2"]
+    assert [one.run_id for one in query.filter(DagRun.run_id.like("r_"), DagRun.run_id.notin_(["r1"]))] == ["r2", "r3"]
+    assert query.filter(DagRun.state != "failed").limit(1).offset(1).one().run_id == "r3"
+    with pytest.raises(TypeError, match="no truth value"):
+        bool(DagRun.state == "failed")
+
+
+def test_task_instances_of_a_run(session: Any) -> None:
+    from airflow.models import TaskInstance
+
+    found = session.query(TaskInstance).filter_by(dag_id="etl", run_id="r3").order_by(TaskInstance.task_id).all()
+    assert [(one.task_id, one.state, one.dag_run.run_id) for one in found] == [
+        ("end", "success", "r3"),
+        ("load", "success", "r3"),
+    ]
+    assert session.query(TaskInstance.state).filter(TaskInstance.dag_id == "etl").distinct().all() == [
+        ("failed",),
+        ("success",),
+    ]
+    with pytest.raises(NotYetSupported, match=r"TaskInstance\.state cannot be changed"):
+        found[0].state = "failed"
+
+
+def test_xcoms_of_a_task_instance(world: World, session: Any) -> None:
+    from airflow.models import TaskInstance, XCom
+
+    world.xcoms["load", "return_value", -1] = {"rows": 3}
+    ti = session.query(TaskInstance).filter(TaskInstance.run_id == "r3", TaskInstance.task_id == "load").first()
+    assert ti.xcom_pull(task_ids="load") == {"rows": 3}
+    assert ti.xcom_pull(task_ids=["load", "end"]) == [{"rows": 3}]
+    query = session.query(XCom).filter(XCom.dag_id == "etl", XCom.key == "return_value", XCom.run_id == "r3")
+    assert [one.value for one in query] == [{"rows": 3}]
+    assert session.query(XCom).filter(XCom.dag_id == "etl").delete() == 0, "they go with their run"
+
+
+def test_connections_make_dags(world: World, session: Any) -> None:
+    """As files that make one DAG for each connection do."""
+    from airflow.models import Connection
+
+    assert session.query(Connection.conn_id).filter(Connection.conn_id.ilike("%DB_%")).all() == [("db_one",), ("db_two",)]
+    assert session.query(Connection).filter(Connection.conn_id == "web").one().host == "web.example"
+    assert session.query(Connection).filter_by(conn_id="nothing").one_or_none() is None
+    assert [one.conn_id for one in world.questions if isinstance(one, GetConnection)][-2:] == ["web", "nothing"]
+
+
+def test_variables_are_read_and_written(world: World, session: Any) -> None:
+    from airflow.models import Variable as Same
+
+    assert Same is Variable
+    found = session.query(Variable).filter(Variable.key == "bucket").first()
+    assert (found.key, found.val) == ("bucket", "b")
+    found.set_val("c")
+    session.add(Variable(key="new", val="n"))
+    session.delete(session.query(Variable).get("other"))
+    session.commit()
+    assert world.variables == {"bucket": "c", "new": "n"}
+
+
+def test_dags_and_pools(session: Any) -> None:
+    from airflow.models import DagModel, Pool
+
+    assert [one.dag_id for one in session.query(DagModel).filter(DagModel.is_paused.is_(True))] == ["old"]
+    assert session.query(Pool).filter(Pool.pool == "default_pool").first().slots == 128
+    with pytest.raises(NotYetSupported, match="cannot be changed"):
+        session.query(DagModel).get("old").is_paused = False
+
+
+def test_what_is_refused_says_what_to_use() -> None:
+    from airflow.models import Connection, DagModel, DagRun, SlaMiss, TaskInstance
+    from airflow.utils.session import create_session, provide_session  # type: ignore[import-not-found]
+
+    with create_session() as session:
+        for wrong in (
+            lambda: session.query(DagRun, TaskInstance),
+            lambda: session.query(DagRun).join(TaskInstance),
+            lambda: session.query(DagRun).delete(),
+            lambda: session.query(DagModel).update({"is_paused": True}),
+            lambda: session.add(Connection("c", "http")),
+            lambda: session.execute("select 1"),
+        ):
+            with pytest.raises(NotYetSupported, match=r"command line .* or the REST API"):
+                wrong()
+        with pytest.raises(NotYetSupported, match=r"SlaMiss .* cannot be read here"):
+            session.query(SlaMiss).all()
+
+    @provide_session
+    def handed(session: Any = None) -> str:
+        return type(session).__name__
+
+    assert handed() == "Session"
+
+
+def test_conditions_of_sqlalchemy(session: Any) -> None:
+    from airflow.models import DagRun, TaskInstance
+
+    query = session.query(DagRun).filter(
+        sqlalchemy.and_(DagRun.dag_id == "etl", sqlalchemy.or_(DagRun.run_id == "r1", DagRun.state == "failed"))
+    )
+    assert [one.run_id for one in query.order_by(sqlalchemy.desc(DagRun.execution_date))] == ["r2", "r1"]
+    assert session.query(sqlalchemy.func.count(DagRun.id)).filter(DagRun.dag_id == "etl").scalar() == 0, "the ids are unknown"
+    counted = session.query(TaskInstance.state, sqlalchemy.func.count()).filter(TaskInstance.dag_id == "etl")
+    assert dict(counted.group_by(TaskInstance.state).all()) == {"failed": 1, "success": 2}
+    assert session.query(sqlalchemy.func.max(DagRun.execution_date)).filter(DagRun.dag_id == "etl").scalar() == DAYS[2]
+
+
+def test_a_connection_added_at_the_top_level_gives_a_warning_and_in_a_task_an_error(session: Any) -> None:
+    from airflow.models import Connection
+
+    with (
+        collecting(),
+        pytest.warns(UserWarning, match="'warehouse' is added at the top level .*connections add warehouse"),
+    ):
+        session.add(Connection("warehouse", "postgres"))
+    with collecting(), pytest.warns(UserWarning, match="'warehouse' is deleted at the top level"):
+        session.delete(Connection("warehouse", "postgres"))
+    with pytest.raises(NotYetSupported, match=r"session.add\(Connection\)"):
+        session.add(Connection("warehouse", "postgres"))

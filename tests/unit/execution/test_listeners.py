@@ -1,0 +1,185 @@
+"""Listeners of plugins: which events are called in the process of a task, with which arguments, and what an error does."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.execution.world import World, workload
+from tradewind.execution.listener_calls import ListenedTaskInstance, find_listeners, prepare_listeners, without_listeners
+from tradewind.execution.run_task import TaskResult, execute_task
+from tradewind.model.states import Outcome
+from tradewind.sdk import listeners
+from tradewind.sdk.assets import Asset
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.plugins import describe_plugin, load_plugins
+
+LISTENER = """
+import builtins
+from airflow.listeners import hookimpl
+
+@hookimpl
+def on_starting(component):
+    builtins.heard.append(("on_starting", type(component).__name__))
+
+@hookimpl
+def on_task_instance_running(previous_state, task_instance, session):
+    builtins.heard.append(("running", str(previous_state), task_instance.task_id, task_instance.task.command))
+
+@hookimpl
+def on_task_instance_success(previous_state, task_instance):
+    builtins.heard.append(("success", str(previous_state), task_instance.state, task_instance.xcom_pull("t") is None))
+
+@hookimpl
+def on_task_instance_failed(task_instance, error):
+    builtins.heard.append(("failed", task_instance.state, str(error)))
+
+@hookimpl
+def on_task_instance_skipped(task_instance):
+    builtins.heard.append(("skipped", task_instance.state))
+
+@hookimpl
+def on_asset_changed(asset):
+    builtins.heard.append(("asset", asset.uri))
+
+@hookimpl
+def before_stopping(component):
+    builtins.heard.append("before_stopping")
+"""
+PLUGIN = """
+from airflow.plugins_manager import AirflowPlugin
+import our_listener
+
+class Broken:
+    from airflow.listeners import hookimpl
+    @hookimpl
+    def on_task_instance_running(self):
+        raise SystemExit("broken")
+
+class OurPlugin(AirflowPlugin):
+    name = "ours"
+    listeners = [our_listener, Broken()]
+"""
+
+
+class Command(BaseOperator):
+    """Does what its templated argument says."""
+
+    template_fields = ("command",)
+
+    def __init__(self, command: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.command = command
+
+    def execute(self, context: Any) -> Any:
+        from tradewind.sdk.exceptions import AirflowSkipException
+
+        if self.command == "fail t":
+            raise ValueError("it failed")
+        if self.command == "skip t":
+            raise AirflowSkipException("nothing to do")
+
+
+@pytest.fixture
+def heard(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """What the listeners of the plugins folder heard."""
+    found: list[Any] = []
+    monkeypatch.setattr(builtins, "heard", found, raising=False)
+    (folder / "our_listener.py").write_text(LISTENER)
+    (folder / "our_plugin.py").write_text(PLUGIN)
+    listeners.get_listener_manager.cache_clear()
+    yield found
+    listeners.get_listener_manager.cache_clear()
+
+
+def run(command: str, **arguments: Any) -> TaskResult:
+    with DAG("d", schedule=None):
+        task = Command(task_id="t", command=command + " {{ ti.task_id }}", **arguments)
+    return execute_task(task, workload("t"), write_error=lambda text: None)
+
+
+def test_the_listeners_hear_of_a_success_after_the_report(
+    world: World, heard: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    result = run("work", outlets=[Asset("s3://bucket/day")])
+    assert result.outcome is Outcome.SUCCESS, "a listener that raises does not fail the task"
+    assert heard == [("on_starting", "TaskRunnerMarker"), ("running", "queued", "t", "work t")]
+    assert "The listener on_task_instance_running of our_plugin.Broken failed" in caplog.text
+    heard.clear()
+    assert result.listeners is not None
+    result.listeners()
+    assert heard == [("success", "running", "success", True), ("asset", "s3://bucket/day"), "before_stopping"]
+
+
+def test_the_listeners_hear_of_failures_retries_and_skips(heard: list[Any]) -> None:
+    for command, retries, said in (
+        ("fail", 0, ("failed", "failed", "it failed")),
+        ("fail", 1, ("failed", "up_for_retry", "it failed")),
+        ("skip", 0, ("skipped", "skipped")),
+    ):
+        heard.clear()
+        with DAG("d", schedule=None):
+            task = Command(task_id="t", command=command + " {{ ti.task_id }}", retries=retries)
+        result = execute_task(task, workload("t", max_tries=retries), write_error=lambda text: None)
+        assert result.listeners is not None
+        result.listeners()
+        assert heard[2:] == [said, "before_stopping"]
+
+
+def test_tasks_that_warm_a_process_up_are_no_news(heard: list[Any]) -> None:
+    with without_listeners():
+        result = run("work")
+    assert result.listeners is None
+    assert heard == []
+    assert run("work").listeners is not None
+
+
+def test_a_listener_tells_a_running_task_from_a_state_that_a_person_set() -> None:
+    """The listener of OpenLineage does that by `isinstance`, as in Airflow 3."""
+
+    class Row:
+        def __init__(self) -> None:
+            self.task_id, self.state = "t", "running"
+
+    row = Row()
+    ti: Any = ListenedTaskInstance(row)  # type: ignore[arg-type]
+    assert not isinstance(ti, Row)
+    ti.state = "success"
+    assert (ti.task_id, row.state, ti == row, {row: 1}[ti]) == ("t", "success", True, 1)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = ti.nothing
+
+
+def test_no_plugin_is_loaded_where_none_mentions_listeners(folder: Path) -> None:
+    (folder / "ours.py").write_text("raise AssertionError('it is not imported')")
+    listeners.get_listener_manager.cache_clear()
+    assert find_listeners() is None
+    assert prepare_listeners() == []
+    assert run("work").listeners is None
+
+
+def test_a_template_is_stale_after_a_change_of_a_listener(heard: list[Any], folder: Path) -> None:
+    """Or after another file was added to the folder."""
+    assert {source.path for source in prepare_listeners()} >= {str(folder), str(folder / "our_plugin.py")}
+
+
+def test_the_list_of_plugins_names_the_events(heard: list[Any], folder: Path) -> None:
+    (plugin,) = load_plugins(str(folder)).plugins
+    described = describe_plugin(plugin)
+    assert "on_task_instance_failed" in described["listener_events"]
+    assert "on_dag_run_failed" not in described["listener_events"]
+    assert described["recorded_only"] == []
+
+
+def test_a_listener_with_an_unknown_argument_is_an_error_of_its_plugin(folder: Path) -> None:
+    (folder / "wrong.py").write_text(
+        PLUGIN.replace("import our_listener", "").replace("our_listener, ", "").replace("(self)", "(self, tsk)")
+    )
+    (plugin,) = load_plugins(str(folder)).plugins
+    with pytest.raises(Exception, match="tsk"):
+        describe_plugin(plugin)
