@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import history, hot, installation, limits, report, scale
+from benchmarks import celery, history, hot, installation, limits, page, page_in_browser, postgres, report, scale
 from benchmarks.bench import Bench, Workload
 from benchmarks.deployment import REPOSITORY
 from benchmarks.measure import Result
@@ -39,6 +39,11 @@ WORKLOADS: dict[str, Workload] = {
     "minute": installation.minute,
     "weather": installation.weather,
     "history": history.history,
+    "postgres": postgres.postgres,
+    "postgres_history": postgres.postgres_history,
+    "celery": celery.celery,
+    "page": page.page,
+    "page_in_browser": page_in_browser.page_in_browser,
 }
 
 

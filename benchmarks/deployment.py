@@ -20,7 +20,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -71,6 +71,7 @@ class Deployment:
         extra: environment of every process (settings that a measurement varies).
         examples: with the shipped examples (standalone only).
         keep: do not delete the home folder at the end.
+        database_url: of an empty PostgreSQL database that is used instead of SQLite.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Deployment:
         standalone: bool | None = None,
         examples: bool = False,
         keep: bool = False,
+        database_url: str | None = None,
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="twb-"))
         self.dags = self.home / "dags"
@@ -88,6 +90,9 @@ class Deployment:
         self.marks = Marks(self.home / "marks")
         self.standalone = have_standalone() if standalone is None else standalone
         self.environment = stock_environment(self.home, extra)
+        self.database_url = database_url
+        if database_url is not None:
+            self.environment["TRADEWIND__DATABASE__URL"] = database_url
         self.extra = extra
         self.examples = examples
         self.keep = keep
@@ -242,8 +247,15 @@ class Deployment:
         return healthy and parts["dag_processor"]["status"] in ("healthy", None)
 
     def database(self) -> sqlite3.Connection:
-        """A read-only connection to the database."""
+        """A read-only connection to the SQLite database."""
         return sqlite3.connect(f"file:{self.home / 'tradewind.db'}?mode=ro", uri=True, isolation_level=None)
+
+    def _states(self) -> RunStates:
+        if self.database_url is None:
+            return RunStates(self.database(), "?")
+        import psycopg
+
+        return RunStates(psycopg.connect(self.database_url, autocommit=True, options="-c search_path=tradewind"), "%s")
 
     def trigger(self, dag_id: str) -> int:
         """Create a run. Returns its number."""
@@ -254,16 +266,12 @@ class Deployment:
     def wait(self, run: int, patience: float = 90.0, every: float = 0.01) -> int:
         """Wait until the run has ended. Returns the code of its state (2: success)."""
         deadline = time.monotonic() + patience
-        database = self.database()
-        try:
+        with closing(self._states()) as states:
             while time.monotonic() < deadline:
-                row = database.execute("SELECT state FROM dag_run WHERE id = ?", (run,)).fetchone()
-                if row is not None and row[0] >= FINISHED:
-                    state: int = row[0]
+                state = states.of(run)
+                if state is not None and state >= FINISHED:
                     return state
                 time.sleep(every)
-        finally:
-            database.close()
         raise RuntimeError(f"run {run} has not ended after {patience:g} s; {self.log_tail()}")
 
     # --- DAG files --------------------------------------------------------------------------------------------------
@@ -299,6 +307,26 @@ class Deployment:
         raise RuntimeError(f"only {len(found)} of {wanted} DAGs are known after {patience:g} s: {self.log_tail()}")
 
 
+class RunStates:
+    """The states of runs, by a connection to whichever database.
+
+    Args:
+        mark: stands for a parameter in a statement of this driver.
+    """
+
+    def __init__(self, connection: Any, mark: str) -> None:
+        self._connection = connection
+        self._statement = f"SELECT state FROM dag_run WHERE id = {mark}"
+
+    def of(self, run: int) -> int | None:
+        """The code of the state of a run; None: there is no such run."""
+        row = self._connection.execute(self._statement, (run,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def close(self) -> None:
+        self._connection.close()
+
+
 def tradewind_command() -> list[str]:
     """The `tradewind` command beside this interpreter, as a user starts it."""
     script = Path(sys.executable).parent / "tradewind"
@@ -307,7 +335,7 @@ def tradewind_command() -> list[str]:
 
 def register_folder(folder: str) -> None:
     """Register all DAG files of the folder in the store of $TRADEWIND_HOME. No scheduler may be running."""
-    from tradewind.cli import compose
+    from tradewind.cli.compose.database import open_store, set_default_pool
     from tradewind.model.definition import DefinitionDefaults, encode_definition, version_hash
     from tradewind.model.rows import ParsedDag, ParsedFile
     from tradewind.sdk.definition import to_definition
@@ -316,8 +344,8 @@ def register_folder(folder: str) -> None:
 
     settings = load()
     settings.paths.prepare()
-    store = compose.open_store(settings)
-    compose.set_default_pool(store, settings)
+    store = open_store(settings)
+    set_default_pool(store, settings)
     for path in sorted(Path(folder).glob("*.py")):
         found = []
         for dag in load_file(folder, path.name).dags.values():

@@ -311,6 +311,81 @@ def _history(r: Result) -> list[Row]:
     ]
 
 
+def _postgres(r: Result) -> list[Row]:
+    ratio = r.median("ratio")
+    return [
+        Row(
+            "chain of 40 on PostgreSQL: hop ≤ 2 × that on SQLite",
+            _both(r, "postgres_hop_ms", "ms"),
+            f"SQLite {_both(r, 'sqlite_hop_ms', 'ms')}",
+            f"{ratio:.2f} × (rounds {_range(r, 'ratio')})",
+            ratio <= 2,
+        )
+    ]
+
+
+def _postgres_history(r: Result) -> list[Row]:
+    ratio = r.median("with_hop_ms") / r.median("without_hop_ms")
+    count = r.facts.get("task_instances")
+    return [
+        Row(
+            f"{count:,} finished task instances on PostgreSQL: a hop within 10 %"
+            if isinstance(count, int)
+            else "finished task instances on PostgreSQL: a hop within 10 % of one without them",
+            _both(r, "with_hop_ms", "ms"),
+            f"without {_both(r, 'without_hop_ms', 'ms')}",
+            f"{ratio:.2f} ×",
+            ratio <= 1.1,
+        )
+    ]
+
+
+def _celery(r: Result) -> list[Row]:
+    hop, rate = r.median("hop_ratio"), r.median("rate_ratio")
+    return [
+        Row(
+            "chain over Celery + Redis + PostgreSQL: end → start ≤ 3 × send → start of bare Celery",
+            _both(r, "hop_ms", "ms"),
+            f"bare {_both(r, 'bare_trip_ms', 'ms')}",
+            f"{hop:.2f} × (rounds {_range(r, 'hop_ratio')})",
+            hop <= 3,
+        ),
+        Row(
+            "400 tasks over Celery, 4 at a time: ≥ 60 % of the no-ops of bare Celery with 4 processes",
+            _both(r, "rate", "tasks/s", 0),
+            f"bare {_both(r, 'bare_rate', 'no-ops/s', 0)}",
+            f"{rate:.2f} × (rounds {_range(r, 'rate_ratio')})",
+            rate >= 0.6,
+        ),
+    ]
+
+
+def _in_browser(r: Result) -> list[Row]:
+    """The grid in Chromium beside a bare page that draws the same cells. Least of several visits: other work only adds to it."""
+    size = "1k" if r.samples.get("1k grid drawn") and not r.samples.get("1M grid drawn") else "1M"
+    frame, drawn, bare = (
+        min(r.samples.get(f"{size} {what}") or [math.nan]) for what in ("grid frame", "grid drawn", "bare drawn")
+    )
+    return [
+        Row(
+            f"web page, grid of {_INSTANCES[size]} task instances: frame < 0.5 s",
+            _both(r, f"{size} grid frame", "ms", 0),
+            f"bare page {_both(r, f'{size} bare frame', 'ms', 0)}",
+            f"least {frame:.0f} ms",
+            frame < 500,
+        ),
+        Row(
+            f"web page, grid of {_INSTANCES[size]} task instances: cells drawn ≤ 2 × a bare page that draws the same cells",
+            _both(r, f"{size} grid drawn", "ms", 0),
+            f"bare page {_both(r, f'{size} bare drawn', 'ms', 0)}",
+            f"{drawn / bare:.2f} × (least of each)",
+            drawn <= 2 * bare,
+        ),
+    ]
+
+
+_INSTANCES = {"1M": "1,000,000", "1k": "1,000"}
+
 _ROWS: list[tuple[str, Callable[[Result], list[Row]]]] = [
     ("chain", _chain),
     ("fan", _fan),
@@ -321,6 +396,10 @@ _ROWS: list[tuple[str, Callable[[Result], list[Row]]]] = [
     ("start_up", _start_up),
     ("weather", _weather),
     ("history", _history),
+    ("postgres", _postgres),
+    ("postgres_history", _postgres_history),
+    ("celery", _celery),
+    ("page_in_browser", _in_browser),
 ]
 
 
@@ -365,6 +444,14 @@ def render(results: Results) -> str:
         "## Also measured",
         "",
         *_also(results),
+        "",
+        "## The data of the web page: medians of the server's answers, ms (CPU of the API)",
+        "",
+        *_page(results),
+        "",
+        "## The grid in Chromium, ms: median (least)",
+        "",
+        *_grid_in_browser(results),
         "",
         "## CPU by role, ms a task",
         "",
@@ -463,6 +550,38 @@ def _statements(result: Result, dag: str) -> str:
     if not isinstance(found, dict):
         return "not measured"
     return f"{found['statements']:.1f}, {found['commits']:.2f}, {found['wal_bytes']:,.0f}"
+
+
+_PAGE = ("cells first", "cells", "cells, nothing new", "structure first", "structure", "dags", "triage", "run", "gantt")
+
+
+def _page(results: Results) -> list[str]:
+    result = results.get("page")
+    if result is None or result.problem is not None:
+        return ["not measured"]
+    lines = ["| task instances | " + " | ".join(_PAGE) + " |", "|---|" + "---|" * len(_PAGE)]
+    sizes = dict.fromkeys(key.rsplit(" triage", 1)[0] for key in result.samples if key.endswith(" triage"))
+    for size in sizes:
+        cells = " | ".join(
+            f"{result.median(f'{size} {what}'):.0f} ({result.median(f'{size} {what} cpu'):.0f})" for what in _PAGE
+        )
+        lines.append(f"| {size} | {cells} |")
+    return lines
+
+
+def _grid_in_browser(results: Results) -> list[str]:
+    result = results.get("page_in_browser")
+    if result is None or result.problem is not None:
+        return ["not measured"]
+    shown = ("grid frame", "grid drawn", "bare drawn", "grid first drawn", "bare first drawn", "grid frames", "bare frames")
+    lines = [
+        "| task instances | frame | drawn | bare page | drawn, empty cache | bare, empty cache | scrolling, a frame | bare |"
+    ]
+    lines.append("|---|" + "---|" * len(shown))
+    for size in dict.fromkeys(key.removesuffix(" grid drawn") for key in result.samples if key.endswith(" grid drawn")):
+        cells = (result.samples.get(f"{size} {what}") for what in shown)
+        lines.append(f"| {size} | " + " | ".join(f"{median(one):.0f} ({min(one):.0f})" if one else "–" for one in cells) + " |")
+    return lines
 
 
 def _accounts(results: Results) -> list[str]:

@@ -22,7 +22,8 @@ from benchmarks.bench import Bench
 from benchmarks.deployment import REPOSITORY, Deployment
 from benchmarks.measure import Result, rss_mb
 from benchmarks.steps import lines_of
-from tradewind.cli import compose
+from tradewind.cli.compose.database import open_store
+from tradewind.cli.compose.scheduler_settings import scheduler_config
 from tradewind.model.moments import DAY
 from tradewind.model.states import Outcome
 from tradewind.platform.clock import SystemClock
@@ -70,8 +71,8 @@ class SchedulerRun:
 
     def __init__(self) -> None:
         settings = load()
-        self.config = compose.scheduler_config(settings)
-        self.store, self.clock = compose.open_store(settings), SystemClock()
+        self.config = scheduler_config(settings)
+        self.store, self.clock = open_store(settings), SystemClock()
         epoch = self.store.begin_epoch("localhost", os.getpid(), "boot", self.clock.wall())
         self.stub = Stub(self.config.parallelism)
         self.scheduler = Scheduler(self.store, self.clock, self.config, self.stub, epoch, lambda notice: None)
