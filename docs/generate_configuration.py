@@ -16,11 +16,18 @@ ABOUT = {
     "core": "Folders, limits, and defaults of DAGs and tasks.",
     "database": "The database.",
     "parser": "Parsing of DAG files.",
+    "bundles": "DAG files from git, and folders besides the DAG folder.",
     "scheduler": "Limits, safety nets and retention of the scheduler.",
     "runner": "The worker host, its templates, and the processes of tasks.",
+    "celery": "The CeleryExecutor and its workers.",
+    "worker": "Workers on other machines than the scheduler.",
+    "gateway": "The gateway, through which workers on other machines connect.",
     "api": "The web server.",
+    "oidc": "Logins at an identity provider by OpenID Connect.",
+    "ldap": "Logins whose passwords an LDAP directory checks.",
     "logging": "Logs.",
     "operators": "Defaults of operators.",
+    "state_store": "How long tasks keep values between their tries.",
     "secrets": "Keys. They are read only from the environment, and never shown.",
 }
 
@@ -39,8 +46,12 @@ The value of each setting comes from the first of these sources that sets it:
    parallelism = 8
    ```
 
-3. Airflow's environment variable with the same meaning, if there is one: `AIRFLOW__CORE__PARALLELISM=8`
-4. the default
+3. Airflow's environment variable with the same meaning, if there is one: `AIRFLOW__CORE__PARALLELISM=8`. For secrets also the
+   output of a command: `AIRFLOW__CORE__FERNET_KEY_CMD="cat /run/secrets/fernet"`
+4. an airflow.cfg, if `AIRFLOW_CONFIG` or `AIRFLOW_HOME` names it in the environment, under the names of Airflow 1.10, 2 and 3.
+   Secrets and the log folder are not taken from it, and a value that Tradewind cannot use is ignored. `tradewind config airflow`
+   says what each setting has become
+5. the default
 
 `TRADEWIND_HOME` is the home folder; the default is `~/.tradewind`. An unknown name is an error that names the nearest valid name.
 `tradewind config list` shows the values, and `tradewind config explain core.parallelism` shows where a value comes from.
