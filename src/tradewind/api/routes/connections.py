@@ -24,7 +24,7 @@ from tradewind.api.responses import (
     json_response,
     page_of_names,
 )
-from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute
+from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute, fields_to_change
 from tradewind.api.routes.ranges import Pattern, Prefix
 from tradewind.api.services import Services
 from tradewind.api.shapes import Connections, ConnectionView
@@ -177,8 +177,7 @@ def _create(api: Services, caller: Identity, body: NewConnection) -> None:
 def _patch(api: Services, caller: Identity, body: NewConnection, mask: Sequence[str] | None) -> None:
     """Raises ConfigError: the present secrets cannot be decrypted in this process."""
     now = _need(api, body.connection_id)
-    names = {"schema" if name == "schema_" else name for name in body.model_fields_set}
-    given = {name for name in names if mask is None or name in mask}
+    given = fields_to_change(body, mask)
 
     def field(name: str, present: Any) -> Any:
         return getattr(body, "schema_" if name == "schema" else name) if name in given else present

@@ -23,7 +23,7 @@ from tradewind.api.responses import (
     page_size,
     total_of,
 )
-from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute
+from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute, fields_to_change
 from tradewind.api.routes.ranges import Pattern, Prefix, conditions
 from tradewind.api.services import Services
 from tradewind.api.shapes import Pools
@@ -124,8 +124,8 @@ def patch_pool(api: Api, caller: Caller, pool_name: str, body: PoolPatch, update
 
 
 def _given(body: BaseModel, mask: Sequence[str] | None) -> dict[str, Any]:
-    """The fields that the client has sent, restricted to the mask."""
-    return {name: getattr(body, name) for name in body.model_fields_set if mask is None or name in mask}
+    """Name → value of the fields to change."""
+    return {name: getattr(body, name) for name in fields_to_change(body, mask)}
 
 
 def _patch(api: Services, caller: Identity, name: str, given: Mapping[str, Any]) -> None:

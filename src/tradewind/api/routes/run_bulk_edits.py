@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import Api, Caller, Moment, described, described_any, error_responses, json_response
-from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute
+from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute, fields_to_change
 from tradewind.api.routes.dag_runs import Runs
 from tradewind.api.routes.ranges import conditions
 from tradewind.api.routes.task_edits import TaskKey, edited, shown
@@ -67,7 +67,7 @@ def bulk_runs(api: Api, caller: Caller, dag_id: str, body: BulkBody[BulkRun]) ->
 
     def update(run: BulkRun, mask: Sequence[str] | None) -> None:
         dag, run_id = _key(dag_id, run)
-        given = {name for name in run.model_fields_set if mask is None or name in mask}
+        given = fields_to_change(run, mask)
         if "state" in given and run.state is not None:
             api.control().call(c.SetRunState(dag, run_id, run.state, reason=run.note), actor=caller.name)
         if "note" in given:

@@ -10,7 +10,7 @@ from pydantic import Field
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import Api, Caller, Names, Number, described, error_responses, json_response
-from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute
+from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute, fields_to_change
 from tradewind.api.routes.task_edits import TaskKey, TaskPatch, edited, shown
 from tradewind.api.routes.task_instances import TaskInstances
 from tradewind.api.services import Services
@@ -86,7 +86,7 @@ def _instances(reader: Reader, key: Key) -> list[TaskKey]:
 
 def _update(api: Services, caller: Identity, key: Key, task: TaskPatch, mask: Sequence[str] | None) -> None:
     dag_id, run_id, task_id, map_index = key
-    given = {name for name in task.model_fields_set if mask is None or name in mask}
+    given = fields_to_change(task, mask)
     if "new_state" in given and task.new_state is not None:
         edited(api, caller, _mark(dag_id, run_id, [task_id], map_index, task, dry_run=False))
     if "note" in given:

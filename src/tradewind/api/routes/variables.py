@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Response
@@ -24,7 +24,7 @@ from tradewind.api.responses import (
     json_response,
     page_of_names,
 )
-from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute
+from tradewind.api.routes.bulk import BulkBody, BulkResult, EntityChanges, execute, fields_to_change
 from tradewind.api.routes.ranges import Pattern, Prefix
 from tradewind.api.services import Services
 from tradewind.api.shapes import Variables, VariableView
@@ -103,7 +103,7 @@ def bulk_variables(api: Api, caller: Caller, body: BulkBody[NewVariable]) -> Res
         key=lambda variable: variable.key,
         existing=lambda keys: {key for key in keys if reader.variable(key) is not None},
         create=lambda variable: _set(api, caller, variable, {"value", "description"}),
-        update=lambda variable, mask: _set(api, caller, variable, _fields(variable, mask)),
+        update=lambda variable, mask: _set(api, caller, variable, fields_to_change(variable, mask)),
         delete=lambda key: api.control().call(DeleteVariable(key), actor=caller.name),
         what="variables",
     )
@@ -117,13 +117,8 @@ def patch_variable(api: Api, caller: Caller, variable_key: str, body: NewVariabl
     _need(api, variable_key)
     if body.key != variable_key:
         raise HTTPException(400, f"The key in the body is {body.key!r}, the key in the path is {variable_key!r}.")
-    _set(api, caller, body, _fields(body, update_mask))
+    _set(api, caller, body, fields_to_change(body, update_mask))
     return json_response(_view(api, _need(api, variable_key)))
-
-
-def _fields(body: NewVariable, mask: Sequence[str] | None) -> set[str]:
-    """The fields to change: those that the client has sent, restricted to the mask."""
-    return {name for name in body.model_fields_set if mask is None or name in mask}
 
 
 def _set(api: Services, caller: Identity, body: NewVariable, fields: Collection[str]) -> None:
