@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tradewind.observe.log import Log
-from tradewind.parser.ignore import IGNORE_FILES, Rule, ignored, read_rules
+from tradewind.sdk.conf import conf
+from tradewind.sdk.ignore_files import IGNORE_FILES, Rule, ignored, read_rules
 
 log = Log("folder")
 
@@ -163,7 +164,8 @@ def _record_dangling(entry: os.DirEntry[str], name: str, found: FolderScan) -> N
 def _read_rules(path: str, name: str, relative: str) -> list[Rule]:
     where = os.path.join(path, name)
     try:
-        rules, wrong = read_rules(Path(where).read_text(encoding="utf-8", errors="replace"), relative)
+        syntax = conf.value_if_set("core", "dag_ignore_file_syntax")
+        rules, wrong = read_rules(Path(where).read_text(encoding="utf-8", errors="replace"), relative, syntax)
     except OSError as error:
         log.warning("cannot read an ignore file", file=where, why=error.strerror)
         return []

@@ -17,8 +17,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from tradewind.observe.log import Log
-from tradewind.parser.ignore import IGNORE_FILES
 from tradewind.platform.loop import Loop
+from tradewind.sdk.ignore_files import IGNORE_FILES
 
 log = Log("watch")
 

@@ -126,3 +126,26 @@ def test_without_a_database_a_file_finds_no_variables_and_connections(tmp_path: 
     bag = DagBag(tmp_path)
     assert bag.import_errors == {}
     assert bag.get_dag("reads").tags == {"no variable", "AirflowNotFoundException", "nobody", "a"}
+
+
+def test_ignore_files_are_honoured(folder: Path) -> None:
+    (folder / ".airflowignore").write_text("broken.py\nteam\n")
+    bag = DagBag(folder)
+    assert (bag.dag_ids, bag.import_errors) == (["one"], {})
+
+
+def test_a_dag_id_in_two_files_is_an_error_of_the_second(folder: Path) -> None:
+    (folder / "broken.py").unlink()
+    (folder / "team" / "three.py").write_text(GOOD.format(dag_id="one"))
+    bag = DagBag(folder)
+    path = str(folder / "team" / "three.py")
+    assert list(bag.import_errors) == [path]
+    assert f"Ignoring DAG one from {path} - also found in {folder / 'one.py'}" in bag.import_errors[path]
+
+
+def test_statistics_of_the_files(folder: Path) -> None:
+    found = {stat.file: (stat.dag_num, stat.task_num, stat.dags) for stat in DagBag(folder).dagbag_stats}
+    assert found == {
+        str(folder / "one.py"): (1, 2, "['one']"),
+        str(folder / "team" / "two.py"): (1, 2, "['two']"),
+    }

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from tradewind.airflow.compat.exceptions import AirflowDagDuplicatedIdException
 from tradewind.sdk.conf import conf
 from tradewind.sdk.dag import DAG
+from tradewind.sdk.ignore_files import IGNORE_FILES, Rule, ignored, read_rules
 from tradewind.sdk.load import load_file
 from tradewind.wire import runtime
 from tradewind.wire.empty_database import EmptyDatabase
 
-__all__ = ["DagBag"]
+__all__ = ["DagBag", "FileLoadStat"]
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +29,18 @@ Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _reading: list[str] = []
 """Files that bags are reading: a file that makes a bag of its own folder is not read again inside itself."""
+
+
+class FileLoadStat(NamedTuple):
+    """How a bag read one file."""
+
+    file: str
+    duration: timedelta
+    dag_num: int
+    task_num: int
+    dags: str
+    """Ids of its DAGs."""
+    warning_num: int | None
 
 
 class DagBag:
@@ -40,7 +57,8 @@ class DagBag:
 
     Attributes:
         dags: DAG id → DAG.
-        import_errors: path of a file → what it raised.
+        import_errors: path of a file → what it raised. A DAG id that an earlier file has used is an error of the later file.
+        dagbag_stats: one `FileLoadStat` for each file that was read, the slowest first.
     """
 
     def __init__(
@@ -55,6 +73,7 @@ class DagBag:
         self.dags: dict[str, DAG] = {}
         self.import_errors: dict[str, str] = {}
         self.file_last_changed: dict[str, float] = {}
+        self.dagbag_stats: list[FileLoadStat] = []
         self.safe_mode = safe_mode
         if more.get("collect_dags", True):
             self.collect_dags(folders, safe_mode=safe_mode)
@@ -66,6 +85,7 @@ class DagBag:
             folder = os.path.dirname(root) if os.path.isfile(root) else root
             for path in _files(root):
                 self._read(folder, path, safe_mode)
+        self.dagbag_stats.sort(key=lambda stat: stat.duration, reverse=True)
 
     def process_file(self, filepath: str, only_if_updated: bool = True, safe_mode: bool = True) -> list[DAG]:
         """Read one file.
@@ -83,11 +103,13 @@ class DagBag:
         if path in _reading or (safe_mode and not _may_hold_dags(path)):
             return []
         _reading.append(path)
+        began = time.monotonic()
         try:
             with _answers():
                 found = load_file(folder, os.path.relpath(path, folder), analyse=False).dags
             for dag in found.values():
                 dag.validate()
+                self._refuse_second(dag, path)
         except (Exception, SystemExit):
             self.import_errors[path] = traceback.format_exc()
             log.exception("Failed to import: %s", path)
@@ -96,7 +118,17 @@ class DagBag:
             _reading.remove(path)
         self.dags.update(found)
         self.file_last_changed[path] = os.path.getmtime(path)
+        self.import_errors.pop(path, None)
+        took = timedelta(seconds=time.monotonic() - began)
+        tasks = sum(dag.task_count for dag in found.values())
+        self.dagbag_stats.append(FileLoadStat(path, took, len(found), tasks, str(sorted(found)), None))
         return list(found.values())
+
+    def _refuse_second(self, dag: DAG, path: str) -> None:
+        """Raises AirflowDagDuplicatedIdException: another file has a DAG of this id."""
+        known = self.dags.get(dag.dag_id)
+        if known is not None and os.path.abspath(known.fileloc) != os.path.abspath(dag.fileloc):
+            raise AirflowDagDuplicatedIdException(dag_id=dag.dag_id, incoming=path, existing=known.fileloc)
 
     def get_dag(self, dag_id: str, session: Any = None) -> DAG | None:
         """The DAG of that id; None when there is none."""
@@ -106,6 +138,9 @@ class DagBag:
         """Put a DAG in."""
         dag.validate()
         self.dags[dag.dag_id] = dag
+
+    def sync_to_db(self, *_args: Any, **_options: Any) -> None:
+        """Do nothing: the bag belongs to this process alone."""
 
     @property
     def dag_ids(self) -> list[str]:
@@ -133,15 +168,34 @@ def _answers() -> AbstractContextManager[None]:
 
 
 def _files(root: str) -> Iterator[str]:
-    """Python files below a folder by name, hidden ones and caches left out; a file itself."""
+    """Python files below a folder by name; a file itself. Hidden ones, caches, virtual environments and files that an
+    `.airflowignore` names are left out.
+    """
     if os.path.isfile(root):
         yield root
         return
+    rules: dict[str, list[Rule]] = {}
     for path, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
+        inside = os.path.relpath(path, root).replace(os.sep, "/")
+        inside = "" if inside == "." else f"{inside}/"
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        own = rules[path] = [*rules.get(os.path.dirname(path), ()), *_rules(path, files, inside.rstrip("/"))]
+        folders[:] = sorted(
+            name for name in folders if not name.startswith((".", "__pycache__")) and not ignored(inside + name, True, own)
+        )
         for name in sorted(files):
-            if name.endswith(".py") and not name.startswith("."):
+            if name.endswith(".py") and not name.startswith(".") and not ignored(inside + name, False, own):
                 yield os.path.join(path, name)
+
+
+def _rules(path: str, files: list[str], inside: str) -> Iterator[Rule]:
+    """The rules of the ignore files of a folder. `inside`: its path below the root."""
+    for name in IGNORE_FILES:
+        if name in files:
+            text = Path(path, name).read_text(encoding="utf-8", errors="replace")
+            yield from read_rules(text, inside, conf.value_if_set("core", "dag_ignore_file_syntax"))[0]
 
 
 def _may_hold_dags(path: str) -> bool:

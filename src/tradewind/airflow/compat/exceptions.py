@@ -122,7 +122,22 @@ class UnknownExecutorException(ValueError):
 
 
 class AirflowDagDuplicatedIdException(AirflowException):
-    """Two files have a DAG of one id."""
+    """Two files have a DAG of one id.
+
+    Args:
+        dag_id: of both.
+        incoming: path of the second file.
+        existing: path of the first.
+    """
+
+    def __init__(self, dag_id: str, incoming: str, existing: str) -> None:
+        super().__init__(dag_id, incoming, existing)
+        self.dag_id = dag_id
+        self.incoming = incoming
+        self.existing = existing
+
+    def __str__(self) -> str:
+        return f"Ignoring DAG {self.dag_id} from {self.incoming} - also found in {self.existing}"
 
 
 class AirflowClusterPolicyError(AirflowException):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradewind.parser.ignore import ignored, read_rules
+from tradewind.sdk.ignore_files import ignored, read_rules
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,38 @@ def test_single_patterns(pattern: str, path: str, is_folder: bool, expected: boo
     rules, wrong = read_rules(pattern, "")
     assert wrong == []
     assert ignored(path, is_folder, rules) is expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "expected"),
+    [
+        (r".*_test\.py", "x/a_test.py", True),
+        (r".*_test\.py", "x/a_tests.py", False),
+        (r"tenant_[\d]", "tenant_1/dag.py", True),
+        ("project_a\n^lib/", "my_project_a_dag.py", True),
+        ("project_a\n^lib/", "lib/a.py", True),
+        ("project_a\n^lib/", "x/lib/a.py", False),
+        ("(old|new)  # both", "b_old.py", True),
+    ],
+)
+def test_lines_that_look_like_regular_expressions_are_read_so(lines: str, path: str, expected: bool) -> None:
+    rules, wrong = read_rules(lines, "")
+    assert wrong == []
+    assert ignored(path, False, rules) is expected
+
+
+def test_the_setting_decides_about_the_syntax() -> None:
+    assert not ignored("project_a_dag.py", False, read_rules("project_a", "")[0])
+    assert ignored("project_a_dag.py", False, read_rules("project_a", "", "regexp")[0])
+    assert not ignored("a_test.py", False, read_rules(".*_test.py", "", "glob")[0])
+    assert read_rules("(a\nb", "", "regexp")[1] == ["(a"]
+
+
+def test_a_regular_expression_applies_only_to_its_folder() -> None:
+    rules, _ = read_rules("^a\\d", "x.y")
+    assert ignored("x.y/a1.py", False, rules)
+    assert not ignored("a1.py", False, rules)
+    assert not ignored("xxy/a1.py", False, rules)
 
 
 def test_the_last_matching_pattern_decides() -> None:

@@ -3,6 +3,9 @@
 The patterns are those of `.gitignore`, which is Airflow's default since version 3: `*` and `?` match inside a name, `**` matches
 folders, a leading or inner `/` anchors a pattern at the folder of its file, a trailing `/` matches only folders, `!` negates, `#`
 starts a comment. The last matching pattern decides; patterns of a deeper file come after those of a file above it.
+
+The lines of an `.airflowignore` for Airflow 1 and 2 are regular expressions, which match anywhere in the path. A file with a line
+that is written as one (`.*_test\\.py`, `^lib/`) is read so, unless `core.dag_ignore_file_syntax` says `glob`.
 """
 
 from __future__ import annotations
@@ -23,19 +26,27 @@ class Rule(NamedTuple):
     folders_only: bool
 
 
-def read_rules(text: str, folder: str) -> tuple[list[Rule], list[str]]:
+GLOB, REGEXP = "glob", "regexp"
+"""Values of `core.dag_ignore_file_syntax`."""
+
+_OF_REGEXP = re.compile(r"\.[*+]|[\^$|()]|\\[.dDwWsSb]")
+"""What glob patterns do not need, and regular expressions nearly always have. Hidden files are never read: `.*` is no glob."""
+
+
+def read_rules(text: str, folder: str, syntax: str | None = None) -> tuple[list[Rule], list[str]]:
     """The rules of one ignore file, and its invalid lines.
 
     Args:
         folder: folder of the ignore file, relative to the DAG folder, with forward slashes; empty for the DAG folder itself.
+        syntax: `glob` or `regexp`; None: as the lines look.
     """
     rules, wrong = [], []
-    for line in text.splitlines():
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
+    lines = [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]
+    if syntax not in (GLOB, REGEXP):
+        syntax = REGEXP if any(_OF_REGEXP.search(line) for line in lines) else GLOB
+    for line in lines:
         try:
-            rules.append(_rule(line, folder))
+            rules.append(_rule(line, folder) if syntax == GLOB else _regexp(line, folder))
         except re.error:
             wrong.append(line)
     return rules, wrong
@@ -48,6 +59,14 @@ def ignored(path: str, is_folder: bool, rules: Iterable[Rule]) -> bool:
         if excluded == rule.negates and (is_folder or not rule.folders_only) and rule.pattern.fullmatch(path):
             excluded = not excluded
     return excluded
+
+
+def _regexp(line: str, folder: str) -> Rule:
+    """A rule for the paths in the folder in which the expression is found."""
+    expression = re.compile(re.sub(r"\s*#.*", "", line)).pattern  # an invalid expression is an error by itself
+    inside = re.escape(folder + "/") if folder else ""
+    found = f"(?:{expression[1:]})" if expression.startswith("^") else f".*(?:{expression})"
+    return Rule(re.compile(f"{inside}{found}.*", re.DOTALL), negates=False, folders_only=False)
 
 
 def _rule(line: str, folder: str) -> Rule:
