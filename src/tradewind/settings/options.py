@@ -1166,6 +1166,16 @@ _LOGGING = (
     ),
     Option(
         section="logging",
+        key="remote_log_conn_id",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Connection with the credentials for `logging.remote_base_log_folder` on S3, Google Cloud Storage or Azure: "
+        "one of the environment (AIRFLOW_CONN_ID). Without effect where `logging.remote_storage_options` is set.",
+        airflow=("logging.remote_log_conn_id", "core.remote_log_conn_id"),
+    ),
+    Option(
+        section="logging",
         key="remote_storage_options",
         kind="str",
         default=None,

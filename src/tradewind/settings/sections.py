@@ -316,6 +316,7 @@ class Logging(Frozen):
     max_total_mb: int
     remote_logging: bool
     remote_base_log_folder: str | None
+    remote_log_conn_id: str | None
     remote_storage_options: str | None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tradewind.settings import Settings
 
 from tradewind.cli.compose.bundles import bundle_folders
-from tradewind.cli.compose.log_uploads import remote_url
+from tradewind.cli.compose.log_uploads import remote_options, remote_url
 from tradewind.cli.compose.service_process import do_nothing, log_stream
 
 
@@ -39,7 +39,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
         scheduler_socket=paths.scheduler_socket,
         logs=paths.logs,
         remote_logs=remote_url(settings),
-        remote_logs_options=settings.logging.remote_storage_options,
+        remote_logs_options=remote_options(settings),
         accounts=paths.accounts,
         passwords=paths.passwords,
         jwt_key=paths.jwt_key,

@@ -37,6 +37,20 @@ def remote_url(settings: Settings) -> str:
     return chosen.remote_base_log_folder or "" if chosen.remote_logging else ""
 
 
+def remote_options(settings: Settings) -> str | None:
+    """Arguments for the file system of the uploaded logs: the setting, or those of the connection that `remote_log_conn_id` names.
+
+    Raises:
+        ConfigError: the connection cannot be read.
+    """
+    chosen = settings.logging
+    if chosen.remote_storage_options or not chosen.remote_log_conn_id or not remote_url(settings):
+        return chosen.remote_storage_options
+    from tradewind.storage.connection_options import options_of  # lazy import: few deployments name a connection
+
+    return options_of(chosen.remote_log_conn_id, remote_url(settings), os.environ)
+
+
 def remote_folder(settings: Settings) -> RemoteFolder:
     """Where task logs are uploaded.
 
@@ -50,12 +64,12 @@ def remote_folder(settings: Settings) -> RemoteFolder:
     url = remote_url(settings)
     if not url:
         raise ConfigError("logging.remote_logging needs logging.remote_base_log_folder, such as s3://bucket/logs")
-    return RemoteFolder(url, settings.logging.remote_storage_options)
+    return RemoteFolder(url, remote_options(settings))
 
 
 def log_storage(settings: Settings) -> LogStorage:
     """The task logs for reading."""
-    return open_logs(settings.paths.logs, remote_url(settings), settings.logging.remote_storage_options)
+    return open_logs(settings.paths.logs, remote_url(settings), remote_options(settings))
 
 
 def run_uploads(settings: Settings, alive: Callable[[], None]) -> None:
