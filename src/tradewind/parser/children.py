@@ -61,6 +61,7 @@ class Job:
     done: Callable[[ReadResult], None]
     ask: TimetableQuestion | None = None
     plugins: bool = False
+    import_error: tuple[str, str, str] | None = None
     alone: bool = False
     pid: int = 0
     memory: int = -1
@@ -123,6 +124,17 @@ class ParseChildren:
     def read_plugins(self, done: Callable[[ReadResult], None]) -> None:
         """Load the plugins, to list them."""
         self._queue.append(Job(".", self.config.plugins_folder, done, plugins=True))
+        self._start_jobs()
+
+    def tell_import_error(self, event: str, path: str, stack_trace: str) -> None:
+        """Let the listeners of plugins know that a DAG file cannot be imported.
+
+        Args:
+            event: `on_new_dag_import_error` or `on_existing_dag_import_error`.
+            path: absolute path of the file.
+        """
+        told = (event, path, stack_trace)
+        self._queue.append(Job(".", self.config.plugins_folder, lambda read: None, import_error=told))
         self._start_jobs()
 
     def busy(self) -> int:
@@ -217,6 +229,7 @@ class ParseChildren:
             config.user_settings,
             job.ask,
             job.plugins,
+            job.import_error,
             config.find_connections,
         )
         job.memory = os.memfd_create("report", os.MFD_CLOEXEC)

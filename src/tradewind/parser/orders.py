@@ -30,6 +30,8 @@ class ParseOrder(msgspec.Struct, frozen=True):
     """Call a method of this timetable instead of reading the file."""
     plugins: bool = False
     """Load the plugins in `folder` instead of reading a file."""
+    import_error: tuple[str, str, str] | None = None
+    """(event, path of the file, stack trace): call the listeners of this event instead of reading a file."""
     find_connections: bool = False
     """Report the connection ids of the operators, too."""
 

@@ -9,6 +9,14 @@ from tradewind.parser.parse_result import ChildReport, PluginsReport
 from tradewind.sdk.plugins import FILE, describe_plugin, load_plugins
 
 
+def tell_import_error(event: str, path: str, stack_trace: str) -> ChildReport:
+    """Call the listeners of `on_new_dag_import_error` or `on_existing_dag_import_error`."""
+    from tradewind.sdk.listeners import get_listener_manager  # lazy import: loads pluggy; few deployments have such listeners
+
+    get_listener_manager().call(event, filename=path, stacktrace=stack_trace)
+    return ChildReport()
+
+
 def read_plugins(folder: str) -> ChildReport:
     """Load all plugins and list them. Errors become problems."""
     loaded = load_plugins(folder)

@@ -105,11 +105,11 @@ class Events:
 
     @hookspec
     def on_new_dag_import_error(self, filename: str, stacktrace: str) -> None:
-        """Accepted, and not called."""
+        """A DAG file that was in order, or is new, cannot be imported. Called in a child process of the parser."""
 
     @hookspec
     def on_existing_dag_import_error(self, filename: str, stacktrace: str) -> None:
-        """Accepted, and not called."""
+        """A DAG file that could not be imported has another error now. Called in a child process of the parser."""
 
 
 CALLED = frozenset(
@@ -120,6 +120,8 @@ CALLED = frozenset(
         *RUN_EVENTS,
         "on_asset_changed",
         "on_dataset_changed",
+        "on_new_dag_import_error",
+        "on_existing_dag_import_error",
     }
 )
 """The events that Tradewind calls."""

@@ -108,3 +108,49 @@ def test_a_broken_plugin_is_reported_until_it_is_corrected(tmp_path: Path, plugi
         assert store.plugins[-1]["problems"] == []
     finally:
         rig.close()
+
+
+LISTENER = """
+import os
+from tradewind import AirflowPlugin
+from tradewind.sdk.listeners import hookimpl
+
+
+def note(event, filename, stacktrace):
+    with open(os.path.join(os.path.dirname(__file__), "told.txt"), "a") as file:
+        file.write(f"{event} {os.path.basename(filename)} {stacktrace.splitlines()[-1]}\\n")
+
+
+class Errors:
+    @hookimpl
+    def on_new_dag_import_error(self, filename, stacktrace):
+        note("new", filename, stacktrace)
+
+    @hookimpl
+    def on_existing_dag_import_error(self, filename, stacktrace):
+        note("existing", filename, stacktrace)
+
+
+class Ours(AirflowPlugin):
+    name = "ours"
+    listeners = [Errors()]
+"""
+
+
+def test_listeners_are_told_of_import_errors(tmp_path: Path, plugins: Path) -> None:
+    (plugins / "our_plugin.py").write_text(LISTENER)
+    told = plugins / "told.txt"
+
+    def lines() -> list[str]:
+        return told.read_text().splitlines() if told.exists() else []
+
+    rig, _ = started(tmp_path, plugins)
+    rig.write("d.py", "from tradewind import DAG\nraise ValueError('first')\n")
+    try:
+        rig.start()
+        rig.until(lambda: len(lines()) == 1)
+        rig.write("d.py", "from tradewind import DAG\nraise ValueError('second')\n")
+        rig.until(lambda: len(lines()) == 2)
+        assert lines() == ["new d.py ValueError: first", "existing d.py ValueError: second"]
+    finally:
+        rig.close()
