@@ -47,7 +47,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(autouse=True)
 def _own_process() -> Iterator[None]:
-    """Restore the environment, `sys.path` and the current folder after each test.
+    """Restore the environment, `sys.path` and the current folder after each test, and remove rows of the process.
 
     Commands that run user code change them, because normally their process ends after the command.
     """
@@ -58,6 +58,8 @@ def _own_process() -> Iterator[None]:
         os.environ.update(environment)
     sys.path[:] = path
     os.chdir(folder)
+    if (rows := sys.modules.get("tradewind.execution.local_database")) is not None:
+        rows.close_database()
 
 
 @pytest.fixture(scope="session")

@@ -99,6 +99,7 @@ google.cloud.operators.vertex_ai.auto_ml - CreateAutoMLTextTrainingJobOperator C
 google.cloud.operators.vertex_ai.generative_model -
     GenerativeModelGenerateContentOperator PromptLanguageModelOperator PromptMultimodalModelOperator
     PromptMultimodalModelWithMediaOperator TextEmbeddingModelGetEmbeddingsOperator TextGenerationModelPredictOperator
+google.cloud.utils.mlengine_operator_utils @dropped_mlengine create_evaluate_ops
 google.cloud.sensors.bigquery @dropped_google BigQueryTableExistenceAsyncSensor BigQueryTableExistencePartitionAsyncSensor
 google.cloud.sensors.cloud_composer - CloudComposerEnvironmentSensor
 google.cloud.sensors.gcs google.cloud.sensors.gcs

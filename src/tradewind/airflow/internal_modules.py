@@ -54,9 +54,9 @@ config_templates.default_celery DEFAULT_CELERY_CONFIG
 configuration
     ConfigModifications create_default_config_parser create_pre_2_7_defaults create_provider_config_fallback_defaults
     default_config_yaml ensure_secrets_loaded expand_env_var generate_fernet_key get_airflow_test_config
-    get_all_expansion_variables get_custom_secret_backend getsection initialize_auth_manager initialize_config
-    initialize_secrets_backends load_standard_airflow_configuration load_test_config make_group_other_inaccessible
-    parameterized_config remove_option retrieve_configuration_description run_command set
+    get_all_expansion_variables get_custom_secret_backend initialize_auth_manager
+    initialize_secrets_backends load_standard_airflow_configuration make_group_other_inaccessible
+    parameterized_config retrieve_configuration_description run_command
     write_default_airflow_configuration_if_needed write_webserver_configuration_if_needed
 contrib.executors.kubernetes_executor KubernetesExecutor
 contrib.executors.mesos_executor MesosExecutor
@@ -145,7 +145,7 @@ models.chart Chart
 models.connection parse_netloc_to_hostname sanitize_conn_id
 models.crypto FernetProtocol InvalidFernetToken NullFernet get_fernet
 models.dag DagContext DagOwnerAttributes InconsistentDataInterval create_timetable get_dataset_triggered_next_run_info
-models.dagbag DagPriorityParsingRequest FileLoadStat generate_md5_hash
+models.dagbag DagPriorityParsingRequest generate_md5_hash
 models.dagcode DagCode
 models.dagpickle DagPickle
 models.dagrun DagRunNote TISchedulingDecision
@@ -189,7 +189,6 @@ policies
 secrets ensure_secrets_loaded get_connections get_custom_secret_backend get_variable initialize_secrets_backends
 secrets.cache SecretCache
 secrets.local_filesystem get_connection_parameter_names load_connections
-secrets.metastore MetastoreBackend
 security.kerberos KerberosMode detect_conf_var perform_krb181_workaround run
 security.permissions ResourceDetails resource_name resource_name_for_dag
 sensors.smart_sensor CachedPokeWork SensorExceptionInfo SensorWork SmartSensorOperator
@@ -268,12 +267,10 @@ utils.dag_processing
     DagParsingSignal DagParsingStat SimpleDag SimpleDagBag SimpleTaskInstance correct_maybe_zipped list_py_file_paths
 utils.dates datetime_to_nano
 utils.db
-    LazySelectSequence add_default_pool_if_not_exists auto_migrations_available bootstrap_dagbag check check_and_run_migrations
-    check_bad_references check_conn_id_duplicates check_conn_type_null check_migrations check_query_exists check_run_id_null
-    check_table_for_duplicates check_task_tables_without_matching_dagruns check_username_duplicates checkdb
-    compare_server_default compare_type create_default_connections downgrade drop_airflow_models drop_airflow_moved_tables
-    drop_flask_models exists_query get_query_count get_sqla_model_classes initdb merge_conn reflect_tables resetdb
-    synchronize_log_template upgradedb
+    LazySelectSequence auto_migrations_available check_bad_references check_conn_id_duplicates check_conn_type_null
+    check_query_exists check_run_id_null check_table_for_duplicates check_task_tables_without_matching_dagruns
+    check_username_duplicates compare_server_default compare_type downgrade drop_airflow_models drop_airflow_moved_tables
+    drop_flask_models exists_query get_query_count get_sqla_model_classes reflect_tables
 utils.db_cleanup CreateTableAs drop_archived_tables export_archived_records run_cleanup
 utils.decorators fixup_decorator_warning_stack
 utils.docs get_doc_url_for_provider get_docs_url get_project_url_from_metadata

@@ -390,6 +390,11 @@ ROWS: tuple[Row, ...] = (
         "sdk:3 partition_mappers:3",
     ),
     (
+        "tradewind.airflow.compat.partition_mappers",
+        "ToDailyMapper ToHourlyMapper ToMonthlyMapper ToQuarterlyMapper ToWeeklyMapper ToYearlyMapper",
+        "sdk:3 partition_mappers:3 partition_mappers.temporal:3 sdk.definitions.partition_mappers.temporal:3",
+    ),
+    (
         "tradewind.timetables.trigger",
         "CronPartitionTimetable",
         "sdk:3 timetables.trigger:3 sdk.definitions.timetables.trigger:3",
@@ -547,6 +552,7 @@ ROWS: tuple[Row, ...] = (
     ),
     ("tradewind.airflow.compat.secrets_backends", "BaseSecretsBackend", "secrets secrets.base_secrets sdk.bases.secrets:3"),
     ("tradewind.airflow.compat.secrets_backends", "DEFAULT_SECRETS_SEARCH_PATH", "secrets"),
+    ("tradewind.airflow.compat.secrets_backends", "MetastoreBackend", "secrets.metastore"),
     (
         "tradewind.airflow.compat.secrets_backends",
         "LocalFilesystemBackend load_variables load_connections_dict",
@@ -566,14 +572,15 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.version", "version", "version"),
     (
         "tradewind.airflow.compat.configuration",
-        """get getboolean getint getfloat getlist has_option as_dict AirflowConfigParser=SettingsReader AIRFLOW_HOME
-        AirflowConfigException""",
+        """get getboolean getint getfloat getlist getsection has_option as_dict set remove_option load_test_config test_mode
+        initialize_config AirflowConfigParser=SettingsReader AIRFLOW_HOME AirflowConfigException""",
         "configuration",
     ),
     ("tradewind.sdk.conf", "AirflowConfigParser=SettingsReader", "sdk.configuration:3"),
     ("tradewind.airflow.compat.settings", "*", "settings"),
     ("tradewind.airflow.compat.session", "*", "utils.session:2"),
     ("tradewind.airflow.compat.session", "provide_session create_session", "utils.db"),
+    ("tradewind.airflow.compat.database", "*", "utils.db"),
     ("tradewind.airflow.compat.dates", "*", "utils.dates"),
     ("tradewind.airflow.compat.timezone", "*", "utils.timezone sdk.timezone:3 sdk.timezone:3"),
     ("tradewind.airflow.compat.helpers", "*", "utils.helpers"),
@@ -605,6 +612,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.xcom", "XCom BaseXCom", "models models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
     ("tradewind.airflow.compat.models", "Pool", "models.pool"),
     ("tradewind.airflow.compat.dag_bag", "DagBag", "models.dagbag models"),
+    ("tradewind.airflow.compat.dag_bag", "FileLoadStat", "models.dagbag"),
     ("tradewind.airflow.compat.models", "SlaMiss", "models.slamiss:2"),
     ("tradewind.airflow.compat.models", "TaskFail", "models.taskfail:2"),
     ("tradewind.airflow.compat.models", "TaskReschedule", "models.taskreschedule"),

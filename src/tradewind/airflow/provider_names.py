@@ -196,6 +196,10 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (f"{_COMPAT}.cli_tools", "ctx_indiv_trigger", "utils.log.trigger_handler:2"),
     (f"{_COMPAT}.cli_tools", "set_component_mp_start_method", "utils.process_utils"),
     ("tradewind.sdk.conf", "AirflowSDKConfigParser=SettingsReader", "sdk.configuration:3"),
+    # --- modules that only the backport packages of Google had ---------------------------------------------------------------
+    (f"{_COMPAT}.helpers", "*", "providers.google.common.utils.helpers:1"),
+    ("tradewind.sdk.dependencies", "chain cross_downstream", "providers.google.common.utils.helpers:1"),
+    (f"{_COMPAT}.module_loading", "*", "providers.google.common.utils.module_loading:1"),
     # --- names that tests of provider packages use besides ------------------------------------------------------------------
     (_SERVER, "Trigger", "models models.trigger:2"),
     (_SERVER, "TaskMap", "models.taskmap:2"),

@@ -466,6 +466,12 @@ def current_context(context: Context) -> Iterator[Context]:
         _running.pop()
 
 
+def workload_that_runs() -> Workload | None:
+    """The attempt that is running in this process; None if there is none."""
+    ti = _running[-1]._ti if _running else None
+    return None if ti is None else ti.workload
+
+
 class NoCurrentContext(AirflowException, RuntimeError):
     """No task is running in this process. Airflow 2 raises the first of these classes, Airflow 3 the second."""
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from tradewind.execution.task_instance import DagRun, micros_of, run_of
 from tradewind.model.states import RunType
-from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.variables import request_value
 from tradewind.wire.messages import FindRuns, ListRows
 
@@ -36,17 +35,15 @@ def find_runs(
     """Runs that pass all filters, the oldest first; of each DAG the latest 1,000.
 
     Args:
-        dag_id: one DAG or several.
+        dag_id: one DAG or several. None: all DAGs.
         external_trigger: True: only runs that a person, the API or a task has triggered. False: only the other runs.
         session: ignored.
 
     Raises:
-        AirflowException: no DAG is given, or a state does not exist.
+        AirflowException: a state does not exist.
     """
     del session
-    ids = [dag_id] if isinstance(dag_id, str) else list(dag_id or ())
-    if not ids:
-        raise AirflowException("DagRun.find needs a dag_id: a task does not search the runs of all DAGs")
+    ids = [dag_id] if isinstance(dag_id, str) else _all_dags() if dag_id is None else list(dag_id)
     dates = _moments(execution_date if logical_date is None else logical_date)
     start, end = logical_start_date or execution_start_date, logical_end_date or execution_end_date
     kinds = _run_types(run_type, external_trigger, no_backfills)
@@ -86,6 +83,11 @@ def is_paused(dag_id: str) -> bool:
     """Is a DAG paused? False for a DAG that is not there."""
     answer = request_value(ListRows(0, "dag"), f"cannot read whether DAG {dag_id!r} is paused")
     return any(row["is_paused"] for row in answer.value or () if row["dag_id"] == dag_id)
+
+
+def _all_dags() -> list[str]:
+    answer = request_value(ListRows(0, "dag"), "cannot read the DAGs")
+    return [row["dag_id"] for row in answer.value or ()]
 
 
 def _moments(dates: datetime | Iterable[datetime] | None) -> set[int]:

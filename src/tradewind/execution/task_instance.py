@@ -10,12 +10,14 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.execution import xcom_backend
 from tradewind.model.branch import Branch
+from tradewind.model.errors import NotYetSupported
 from tradewind.model.ids import ANY_KEY
 from tradewind.model.moments import from_micros, iso, to_micros
 from tradewind.model.states import RunType, TaskState
@@ -277,7 +279,9 @@ class DagRun:
     def get_dag(self) -> Any:
         return self.dag
 
-    def get_task_instances(self, state: str | Iterable[str] | None = None) -> list[OtherTaskInstance]:
+    def get_task_instances(
+        self, state: str | Iterable[str] | None = None, session: Any = None
+    ) -> Sequence[OtherTaskInstance | TaskInstance]:
         """The task instances of this run with their current states; only those in `state` (one or several) if given."""
         if self.dag is None:
             raise AirflowException(f"run {self.run_id!r} does not know the tasks of its DAG; use get_task_instance(task_id)")
@@ -287,8 +291,14 @@ class DagRun:
         wanted = {state} if isinstance(state, str) else set(state)
         return [instance for instance in found if instance.state in wanted]
 
-    def get_task_instance(self, task_id: str) -> OtherTaskInstance | None:
-        """The task instance of this task with its current state; None if the run has none."""
+    def get_task_instance(
+        self, task_id: str, session: Any = None, *, map_index: int = -1
+    ) -> OtherTaskInstance | TaskInstance | None:
+        """The task instance of this task with its current state; None if the run has none.
+
+        Args:
+            session, map_index: arguments of Airflow, ignored.
+        """
         found = task_states(self.dag_id, self.run_id, (task_id,))
         return found[0] if found else None
 
@@ -318,8 +328,9 @@ class OtherTaskInstance:
 
     __slots__ = ("dag_id", "run_id", "state", "task_id")
 
-    start_date = end_date = duration = None
+    start_date = end_date = duration = try_number = queued_dttm = hostname = operator = None
     """Only the state is requested."""
+    map_index = -1
 
     def __init__(self, dag_id: str, task_id: str, run_id: str, state: str | None) -> None:
         self.dag_id = dag_id
@@ -327,13 +338,39 @@ class OtherTaskInstance:
         self.run_id = run_id
         self.state = state
 
-    def current_state(self) -> str | None:
+    def current_state(self, session: Any = None) -> str | None:
         """The current state."""
         found = task_states(self.dag_id, self.run_id, (self.task_id,))
         return found[0].state if found else None
 
+    @property
+    def log_url(self) -> str:
+        """The URL of the task log."""
+        return log_url(self.dag_id, self.run_id, self.task_id)
+
+    @property
+    def key(self) -> TaskInstanceKey:
+        return TaskInstanceKey(self.dag_id, self.task_id, self.run_id)
+
+    def xcom_pull(self, task_ids: str | Iterable[str] | None = None, key: str = XCOM_RETURN_KEY, **more: Any) -> Any:
+        """A value of the run; without `task_ids` one of this task. In a running task only."""
+        from tradewind.execution.context import get_current_context  # lazy import: the module needs this one
+
+        more = {"dag_id": self.dag_id, "run_id": self.run_id, **more}
+        return get_current_context()["ti"].xcom_pull(task_ids=task_ids or self.task_id, key=key, **more)
+
     def __repr__(self) -> str:
         return f"<TaskInstance {self.dag_id}.{self.task_id} {self.run_id} {self.state}>"
+
+
+def log_url(dag_id: str, run_id: str, task_id: str, map_index: int = -1, try_number: int | None = None) -> str:
+    """The URL of a task log; the setting `api.base_url` is its first part."""
+    from urllib.parse import quote  # lazy import: most tasks do not need it
+
+    base = str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
+    mapped = f"/mapped/{map_index}" if map_index >= 0 else ""
+    tried = "" if try_number is None else f"?try_number={try_number}"
+    return f"{base}/dags/{quote(dag_id)}/runs/{quote(run_id)}/tasks/{quote(task_id)}{mapped}{tried}"
 
 
 def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[OtherTaskInstance]:
@@ -480,6 +517,7 @@ class TaskInstance:
         state: str | None = None,
         map_index: int = -1,
         dag_version_id: Any = None,
+        made_by_hand: bool = False,
     ) -> None:
         """The instance of a task.
 
@@ -489,9 +527,10 @@ class TaskInstance:
                 date, an id of a run, a state or a map index.
             started: start of the attempt in microseconds. None: now.
             dag_version_id: ignored; Airflow 3's tests pass one.
+            made_by_hand: no scheduler knows the attempt that `workload` describes.
         """
         del dag_version_id
-        self.by_hand = not isinstance(workload, Workload)
+        self.by_hand = made_by_hand or not isinstance(workload, Workload)
         """Whether this instance was made without an attempt."""
         if not isinstance(workload, Workload):
             workload = _workload_by_hand(task, execution_date or workload, run_id, map_index)
@@ -616,22 +655,50 @@ class TaskInstance:
     @property
     def log_url(self) -> str:
         """The URL of the task log; the setting `api.base_url` is its first part."""
-        from urllib.parse import quote  # lazy import: most tasks do not need it
-
-        base = str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
-        mapped = f"/mapped/{self.map_index}" if self.map_index >= 0 else ""
-        return (
-            f"{base}/dags/{quote(self.dag_id)}/runs/{quote(self.run_id)}/tasks/{quote(self.task_id)}{mapped}"
-            f"?try_number={self.try_number}"
-        )
+        return log_url(self.dag_id, self.run_id, self.task_id, self.map_index, self.try_number)
 
     @property
     def mark_success_url(self) -> str:
         """The URL of the page where the task can be marked: the same as `log_url`, as in Airflow 3."""
         return self.log_url
 
-    def current_state(self) -> str | None:
-        return self.state
+    def current_state(self, session: Any = None) -> str | None:
+        """The state, for an instance made without an attempt the one of the run that it belongs to."""
+        if not self.by_hand:
+            return self.state
+        found: str | None = hand_made().current_state(self)
+        return found
+
+    def refresh_from_db(self, session: Any = None, **_options: Any) -> None:
+        """Read the state again."""
+        self.state = self.current_state()
+
+    def refresh_from_task(self, task: Any, pool_override: str | None = None) -> None:
+        """Take queue, pool and retries from the task. Airflow 2 has this method."""
+        self.task = task
+        self.queue, self.pool, self.max_tries = task.queue, pool_override or task.pool, task.retries
+
+    def set_state(self, state: Any, session: Any = None) -> bool:
+        """Set the state, in tests of DAG files. Returns whether it has changed.
+
+        Raises:
+            NotYetSupported: the scheduler has made this instance; only the result of the task decides its state.
+        """
+        if not self.by_hand:
+            raise NotYetSupported(
+                "ti.set_state() cannot change a running task; raise AirflowSkipException or another exception"
+            )
+        changed: bool = hand_made().set_state(self, state)
+        return changed
+
+    def dry_run(self) -> None:
+        """Render the templates of the task, which becomes a copy, and log them."""
+        hand_made().dry_run(self)
+
+    def are_dependencies_met(self, *_args: Any, **_options: Any) -> bool:
+        """In tests of DAG files: whether the upstream tasks have ended as the task needs it."""
+        met: bool = hand_made().are_dependencies_met(self)
+        return met
 
     def get_template_context(self, *_args: Any, **_kwargs: Any) -> Any:
         """The context variables of this task. (Airflow 2 takes a session.)"""
@@ -641,25 +708,16 @@ class TaskInstance:
             context.build_context(self.task, self.workload, ti=self)
         return self.context
 
-    def run(self, *_args: Any, **_kwargs: Any) -> TaskInstance:
-        """Run the task in this process, as tests of DAG files for Airflow 1 and 2 do: templates, `pre_execute`, `execute`.
+    def run(self, *_args: Any, mark_success: bool = False, **_kwargs: Any) -> TaskInstance:
+        """Run the task in this process, as tests of DAG files for Airflow 1 and 2 do.
 
-        Nothing is recorded. Airflow's arguments (`ignore_ti_state`, `test_mode` …) change nothing.
+        Airflow's other arguments (`ignore_ti_state`, `test_mode` …) change nothing. Its state and its XComs are kept in the memory
+        of the process; see `hand_made`.
 
         Raises:
             Exception: what the task raises.
         """
-        from tradewind.execution import context, run_task  # lazy import: they import this module
-
-        values = self.get_template_context()
-        with context.current_context(values):
-            self.render_templates(values)
-            self.task.pre_execute(values)
-            result = run_task.run_to_end(self.task.execute(values))
-            self.task.post_execute(values, result)
-        if result is not None and self.task.do_xcom_push:
-            self.xcom_push(XCOM_RETURN_KEY, result)
-        self.state = TaskState.SUCCESS.value
+        hand_made().run(self, mark_success)
         return self
 
     def environment(self) -> dict[str, str]:
@@ -691,8 +749,11 @@ class TaskInstance:
 
     # --- XComs ----------------------------------------------------------------------------------------------------
 
-    def xcom_push(self, key: str, value: Any) -> None:
+    def xcom_push(self, key: str, value: Any, execution_date: Any = None, session: Any = None) -> None:
         """Store a value for other tasks. It is encoded now and is part of the report of the attempt.
+
+        Args:
+            execution_date, session: arguments of Airflow 1 and 2, ignored.
 
         Raises:
             XComNotSerializable: the value cannot be stored; the message names the part of the value.
@@ -701,6 +762,8 @@ class TaskInstance:
             raise AirflowException(f"the key of an XCom must be a non-empty string, not {key!r}")
         self._encoded[key] = xcom_backend.encode(self, key, value)
         self.pushed[key] = value
+        if self.by_hand and runtime.is_local():
+            hand_made().keep_xcom(self, key, self._encoded[key])
 
     @property
     def encoded(self) -> Mapping[str, bytes]:
@@ -717,6 +780,7 @@ class TaskInstance:
         map_indexes: Any = NOTSET,
         default: Any = None,
         run_id: str | None = None,
+        session: Any = None,
     ) -> Any:
         """Read values that tasks have pushed.
 
@@ -730,6 +794,7 @@ class TaskInstance:
             map_indexes: one index or several indexes of a mapped task. Default: all.
             default: result for a value that was not pushed.
             run_id: id of another run.
+            session: ignored.
 
         Raises:
             AirflowException: the runtime could not answer.
@@ -809,7 +874,8 @@ class TaskInstance:
                 map_indexes=map_indexes,
                 include_prior_dates=include_prior_dates,
             )
-            answer = runtime.ask(request)
+            with self._answering():
+                answer = runtime.ask(request)
             if not isinstance(answer, XComs):
                 reason = answer.reason if isinstance(answer, Failure) else f"unexpected answer {type(answer).__name__}"
                 raise AirflowException(f"cannot pull the XCom {key!r} of {', '.join(task_ids)}: {reason}")
@@ -818,6 +884,10 @@ class TaskInstance:
         if own and (map_indexes is None or self.map_index in map_indexes):
             rows.setdefault(self.task_id, {})[self.map_index] = _reader(self._encoded[key], None)
         return rows
+
+    def _answering(self) -> AbstractContextManager[Any]:
+        """For an instance that a test has made, the rows of this process answer inside the block."""
+        return hand_made().answering(self) if self.by_hand else nullcontext()
 
     def _of_sub_dag(self, dag_id: str | None, task_ids: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
         """The DAG and the ids of tasks of a sub-DAG, which are tasks of a group of this DAG; others stay as they are."""
@@ -837,12 +907,13 @@ class TaskInstance:
             return None
         if wanted not in self._previous:
             request = GetPreviousRun(op=0, dag_id=self.dag_id, logical_date=at, state=wanted)
-            answer = request_value(request, f"cannot read the run before {self.run_id!r}")
+            with self._answering():
+                answer = request_value(request, f"cannot read the run before {self.run_id!r}")
             row = answer.value if answer.found else None
             self._previous[wanted] = None if row is None else run_of(self.dag_id, row, self.task.get_dag())
         return self._previous[wanted]
 
-    def get_previous_ti(self, state: str | None = None) -> OtherTaskInstance | None:
+    def get_previous_ti(self, state: str | None = None) -> OtherTaskInstance | TaskInstance | None:
         """The instance of this task in the previous run, in `state` if given; None if there is none."""
         run = self.get_previous_dagrun()
         found = run.get_task_instance(self.task_id) if run is not None else None
@@ -850,11 +921,11 @@ class TaskInstance:
         return found if found is not None and (wanted is None or found.state == wanted) else None
 
     @property
-    def previous_ti(self) -> OtherTaskInstance | None:
+    def previous_ti(self) -> OtherTaskInstance | TaskInstance | None:
         return self.get_previous_ti()
 
     @property
-    def previous_ti_success(self) -> OtherTaskInstance | None:
+    def previous_ti_success(self) -> OtherTaskInstance | TaskInstance | None:
         return self.get_previous_ti("success")
 
     def get_previous_logical_date(self, state: str | None = None) -> DateTime | None:
@@ -885,9 +956,20 @@ def _dates_of(interval: tuple[datetime, datetime] | None, moments: Mapping[str, 
     return {name: None if date is None else micros_of(date) for name, date in given.items()}
 
 
+def hand_made() -> Any:
+    """The module for task instances that tests make."""
+    from tradewind.execution import hand_made as module  # lazy import: only tests make task instances; it imports this module
+
+    return module
+
+
 def _workload_by_hand(task: Any, date: datetime | None, run_id: str | None, map_index: int) -> Workload:
-    """The attempt of a task instance that a test creates: a manual run, with a date if one is given."""
+    """The attempt of a task instance that a test creates: one of the run with this id or date, or of a new manual run."""
     at = None if date is None else micros_of(date)
+    if at is not None or run_id is not None:
+        found: Workload | None = hand_made().workload_of_run(task, run_id, at, map_index)
+        if found is not None:
+            return found
     after = at if at is not None else time.time_ns() // 1000
     return Workload(
         run=0,

@@ -127,6 +127,15 @@ def duration(name: str, value: Any) -> timedelta:
     return span
 
 
+def delay(name: str, value: Any) -> timedelta:
+    """A duration. A negative one in a file for Airflow 1 or 2, which accept it, is replaced by 0, with a warning."""
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if isinstance(seconds, int | float) and seconds < 0 and open_dags.generation() < 3:
+        open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0", DeprecationWarning)
+        return timedelta(0)
+    return duration(name, value)
+
+
 def timedelta_only(name: str, value: Any) -> timedelta:
     """A timedelta. Airflow accepts no number here."""
     if isinstance(value, int | float) and not isinstance(value, bool) and open_dags.generation() < 3:
@@ -285,11 +294,11 @@ def retry_policy(name: str, value: Any) -> Any:
 READERS: dict[str, Reader] = {
     "owner": owner,
     "retries": integer(0),
-    "retry_delay": duration,
+    "retry_delay": delay,
     "retry_exponential_backoff": backoff,
     "retry_policy": retry_policy,
     "lost_attempts": lost_attempts,
-    "max_retry_delay": duration,
+    "max_retry_delay": delay,
     "start_date": date_time,
     "end_date": date_time,
     "depends_on_past": boolean,
@@ -327,7 +336,7 @@ READERS: dict[str, Reader] = {
     "on_success_callback": callbacks,
     "on_retry_callback": callbacks,
     "on_skipped_callback": callbacks,
-    "sla": duration,
+    "sla": delay,
     "inlets": as_list,
     "outlets": as_list,
     "executor_config": unchanged,

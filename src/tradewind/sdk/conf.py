@@ -91,7 +91,8 @@ class SettingsReader:
         self._installed.pop(f"{section}.{option}".lower(), None)
 
     def load_test_config(self) -> None:
-        """Airflow's unit tests call this; there are no other settings for tests."""
+        """Set core.unit_test_mode, as Airflow does; there are no other settings for tests."""
+        self.set("core", "unit_test_mode", "True")
 
     def get_mandatory_value(self, section: str, key: str, **options: Any) -> str:
         """As `get`.

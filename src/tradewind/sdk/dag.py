@@ -57,27 +57,24 @@ _DATABASE_METHODS = frozenset(
     {
         "bulk_sync_to_db",
         "bulk_write_to_db",
-        "clear",
         "clear_dags",
-        "create_dagrun",
         "deactivate_stale_dags",
         "deactivate_unknown_dags",
-        "get_dagruns_between",
         "get_is_active",
         "get_num_task_instances",
         "get_run_data_interval",
-        "get_task_instances",
         "iter_dagrun_infos_between",
         "next_dagrun_info",
         "pickle",
-        "run",
         "set_dag_runs_state",
         "set_is_paused",
         "set_task_instance_state",
-        "sync_to_db",
     }
 )
 """Methods of Airflow's DAG that change its database, or read what a task cannot ask for; see `older_dag_methods` for others."""
+
+_LOCAL_METHODS = frozenset({"clear", "create_dagrun", "get_dagruns_between", "get_task_instances", "run", "sync_to_db"})
+"""Methods with which tests create and execute runs in their own process; see `local_dag_methods`."""
 
 _OLDER_METHODS = frozenset(
     {
@@ -603,6 +600,10 @@ class DAG:
             from tradewind.execution.older_dag_methods import OlderDagMethods  # lazy import: few files use them
 
             return getattr(OlderDagMethods(self), name)
+        if name in _LOCAL_METHODS:
+            from tradewind.execution.local_dag_methods import LocalDagMethods  # lazy import: only tests use them
+
+            return getattr(LocalDagMethods(self), name)
         if name in _DATABASE_METHODS:
             return functools.partial(self._refuse, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -62,7 +62,7 @@ RENAMED_ARGUMENTS: dict[str, tuple[str, ...]] = {
 """Older name → present names; the first one that the operator accepts is used."""
 
 
-WITHOUT_EFFECT = frozenset(("delegate_to", "sync"))
+WITHOUT_EFFECT = frozenset(("delegate_to", "hook_params", "sync"))
 """Arguments that packages have dropped without another name: they get a warning where an operator does not accept them."""
 
 

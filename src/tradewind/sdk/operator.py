@@ -292,6 +292,35 @@ class BaseOperator(Templater, Node):
         for name in self.template_fields:
             self.log.info("%s: %s", name, getattr(self, name, None))
 
+    def run(
+        self,
+        start_date: datetime | None = None,
+        end_date: datetime | None = None,
+        *_ignored: Any,
+        mark_success: bool = False,
+        **_more: Any,
+    ) -> None:
+        """Execute this task alone in this process, for each date of the schedule, as tests for Airflow 1 and 2 do.
+
+        Args:
+            start_date: default is the start date of the task or of the DAG.
+            end_date: default is now.
+            mark_success: the task counts as success and does not run.
+
+        Raises:
+            NotYetSupported: a scheduler has started this process.
+            Exception: what the task raises.
+        """
+        # lazy import: only tests use it
+        from tradewind.execution.local_dag_methods import run_task_of_dates
+
+        run_task_of_dates(self, start_date, end_date, mark_success)
+
+    def clear(self, start_date: datetime | None = None, end_date: datetime | None = None, **_more: Any) -> int:
+        """Remove the states of this task from the runs of this process. Returns how many it had. Raises as `run`."""
+        cleared: int = self.dag.clear(task_ids=[self.task_id], start_date=start_date, end_date=end_date, dag_run_state=None)
+        return cleared
+
     # --- DAG and task group -------------------------------------------------------------------------------------------
 
     @property

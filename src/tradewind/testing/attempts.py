@@ -52,6 +52,7 @@ def make_attempt(
         {name: getattr(done, name, None) for name in done.template_fields},
         buffer.getvalue(),
         waits=None if result.deferral is None else TestedWait.of(result.deferral),
+        pushed=tuple(one.key for one in result.pushed),
     )
     return result, record
 

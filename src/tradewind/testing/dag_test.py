@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tradewind.execution import local_database
+from tradewind.execution.local_dag_methods import keep_tested
 from tradewind.execution.run_task import TaskResult
 from tradewind.model.definition import (
     CustomSchedule,
@@ -71,9 +73,11 @@ Say = Callable[[str], None]
 _OTHER_NAMES = {"execution_date": "logical_date", "conf": "run_conf"}
 """Airflow 2's names of arguments."""
 
+_IGNORED = ("session",)
+"""Arguments of Airflow 2 that mean nothing here."""
+
 _LATER = {
     "use_executor": "dag.test(use_executor=True): runs through an executor come with a later release; use `tradewind dags trigger`",
-    "session": "dag.test(session=…): there is no database session; leave it out",
 }
 
 
@@ -122,14 +126,18 @@ def run_dag_test(
         mark_success_pattern = rf"(?!{re.escape(only_task)}\Z).*"
     success_pattern = re.compile(mark_success_pattern) if mark_success_pattern else None
     test_run = _TestRun(dag, definition, success_pattern, say, keep_logs)
-    test_run.only_task, test_run.outside = only_task, outside
+    kept = local_database.database() if local_database.is_open() else None
+    test_run.only_task, test_run.outside = only_task, outside or kept
     variables, connections = fake_secrets()
     for variable in [*variables, *(read_variables(variable_file_path) if variable_file_path else ())]:
         test_run.store.set_variable(variable, "dag.test", test_run.clock.wall())
     for connection in [*connections, *(read_connections(conn_file_path) if conn_file_path else ())]:
         test_run.store.set_connection(connection, "dag.test", test_run.clock.wall())
     date = test_run.clock.wall() if logical_date is NOW else _moment("logical_date", logical_date)
-    return test_run.run(date, _moment("run_after", run_after), conf)
+    tested = test_run.run(date, _moment("run_after", run_after), conf)
+    if kept is not None:
+        keep_tested(tested, dag)
+    return tested
 
 
 def _known(others: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -140,6 +148,8 @@ def _known(others: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
             if given[present] not in (NOW, None):
                 raise UnknownArgument(f"dag.test(): {name} is the old name of {present}; use only one of the two")
             given[present] = value
+        elif name in _IGNORED:
+            continue
         elif name not in _LATER:
             known = ["logical_date", "run_conf", "conn_file_path", "variable_file_path", "mark_success_pattern", "run_after"]
             raise UnknownArgument(f"dag.test() has no argument {name!r}.{did_you_mean(name, [*known, *_OTHER_NAMES, *_LATER])}")

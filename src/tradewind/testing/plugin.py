@@ -44,9 +44,20 @@ class AirflowFinder:
         return StrictFinder.find_spec(name) if activate() else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Watch for the first `import airflow`: the first `conftest.py` may have it."""
+    _watch()
+
+
 def pytest_configure() -> None:
-    """Watch for the first `import airflow`."""
-    sys.meta_path.insert(0, AirflowFinder)
+    """Watch for the first `import airflow`, where a `conftest.py` loads this plugin."""
+    _watch()
+
+
+def _watch() -> None:
+    if "airflow" not in sys.modules and AirflowFinder not in sys.meta_path:
+        sys.meta_path.insert(0, AirflowFinder)
 
 
 def pytest_unconfigure() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -61,6 +63,8 @@ class TestedAttempt:
     """The state of the task after the attempt: success, failed, up_for_retry …"""
     waits: TestedWait | None = None
     """The wait, if the task deferred itself."""
+    pushed: tuple[str, ...] = ()
+    """Keys of the XComs that it pushed."""
 
     __test__ = False
 
@@ -77,8 +81,24 @@ class TestedTask:
     reason: str | None
     """The reason for the state, as a sentence."""
     map_index: int = -1
+    read_xcom: Callable[[str, str, Any], Any] | None = field(default=None, repr=False, compare=False)
+    """(task id, key, default) → XCom of a task of the same run."""
 
     __test__ = False
+
+    def current_state(self, session: Any = None) -> TaskState:
+        return self.state
+
+    def xcom_pull(
+        self, task_ids: str | Iterable[str] | None = None, dag_id: str | None = None, key: str = "return_value", **more: Any
+    ) -> Any:
+        """An XCom of a task of the same run; for several task ids a list. None as `task_ids`: of this task."""
+        read, default = self.read_xcom, more.get("default")
+        if read is None:
+            return default
+        if task_ids is None or isinstance(task_ids, str):
+            return read(task_ids or self.task_id, key, default)
+        return [read(task_id, key, default) for task_id in task_ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +155,13 @@ class TestedRun:
 
     def xcom(self, task_id: str, key: str = "return_value", default: Any = None) -> Any:
         """The XCom of a task; for a mapped task, the list of the XComs of its instances."""
-        found = self.store.xcoms(self.row.id, [task_id], key)
-        if any(index >= 0 for _, index, *_ in found):
-            return [decode_xcom(data) for _, _, data, _ in found]
-        return decode_xcom(found[0][2]) if found else default
+        return _read_xcom(self.store, self.row.id, task_id, key, default)
+
+    def every_xcom(self) -> list[tuple[str, int, str, bytes]]:
+        """(task id, map index, key, encoded value) of all XComs."""
+        tasks = sorted({task.task_id for task in self.tasks.values()})
+        keys = sorted({key for attempt in self.attempts for key in attempt.pushed})
+        return [(*one[:2], key, one[2]) for key in keys for one in self.store.xcoms(self.row.id, tasks, key)]
 
     def table(self, only_task: str | None = None) -> list[str]:
         """A line for each task: id, state, seconds, and the reason if it is not a success; then a line for the run.
@@ -154,6 +177,13 @@ class TestedRun:
             why = "" if task.state is TaskState.SUCCESS else f"  {task.reason or ''}"
             lines.append(f"{name:<{width}}  {task.state.value:<15}  {took:>9}{why}".rstrip())
         return lines if only_task is not None else [*lines, f"{self.dag_id} {self.run_id}: {self.state.value}"]
+
+
+def _read_xcom(store: MemoryStore, run: int, task_id: str, key: str, default: Any) -> Any:
+    found = store.xcoms(run, [task_id], key)
+    if any(index >= 0 for _, index, *_ in found):
+        return [decode_xcom(data) for _, _, data, _ in found]
+    return decode_xcom(found[0][2]) if found else default
 
 
 def _named(task_id: str, map_index: int) -> str:
@@ -176,7 +206,13 @@ def tested_run(store: MemoryStore, row: RunRow, attempts: list[TestedAttempt]) -
     for one in sorted(snapshot.rows, key=lambda one: (order[one.task_id], one.map_index)):
         reason = one.reason or causes.get(one.slot)
         tasks[_named(one.task_id, one.map_index)] = TestedTask(
-            one.task_id, TASK_STATES[one.state], one.try_number, spans.get(one.slot), reason, one.map_index
+            one.task_id,
+            TASK_STATES[one.state],
+            one.try_number,
+            spans.get(one.slot),
+            reason,
+            one.map_index,
+            functools.partial(_read_xcom, store, row.id),
         )
     return TestedRun(row, tasks, store, _with_states(store.journal(row.id), instances, attempts))
 

@@ -83,6 +83,8 @@ def _part(conn_id: str, value: Any) -> str | Mapping[str, Any] | Connection:
 class _TestRuntime:
     """Answers requests of the test itself, outside of any task."""
 
+    local = True
+
     def ask(self, question: runtime.Question) -> Any:
         if isinstance(question, SetVariable) and _variables:
             return self._set(question, _variables[-1])

@@ -88,6 +88,11 @@ def is_installed() -> bool:
     return _current is not _ABSENT
 
 
+def is_local() -> bool:
+    """Whether no deployment answers: no runtime is installed, or one that holds only values of a test (its `local` is true)."""
+    return _current is _ABSENT or bool(getattr(_current, "local", False))
+
+
 def install(runtime: Runtime | None) -> None:
     """Set the runtime of this process; None removes it. Only task processes and the test kit call this."""
     global _current

@@ -112,6 +112,7 @@ LENIENT = [
     ("", ", schedule_interval='@daily'"),
     ("", ", execution_timeout=300"),
     ("", ", retries=-1"),
+    ("", ", retry_delay=-60"),
     ("", ", owner=['a', 'b']"),
     ("", ", on_failure_callback='notify'"),
     ("dagrun_timeout=60", ""),

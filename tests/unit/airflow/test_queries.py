@@ -162,7 +162,7 @@ def test_dags_and_pools(session: Any) -> None:
         session.query(DagModel).get("old").is_paused = False
 
 
-def test_what_is_refused_says_what_to_use() -> None:
+def test_what_is_refused_says_what_to_use(world: World) -> None:
     from airflow.models import Connection, DagModel, DagRun, SlaMiss, TaskInstance
     from airflow.utils.session import create_session, provide_session  # type: ignore[import-not-found]
 

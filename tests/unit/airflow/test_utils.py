@@ -141,12 +141,12 @@ def test_parts_of_airflow_itself_can_be_imported_and_refuse_to_work() -> None:
     from airflow.api.common.delete_dag import delete_dag
     from airflow.jobs import SchedulerJob
     from airflow.models import DagPickle, DagRun, TaskInstance
-    from airflow.utils.db import initdb
+    from airflow.utils.db import downgrade
 
     class Ours(SchedulerJob):  # type: ignore[misc]
         pass
 
-    for refused in (Ours, delete_dag, initdb):
+    for refused in (Ours, delete_dag, downgrade):
         with pytest.raises(NotYetSupported, match="Airflow's own services"):
             refused()
     assert repr(DagPickle.pickle_hash) == "DagPickle.pickle_hash"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.execution.world import World
-from tradewind.airflow.compat.secrets_backends import BaseSecretsBackend
+from tradewind.airflow.compat.secrets_backends import BaseSecretsBackend, MetastoreBackend
 from tradewind.sdk import secrets_backends
 from tradewind.sdk.exceptions import AirflowConfigException, AirflowException
 from tradewind.sdk.variables import BaseHook, Connection, Variable
@@ -136,3 +136,14 @@ def test_wrong_files_of_the_local_backend(tmp_path: Path) -> None:
         load_variables(str(tmp_path / "list.json"))
     (tmp_path / "one.env").write_text("# comment\ndb=http://host/\n")
     assert load_connections_dict(str(tmp_path / "one.env"))["db"].host == "host"
+
+
+def test_the_metastore_backend_reads_what_tasks_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_AWS_CREDENTIALS", "aws://key:secret@")
+    monkeypatch.setenv("AIRFLOW_VAR_BUCKET", "ours")
+    backend = MetastoreBackend()
+    found = backend.get_connection("aws_credentials")
+    assert found is not None
+    assert (found.login, found.password) == ("key", "secret")
+    assert (backend.get_connection("missing"), backend.get_variable("missing")) == (None, None)
+    assert backend.get_variable("bucket") == "ours"

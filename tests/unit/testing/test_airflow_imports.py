@@ -6,10 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+CONFTEST = """
+import pytest
+from airflow.models import DAG
+
+@pytest.fixture
+def empty():
+    return DAG("empty", schedule=None)
+"""
 TEST_FILE = """
 import os
 import pytest
 from airflow.models import DagBag, Variable
+
+def test_the_fixture(empty):
+    assert empty.tasks == []
 
 def test_the_folder():
     bag = DagBag(os.path.join(os.path.dirname(__file__), "dags"), include_examples=False)
@@ -38,6 +49,7 @@ PythonOperator(task_id="a", python_callable=read, dag=dag)
 def test_a_test_file_imports_airflow(tmp_path: Path) -> None:
     (tmp_path / "dags").mkdir()
     (tmp_path / "dags" / "d.py").write_text(DAG_FILE)
+    (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_dags.py").write_text(TEST_FILE)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],

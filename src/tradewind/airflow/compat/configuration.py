@@ -24,9 +24,15 @@ __all__ = [
     "getfloat",
     "getint",
     "getlist",
+    "getsection",
     "has_option",
+    "initialize_config",
+    "load_test_config",
     "mkdir_p",
     "providers_configuration_loaded",
+    "remove_option",
+    "set",
+    "test_mode",
 ]
 
 AIRFLOW_HOME = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
@@ -42,6 +48,12 @@ getfloat = conf.getfloat
 getlist = conf.getlist
 has_option = conf.has_option
 as_dict = conf.as_dict
+getsection = conf.getsection
+remove_option = conf.remove_option
+set = conf.set
+load_test_config = conf.load_test_config
+test_mode = conf.load_test_config
+"""Its name until Airflow 1.8."""
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -50,6 +62,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def providers_configuration_loaded(function: _F) -> _F:
     """Leave a function as it is: `conf` knows the defaults of installed provider packages always."""
     return function
+
+
+def initialize_config() -> SettingsReader:
+    """The settings of this process."""
+    return conf
 
 
 def get_airflow_home() -> str:

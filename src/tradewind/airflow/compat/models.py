@@ -6,7 +6,9 @@ mentions their columns in a function, loads. Queries of some of them work: see `
 
 from __future__ import annotations
 
+import importlib
 from abc import ABCMeta
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -50,6 +52,30 @@ class Table(metaclass=_TableType):
 
 class DagModel(Table):
     """DAGs."""
+
+    @classmethod
+    def get_dagmodel(cls, dag_id: str, session: Any = None) -> Any:
+        """The DAG with this id as a row that can be read: `is_paused`, `is_active`, `fileloc`. None if there is none.
+
+        Raises:
+            NothingToAsk: no task is running.
+        """
+        return _queries().matching(cls, {"dag_id": dag_id})
+
+    @classmethod
+    def get_current(cls, dag_id: str, session: Any = None) -> Any:
+        """See `get_dagmodel`."""
+        return cls.get_dagmodel(dag_id)
+
+    @classmethod
+    def get_paused_dag_ids(cls, dag_ids: Iterable[str], session: Any = None) -> set[str]:
+        """Those of the DAGs that are paused. Raises as `get_dagmodel`."""
+        found = _queries().Query((cls,)).filter(cls.dag_id.in_(dag_ids), cls.is_paused.is_(True))
+        return {row.dag_id for row in found}
+
+
+def _queries() -> Any:
+    return importlib.import_module("tradewind.airflow.compat.queries")  # it needs the tables of this module
 
 
 class DagTag(Table):

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
+from tradewind.airflow.compat import test_rows
 from tradewind.airflow.compat.query_rows import Equal, rows_of
+from tradewind.execution.local_database import open_database
 from tradewind.execution.task_instance import log
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.columns import Condition, Expression, Order, both, condition_of, order_of
@@ -127,9 +129,13 @@ class Query:
     def delete(self, *_args: Any, **_options: Any) -> int:
         """Delete the objects. Only XComs: they are removed with their run, so nothing is done and the log says so.
 
+        In a process that runs tests, the objects of its memory are deleted.
+
         Raises:
             NotYetSupported: another table.
         """
+        if test_rows.is_possible():
+            return test_rows.delete_all(self._objects)
         if self._table.__name__ not in ("XCom", "BaseXCom"):
             refuse(f"deleting from {self._table.__name__}")
         log.warning("session.query(XCom).delete() does nothing: XComs are removed with their run (tradewind db clean)")
@@ -142,6 +148,8 @@ class Query:
     # --- results ----------------------------------------------------------------------------------------------------
 
     def _objects(self) -> list[Any]:
+        if test_rows.is_possible():
+            open_database()
         condition = both(self._conditions)
         equal: Equal = condition.equal
         found = [row for row in rows_of(self._table, equal) if condition.test(row)]

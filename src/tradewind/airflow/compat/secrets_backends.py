@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
-from tradewind.sdk.exceptions import AirflowException
-from tradewind.sdk.variables import Connection
+from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
+from tradewind.sdk.variables import Connection, NothingToAsk, Variable
 
 __all__ = [
     "DEFAULT_SECRETS_SEARCH_PATH",
     "BaseSecretsBackend",
     "EnvironmentVariablesBackend",
     "LocalFilesystemBackend",
+    "MetastoreBackend",
     "load_connections_dict",
     "load_variables",
 ]
@@ -111,6 +112,23 @@ class LocalFilesystemBackend(BaseSecretsBackend):
     def get_variable(self, key: str, *_args: Any, **_kwargs: Any) -> str | None:
         """The text of a variable, or None."""
         return load_variables(self.variables_file).get(key) if self.variables_file else None
+
+
+class MetastoreBackend(BaseSecretsBackend):
+    """The connections and variables of this installation, in the order in which tasks look for them."""
+
+    def get_connection(self, conn_id: str, *_args: Any, **_kwargs: Any) -> Connection | None:
+        """A connection, or None."""
+        try:
+            return Connection.get(conn_id)
+        except NothingToAsk:
+            raise
+        except AirflowNotFoundException:
+            return None
+
+    def get_variable(self, key: str, *_args: Any, **_kwargs: Any) -> str | None:
+        """The text of a variable, or None."""
+        return cast("str | None", Variable.get(key, None))
 
 
 def load_variables(file_path: str) -> dict[str, str]:

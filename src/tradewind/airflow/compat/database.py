@@ -1,0 +1,100 @@
+"""`airflow.utils.db` in tests of DAG files: the functions that create, fill and empty Airflow's metadata database.
+
+In a process that runs tests (pytest, unittest, `core.unit_test_mode`) the rows are in the memory of the process: see
+`tradewind.execution.local_database`. Elsewhere they are refused: Tradewind's services create their database themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradewind.execution.local_database import LocalDatabase, in_test_process, open_database
+from tradewind.model.errors import NotYetSupported
+from tradewind.sdk.variables import Connection
+from tradewind.wire import runtime
+
+__all__ = [
+    "add_default_pool_if_not_exists",
+    "bootstrap_dagbag",
+    "check",
+    "check_and_run_migrations",
+    "check_migrations",
+    "checkdb",
+    "create_default_connections",
+    "initdb",
+    "merge_conn",
+    "resetdb",
+    "synchronize_log_template",
+    "upgradedb",
+]
+
+DEFAULT_CONNECTIONS = (
+    ("aws_default", "aws", None, None, None, None, None),
+    ("fs_default", "fs", None, None, None, None, '{"path": "/"}'),
+    ("google_cloud_default", "google_cloud_platform", None, None, None, "default", None),
+    ("http_default", "http", "https://www.httpbin.org/", None, None, None, None),
+    ("mysql_default", "mysql", "mysql", "root", None, "airflow", None),
+    ("postgres_default", "postgres", "postgres", "postgres", "airflow", "airflow", None),
+    ("redis_default", "redis", "redis", None, None, None, '{"db": 0}'),
+    ("sftp_default", "sftp", "localhost", "airflow", None, None, None),
+    ("spark_default", "spark", "yarn", None, None, None, '{"queue": "root.default"}'),
+    ("sqlite_default", "sqlite", "/tmp/sqlite_default.db", None, None, None, None),
+    ("ssh_default", "ssh", "localhost", None, None, None, None),
+)
+"""Id, type, host, login, password, schema and extra of connections that a new database of Airflow has, as tests use them."""
+
+
+def _database(name: str) -> LocalDatabase:
+    """Raises NotYetSupported: this process runs no tests."""
+    if not (runtime.is_local() and in_test_process()):
+        raise NotYetSupported(
+            f"airflow.utils.db.{name}() is part of Airflow's own services: Tradewind's services create and migrate their database "
+            "themselves (`tradewind db migrate`). In tests (pytest, unittest, AIRFLOW__CORE__UNIT_TEST_MODE=True) it works in the "
+            "memory of the process"
+        )
+    return open_database()
+
+
+def initdb(*_args: Any, load_connections: bool = True, **_options: Any) -> None:
+    """Open the database of this process, with default connections.
+
+    Raises:
+        NotYetSupported: this process runs no tests.
+    """
+    _database("initdb")
+    if load_connections:
+        create_default_connections()
+
+
+def resetdb(*_args: Any, **_options: Any) -> None:
+    """Delete all rows of this process. Raises as `initdb`."""
+    _database("resetdb").reset()
+    create_default_connections()
+
+
+def upgradedb(*_args: Any, **_options: Any) -> None:
+    """Open the database of this process. Raises as `initdb`."""
+    _database("upgradedb")
+
+
+def check(*_args: Any, **_options: Any) -> None:
+    """Do nothing: the database of this process is always there. Raises as `initdb`."""
+    _database("check")
+
+
+checkdb = check_migrations = check_and_run_migrations = check
+add_default_pool_if_not_exists = synchronize_log_template = bootstrap_dagbag = check
+
+
+def create_default_connections(*_args: Any, **_options: Any) -> None:
+    """Add Airflow's default connections for common systems (`fs_default`, `http_default` …). Raises as `initdb`."""
+    kept = _database("create_default_connections")
+    for conn_id, kind, host, login, password, schema, extra in DEFAULT_CONNECTIONS:
+        kept.add_connection(Connection(conn_id, kind, host=host, login=login, password=password, schema=schema, extra=extra))
+
+
+def merge_conn(conn: Connection, session: Any = None) -> None:
+    """Add a connection, unless there is one with its id. Raises as `initdb`."""
+    kept = _database("merge_conn")
+    if conn.conn_id not in kept.connections:
+        kept.add_connection(conn)

@@ -1,0 +1,88 @@
+"""What sessions of tests change: rows in the memory of the process (`tradewind.execution.local_database`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tradewind.execution.local_database import LocalRun, database, in_test_process, is_open, open_database
+from tradewind.execution.task_instance import DagRun, TaskInstance
+from tradewind.model.errors import NotYetSupported
+from tradewind.sdk import open_dags
+from tradewind.sdk.variables import Connection, Variable
+from tradewind.wire import runtime
+
+
+def is_possible() -> bool:
+    """Whether this process runs tests, and reads no DAG file."""
+    return runtime.is_local() and not open_dags.is_reading() and (is_open() or in_test_process())
+
+
+def add(one: Any) -> bool:
+    """Keep a row. False: it is no row of a test, or this process runs no tests."""
+    if not is_possible():
+        return False
+    kept = open_database()
+    match one:
+        case Variable() if one.key is not None:
+            kept.variables[one.key] = str(one.val)
+        case Connection():
+            kept.add_connection(one)
+        case TaskInstance():
+            kept.record_state(one)
+        case DagRun():
+            known = kept.find(one.dag_id, one.run_id)
+            run = known if known is not None else kept.add(LocalRun(one.dag_id, one.run_id, dict(one._dates), one.dag))
+            run.facts.update(run_type=one.run_type.value, state=str(getattr(one.state, "value", one.state)), conf=one.conf)
+        case _:
+            return False
+    return True
+
+
+def delete(one: Any) -> bool:
+    """Delete a row. False: it is no row of a test, or this process runs no tests."""
+    if not is_possible():
+        return False
+    kept = database()
+    match one:
+        case Variable() if one.key is not None:
+            return kept.variables.pop(one.key, None) is not None
+        case Connection():
+            return kept.connections.pop(str(one.conn_id), None) is not None
+        case TaskInstance():
+            return _delete_instance(one.dag_id, one.run_id, one.task_id, one.map_index)
+        case DagRun():
+            return kept.runs.pop((one.dag_id, one.run_id), None) is not None
+        case _:
+            return _delete_stored(one)
+
+
+def delete_all(objects: Callable[[], list[Any]]) -> int:
+    """Delete the rows of a query. Returns how many; 0 for a table that has no rows here."""
+    open_database()
+    try:
+        found = objects()
+    except NotYetSupported:
+        return 0
+    return sum(delete(row) for row in found)
+
+
+def _delete_stored(one: Any) -> bool:
+    """Delete the row that an object of a query shows."""
+    columns = vars(one)
+    kind = getattr(one, "table", "")
+    if kind == "TaskInstance":
+        return _delete_instance(columns["dag_id"], columns["run_id"], columns["task_id"], columns["map_index"])
+    if kind == "XCom":
+        run = database().find(columns["dag_id"], columns["run_id"])
+        return run is not None and run.xcoms.pop((columns["task_id"], columns["map_index"], columns["key"]), None) is not None
+    return False
+
+
+def _delete_instance(dag_id: str, run_id: str, task_id: str, map_index: int) -> bool:
+    run = database().find(dag_id, run_id)
+    if run is None or (task_id, map_index) not in run.states:
+        return False
+    del run.states[task_id, map_index]
+    run.forget(task_id, map_index)
+    return True
