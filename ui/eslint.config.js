@@ -23,6 +23,12 @@ export default defineConfig(
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
       // An arrow function that only calls another one is the usual form of an event handler.
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
+      // Texts come from messages/. Code, keys, values and the name of a format are the same in all languages.
+      "no-restricted-syntax": [
+        "error",
+        { selector: ":not(JSXElement[openingElement.name.name=/^(code|kbd)$/]) > JSXText[value=/^(?!\\s*(JSON|Tradewind|null)\\s*$).*[A-Za-z]{2}/s]", message: "Take the text from messages/." },
+        { selector: "JSXAttribute[name.name=/^(title|label|alt|placeholder|aria-label|aria-description)$/] > Literal[value=/[A-Za-z]{2}/]", message: "Take the text from messages/." },
+      ],
       // The router uses a thrown redirect, which is not an Error.
       "@typescript-eslint/only-throw-error": "off",
     },

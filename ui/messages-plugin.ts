@@ -1,5 +1,5 @@
 // Compiles the messages of one language when the page is built: `virtual:messages/en` holds all files of messages/en/.
-// The parser of ICU messages therefore stays out of the page.
+// The parser of ICU messages therefore stays out of the page. The English phrases stay out, too: the server sends its sentences in English.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -18,7 +18,7 @@ export function messagesPlugin(folder: string): Plugin {
       if (!id.startsWith(`\0${PREFIX}`)) return null;
       const language = join(folder, id.slice(PREFIX.length + 1));
       const compiled: Record<string, unknown> = {};
-      for (const name of readdirSync(language).filter((one) => one.endsWith(".json")).sort()) {
+      for (const name of readdirSync(language).filter((one) => one.endsWith(".json") && !(one === "phrases.json" && id.endsWith("/en"))).sort()) {
         const file = join(language, name);
         this.addWatchFile(file);
         const messages = JSON.parse(readFileSync(file, "utf8")) as Record<string, string>;

@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.harness import Standalone
 from tests.browser.conftest import Visit
-from tests.browser.test_pages import PAGES, fill_in
+from tests.browser.test_pages import DAG, PAGES, fill_in
 
 MESSAGES = Path(__file__).parents[2] / "ui" / "messages"
 SHOWN = ("/", "/dags", "/runs", "/pools", "/dags/$dagId", "/dags/$dagId/grid", "/dags/$dagId/runs/$runId")
@@ -50,6 +50,27 @@ def test_a_page_is_shown_in_the_language_of_the_browser(
     assert visit.axe() == []
 
 
+@pytest.mark.parametrize("language", ["zh-CN", "ko"])
+def test_what_the_server_says_is_translated(windows: Callable[..., Visit], server: Standalone, language: str) -> None:
+    """Why a task ended as it did, and the schedule of its DAG."""
+    visit = windows(locale=language).log_in(server)
+    page, words = visit.page, texts(language)
+    address = fill_in(visit, PAGES["/dags/$dagId/runs/$runId/tasks/$taskId"][0])
+    page.goto(f"{address}?tab=why")
+    page.get_by_text(words["phrases.clear_it"]).wait_for()
+    assert "Clear it to run it again" not in page.locator("body").inner_text()
+    english = visit.get(f"/api/tradewind/v1/dags/{DAG}")["schedule_text"]
+    for place in ("", "/details"):
+        page.goto(f"/dags/{DAG}{place}")
+        page.get_by_text(re.compile(schedule_pattern(words))).first.wait_for()
+        assert english.removesuffix(".") not in page.locator("body").inner_text()
+
+
+def schedule_pattern(words: dict[str, str]) -> str:
+    """The schedule of the DAG, daily at 06:00, in another language."""
+    return words["phrases.cron_at_daily"].replace("{times}", r"\d\d:\d\d")
+
+
 @pytest.mark.parametrize("language", ["en", "zh-CN", "ko"])
 def test_a_state_is_translated_and_its_tooltip_has_airflows_word(
     windows: Callable[..., Visit], server: Standalone, language: str
@@ -79,5 +100,6 @@ def test_the_language_is_chosen_in_the_bar_and_kept(visit: Visit) -> None:
     page.get_by_role("button", name="Language").click()
     page.get_by_role("menuitem", name="한국어").click()
     page.get_by_role("link", name=texts("ko")["shell.pools"]).wait_for()
+    page.get_by_role("columnheader", name=texts("ko")["dags.schedule"]).wait_for()
     page.reload()
     page.get_by_role("link", name=texts("ko")["shell.pools"]).wait_for()

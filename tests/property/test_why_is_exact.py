@@ -22,6 +22,7 @@ from tradewind.kernel.admission import PARALLELISM
 from tradewind.kernel.explain import Blocker
 from tradewind.model.definition import CronSchedule, DagDefinition
 from tradewind.model.moments import DAY, HOUR, SECOND
+from tradewind.model.phrases import phrase
 from tradewind.store.memory import MemoryStore
 
 RARE = ("branch", "setup", "teardown", "list", "past", "dates", "due")
@@ -138,8 +139,11 @@ NOTHING = "nothing is (named )?in the way of"
         (_without("parallelism"), NOTHING),
         (_without("max_active_tasks"), NOTHING),
         (_without("paused"), NOTHING),
-        (_with(Blocker("paused", "It is paused, they say.")), "is dispatched, though why says"),
-        (_with(Blocker("parallelism", "Too many run.", resource=PARALLELISM)), "is dispatched, though why says"),
+        (_with(Blocker("paused", phrase("words", text="It is paused, they say."))), "is dispatched, though why says"),
+        (
+            _with(Blocker("parallelism", phrase("words", text="Too many run."), resource=PARALLELISM)),
+            "is dispatched, though why says",
+        ),
     ],
     ids=["pool", "parallelism", "max_active_tasks", "paused", "not paused", "no parallelism"],
 )
@@ -153,6 +157,6 @@ def test_a_wrong_explanation_is_found(
 
 def test_a_superfluous_blocker_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """`setups` that block tasks which do not wait for them."""
-    monkeypatch.setattr(explain, "dependencies", lambda *args: [Blocker("past", "The past, they say.")])
+    monkeypatch.setattr(explain, "dependencies", lambda *args: [Blocker("past", phrase("words", text="The past, they say."))])
     with pytest.raises(NotExact, match="though"):
         _histories()

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from tradewind.api.triage import HISTORY_MAX, usual
 from tradewind.api.ui_shapes import PageDagHead
 from tradewind.model.definition import NoSchedule, decode_schedule
 from tradewind.model.errors import ScheduleError
+from tradewind.model.phrases import Phrase, english, phrase
 from tradewind.store.port import Reader
-from tradewind.timetables.describe import describe
+from tradewind.timetables.describe import describe, schedule_phrase
 
 
 def head_of(reader: Reader, dag_id: str, user: str) -> PageDagHead:
     """Read the head of a DAG for a user, whose favourites are marked. Raises NotFound."""
     details = msgspec.structs.replace(reader.dag_details(dag_id), is_favorite=reader.is_favorite(dag_id, user))
     display = reader.dag_displays([dag_id]).get(dag_id)
-    text = None if display is None else schedule_text(display.schedule, has_assets=display.has_assets)
+    words = ScheduleWords(None, None) if display is None else schedule_words(display.schedule, has_assets=display.has_assets)
     return PageDagHead(
-        details, text, usual(reader.usual_durations([dag_id], HISTORY_MAX)[dag_id]), reader.dag_warnings(dag_id=dag_id)
+        details=details,
+        schedule_text=words.text,
+        schedule_phrase=words.phrase,
+        usual=usual(reader.usual_durations([dag_id], HISTORY_MAX)[dag_id]),
+        warnings=reader.dag_warnings(dag_id=dag_id),
     )
 
 
-def schedule_text(schedule: bytes, *, has_assets: bool) -> str | None:
+class ScheduleWords(NamedTuple):
     """A schedule in words; None where its cron expression cannot be read."""
+
+    text: str | None
+    """An English sentence."""
+    phrase: Phrase | None
+    """The same for other languages, without the full stop."""
+
+
+def schedule_words(schedule: bytes, *, has_assets: bool) -> ScheduleWords:
+    """Return a schedule in words."""
     decoded = decode_schedule(schedule)
     try:
-        sentence = describe(decoded)
+        words = schedule_phrase(decoded)
+        text = describe(decoded)
     except ScheduleError:
-        return None
+        return ScheduleWords(None, None)
     if not has_assets:
-        return sentence
-    besides = "" if isinstance(decoded, NoSchedule) else f", or: {sentence[:1].lower()}{sentence[1:].removesuffix('.')}"
-    return f"When assets were updated{besides}."
+        return ScheduleWords(text, words)
+    words = phrase("schedule_assets") if isinstance(decoded, NoSchedule) else phrase("schedule_assets_or", schedule=words)
+    return ScheduleWords(f"{english(words)}.", words)

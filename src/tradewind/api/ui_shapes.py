@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tradewind.model.phrases import Phrase
 from tradewind.store.views import (
     AssetEventView,
     AssetView,
@@ -74,7 +75,9 @@ class PageDagHead(msgspec.Struct, frozen=True):
 
     details: DagDetailsView
     schedule_text: str | None
-    """In words: "At 06:00 (UTC)."; null: its cron expression cannot be read."""
+    """In English words: "At 06:00 (UTC)."; null: its cron expression cannot be read."""
+    schedule_phrase: Phrase | None
+    """The same for other languages, without the full stop."""
     usual: UsualDuration | None
     """How long its latest successful runs took; null: too little history."""
     warnings: list[DagWarningView]
@@ -161,7 +164,9 @@ class PageDag(msgspec.Struct, frozen=True):
     schedule: str | None
     """As the author wrote it: `@daily`, `0 6 * * *`."""
     schedule_text: str | None
-    """In words: "At 06:00 (UTC)."."""
+    """In English words: "At 06:00 (UTC)."."""
+    schedule_phrase: Phrase | None
+    """The same for other languages, without the full stop."""
     next_run: Moment | None
     """When the next scheduled run starts; null: there is none. A paused DAG starts no runs."""
     task_count: int

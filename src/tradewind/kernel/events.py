@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tradewind.model.branch import Branch
+from tradewind.model.phrases import Phrase
 from tradewind.model.states import Outcome, TaskState
 
 
@@ -76,7 +77,7 @@ class PastChanged(NamedTuple):
     task: int
     allowed: bool
     at: int
-    why: str = ""
+    why: Phrase | None = None
 
 
 class RunNow(NamedTuple):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tradewind.kernel import expansion, integrity
+from tradewind.kernel import expansion
 from tradewind.kernel.admission import PARALLELISM, Admission, Candidate, Resource
 from tradewind.kernel.causes import clear_command, decided_by, root_causes
 from tradewind.kernel.domains import FAST_RULES
@@ -20,8 +20,9 @@ from tradewind.kernel.expansion import relevant
 from tradewind.kernel.rules import branch_memory, setups, task_dates
 from tradewind.kernel.run_data import RunData
 from tradewind.kernel.topology import RULE_ALWAYS
-from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT, sentence
-from tradewind.model.moments import iso
+from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT, requirement
+from tradewind.model.moments import shown_moment
+from tradewind.model.phrases import Argument, Phrase, english, phrase, then
 from tradewind.model.states import FINISHED, TASK_STATES, TaskState, TriggerRule
 
 NAMED_MAX = 3
@@ -37,8 +38,8 @@ class SchedulerFacts(NamedTuple):
     """What can block a task instance outside of its run, besides limits."""
 
     paused: bool
-    no_worker: str
-    """Why no connected worker host takes the attempt, a sentence; empty: one does."""
+    no_worker: Phrase | None
+    """Why no connected worker host takes the attempt; None: one does."""
     requested_at: int
     run_id: str = ""
     """The run's id, for the commands that blockers name."""
@@ -51,10 +52,10 @@ class Blocker(NamedTuple):
 
     rule: str
     """A short name for programs (see `airflow_dependencies.NAMES`)."""
-    sentence: str
+    reason: Phrase
     """The reason, for people."""
-    ends_with: str = ""
-    """The event that can end it, in a few words; empty where no event can."""
+    ends: Phrase | None = None
+    """The event that can end it, in a few words; None where no event can."""
     not_before: int | None = None
     """The blocker cannot end before this moment, as far as that is known."""
     command: str | None = None
@@ -63,6 +64,16 @@ class Blocker(NamedTuple):
     """The blocker does not end by itself: a person has to do something."""
     resource: Resource | None = None
     """The limit that is reached. The caller knows the runs and can name the holders."""
+
+    @property
+    def sentence(self) -> str:
+        """The reason in English."""
+        return english(self.reason)
+
+    @property
+    def ends_with(self) -> str:
+        """The event that can end it in English; empty where no event can."""
+        return english(self.ends) if self.ends is not None else ""
 
 
 def explain(
@@ -84,21 +95,21 @@ def explain(
     if state in FINISHED:
         found += _finished(run, slot, facts)
     elif state is TaskState.RUNNING:
-        found.append(Blocker("running", f"It is running since {iso(run.started_at[slot])}.", "it ends"))
+        since = shown_moment(run.started_at[slot])
+        found.append(Blocker("running", phrase("running", at=since), phrase("ends_ended")))
     elif state is TaskState.RESTARTING:
-        found.append(
-            Blocker("restarting", "It was cleared while it ran; its attempt is being stopped first.", "its attempt has stopped")
-        )
+        found.append(Blocker("restarting", phrase("restarting"), phrase("ends_stopped")))
     elif state is TaskState.QUEUED:
-        since = iso(run.queued_at[slot])
-        text = f"It was handed to the executor {facts.executor} at {since} and has not started yet."
-        found.append(Blocker("queued", text.replace("  ", " "), "its process has started"))
-        if facts.no_worker:
-            found.append(Blocker("no_worker", facts.no_worker, "a worker host connects", command="tradewind worker-host"))
+        since, executor = shown_moment(run.queued_at[slot]), facts.executor
+        reason = phrase("queued_at", executor=executor, at=since) if executor else phrase("queued", at=since)
+        found.append(Blocker("queued", reason, phrase("ends_started")))
+        if facts.no_worker is not None:
+            command = "tradewind worker-host"
+            found.append(Blocker("no_worker", facts.no_worker, phrase("ends_worker"), command=command))
     elif state is TaskState.DEFERRED:  # the caller knows the wait and adds it
-        found.append(Blocker("deferred", "It is deferred: it continues when its wait ends.", "its wait ends"))
+        found.append(Blocker("deferred", phrase("deferred"), phrase("ends_wait")))
     elif state is TaskState.AWAITING_INPUT:
-        found.append(Blocker("input", "It waits for a person's answer.", "somebody answers", by_hand=True))
+        found.append(Blocker("input", phrase("input"), phrase("ends_answered"), by_hand=True))
     else:
         if state is not TaskState.SCHEDULED:
             found += dependencies(run, slot, facts.requested_at)
@@ -120,31 +131,36 @@ def _finished(run: RunData, slot: int, facts: SchedulerFacts) -> list[Blocker]:
     absent = outside_its_dates(run, slot)
     if state is TaskState.REMOVED and absent:
         return absent
-    reason = run.reasons.get(slot)
+    written = run.reasons.get(slot)
     if slot in run.gone:
-        text = (
-            f"It is {state.value}: {reason or integrity.GONE}. It runs again when its DAG has it again and the run is cleared."
-        )
-        return [Blocker("finished", text, "its task is in the DAG again", by_hand=True)]
-    if reason is None and state in (TaskState.UPSTREAM_FAILED, TaskState.SKIPPED):
-        reason = _why_without_running(run, slot, number)
-    again = "Clear it to run it again."
-    causes = root_causes(run, slot)
-    if causes != [slot]:
-        first = _first(causes)
-        of = "" if set(causes) == set(decided_by(run, slot)) else f"The root cause is {_list(run, first)}. "
-        again = f"{of}Clear {_names(run, first)} and downstream tasks to run it again."
-    text = f"It is {state.value}{': ' + reason.rstrip('.') if reason else ''}. {again}"
-    ends = "it is cleared" if causes == [slot] else f"{_names(run, _first(causes))} is cleared and ends in another state"
-    return [Blocker("finished", text, ends, command=clear_command(run, slot, facts.run_id), by_hand=True)]
+        gone = phrase("gone")
+        reason = phrase("finished_gone", state=state.value, reason=_translatable(written, gone) or gone)
+        return [Blocker("finished", reason, phrase("ends_task_back"), by_hand=True)]
+    now = _why_without_running(run, slot, number) if state in (TaskState.UPSTREAM_FAILED, TaskState.SKIPPED) else None
+    why = now if written is None else _translatable(written, now)
+    text = phrase("finished_because", state=state.value, reason=why) if why else phrase("finished", state=state.value)
+    command, causes = clear_command(run, slot, facts.run_id), root_causes(run, slot)
+    if causes == [slot]:
+        return [Blocker("finished", then(text, phrase("clear_it")), phrase("ends_cleared"), command=command, by_hand=True)]
+    first = _first(causes)
+    if set(causes) != set(decided_by(run, slot)):
+        text = then(text, phrase("root_cause", tasks=_list(run, first)))
+    text = then(text, phrase("clear_causes", tasks=_names(run, first)))
+    return [Blocker("finished", text, phrase("ends_other_state", tasks=_names(run, first)), command=command, by_hand=True)]
 
 
-def _why_without_running(run: RunData, slot: int, task: int) -> str | None:
+def _translatable(written: str | None, now: Phrase | None) -> str | Phrase | None:
+    """Return a reason that was written down as text; as a phrase, if `now` says the same."""
+    text = written.rstrip(".") if written else None
+    return now if now is not None and text == english(now) else text
+
+
+def _why_without_running(run: RunData, slot: int, task: int) -> Phrase | None:
     """Return the reason of an end that was decided without an attempt, from the upstream task instances as they are now."""
     if branch_memory.skips(run, slot, task):
-        return branch_memory.sentence(run, slot)
+        return branch_memory.not_chosen(run, slot)
     bad = decided_by(run, slot)
-    return f"upstream of it, {_list(run, bad)}" if bad else None
+    return phrase("upstream_of_it", tasks=_list(run, bad)) if bad else None
 
 
 def outside_its_dates(run: RunData, slot: int) -> list[Blocker]:
@@ -153,7 +169,7 @@ def outside_its_dates(run: RunData, slot: int) -> list[Blocker]:
     if date is None:
         return []
     return [
-        Blocker("dates", f"It does not belong to this run: {why}.", by_hand=True)
+        Blocker("dates", phrase("dates", reason=why), by_hand=True)
         for number, why in task_dates.outside(run.topology, date)
         if number == task
     ]
@@ -169,24 +185,33 @@ def dependencies(run: RunData, slot: int, now: int) -> list[Blocker]:
     due = run.due.get(slot, 0)
     state = run.task_state(slot)
     if due > now and state in (TaskState.UP_FOR_RETRY, TaskState.UP_FOR_RESCHEDULE):
-        what = "its next try" if state is TaskState.UP_FOR_RETRY else "being called again"
-        reason = run.reasons.get(slot)
-        text = f"It waits for {what} at {iso(due)}{f' ({reason})' if reason else ''}."
-        found.append(Blocker("due", text, f"it is {iso(due)}", due))
+        found.append(Blocker("due", _due(state, shown_moment(due), run.reasons.get(slot)), _at(due), due))
     found += _of_the_graph(run, slot, number)
     found += _mapping(run, number)
     task = run.topology.tasks[number]
     if (task.depends_on_past or task.wait_for_downstream) and not run.past_allowed.get(number, False):
-        text = run.past_reason.get(number) or "The previous run has not been examined yet."
-        found.append(Blocker("past", text, "that changes in the previous run"))
+        reason = run.past_reason.get(number) or phrase("past_unknown")
+        found.append(Blocker("past", reason, phrase("ends_past")))
     return found
+
+
+def _due(state: TaskState, at: str, reason: str | None) -> Phrase:
+    """Return what a task instance in state `up_for_retry` or `up_for_reschedule` waits for."""
+    if state is TaskState.UP_FOR_RETRY:
+        return phrase("due_retry_because", at=at, reason=reason) if reason else phrase("due_retry", at=at)
+    return phrase("due_reschedule_because", at=at, reason=reason) if reason else phrase("due_reschedule", at=at)
+
+
+def _at(moment: int) -> Phrase:
+    """Return the event that a moment has come."""
+    return phrase("ends_at", at=shown_moment(moment))
 
 
 def _of_the_graph(run: RunData, slot: int, number: int) -> list[Blocker]:
     """Return blockers by branches, the trigger rule, setups and teardowns, in the order in which `examination` checks them."""
     if branch_memory.skips(run, slot, number):
-        text = f"It is going to be skipped: {branch_memory.sentence(run, slot)}."
-        return [Blocker("branch", text, "the branching task is cleared and chooses this branch", by_hand=True)]
+        reason = phrase("branch", reason=branch_memory.not_chosen(run, slot))
+        return [Blocker("branch", reason, phrase("ends_branch"), by_hand=True)]
     topology, found = run.topology, list[Blocker]()
     tally, rule = run.upstream_counts(slot), topology.rules[number]
     by_rule = DECIDERS[rule](*tally) if tally[0] else RUN
@@ -199,10 +224,10 @@ def _of_the_graph(run: RunData, slot: int, number: int) -> list[Blocker]:
     if domain is not None and by_list != verdict:
         found.append(_no_list(run, topology.domains[domain].providers, by_list))
     elif by_rule == WAIT or (verdict >= 0 and not (bad and by_rule == RUN)):
-        text = sentence(topology.tasks[number].trigger_rule, tally)
+        reason = requirement(topology.tasks[number].trigger_rule, tally)
         if verdict >= 0 and not bad:  # decided, but it waits for its next try, or the previous run blocks even a skip
-            text = f"It is going to be {TASK_STATES[verdict].value}: {text[0].lower()}{text[1:]}"
-        found.append(_upstream(run, slot, text))
+            reason = phrase("going_to_be", state=TASK_STATES[verdict].value, reason=reason)
+        found.append(_upstream(run, slot, reason))
     if bad:
         found.append(_no_setup(run, bad, verdict))
     elif rule != RULE_ALWAYS and topology.upstream(number):
@@ -221,14 +246,14 @@ def _setups(run: RunData, slot: int, number: int) -> Iterator[Blocker]:
         if run.task_state(one) is not TaskState.SUCCESS
     )
     if missing:
-        text = f"It waits for the setup {_list(run, missing)}."
-        yield Blocker("setup", text, f"{run.name(missing[0])} succeeds", _soonest(run, missing, every=True))
+        ends = phrase("ends_succeeds", task=run.name(missing[0]))
+        yield Blocker("setup", phrase("setup", tasks=_list(run, missing)), ends, _soonest(run, missing, every=True))
 
 
 def _no_setup(run: RunData, bad: list[int], verdict: int) -> Blocker:
     """Return the blocker for a setup that did not succeed: it decides, whatever the trigger rule says."""
-    text = f"It is going to be {TASK_STATES[verdict].value}: it needs the setup {_list(run, _first(bad))}."
-    return Blocker("setup", text, f"{run.name(bad[0])} is cleared and succeeds", by_hand=True)
+    reason = phrase("setup_needed", state=TASK_STATES[verdict].value, tasks=_list(run, _first(bad)))
+    return Blocker("setup", reason, phrase("ends_cleared_succeeds", task=run.name(bad[0])), by_hand=True)
 
 
 def _torn_down_later(run: RunData, slot: int, number: int) -> Iterator[Blocker]:
@@ -240,24 +265,23 @@ def _torn_down_later(run: RunData, slot: int, number: int) -> Iterator[Blocker]:
         if run.state[one] not in _FINISHED
     )
     if late:
-        text = f"It is a teardown and waits for {_list(run, late)}."
-        yield Blocker("teardown", text, f"{run.name(late[0])} ends", _soonest(run, late, every=True))
+        ends = phrase("ends_task_ends", task=run.name(late[0]))
+        yield Blocker("teardown", phrase("teardown", tasks=_list(run, late)), ends, _soonest(run, late, every=True))
 
 
 def _no_list(run: RunData, providers: Iterable[int], verdict: int) -> Blocker:
     """Return the blocker for a provider of a list that ended without one: it decides, whatever the trigger rule says."""
     ended = [slot for slot in providers if run.state[slot] in _FINISHED and run.task_state(slot) is not TaskState.SUCCESS]
-    who = f"{run.name(ended[0])}, which is {run.task_state(ended[0]).value}"
-    text = f"It is going to be {TASK_STATES[verdict].value}: it is mapped over the list of {who}."
-    return Blocker("list", text, f"{run.name(ended[0])} is cleared and ends in another state", by_hand=True)
+    name, task_state = run.name(ended[0]), run.task_state(ended[0]).value
+    reason = phrase("list_ended", state=TASK_STATES[verdict].value, task=name, task_state=task_state)
+    return Blocker("list", reason, phrase("ends_other_state", tasks=name), by_hand=True)
 
 
 def _mapping(run: RunData, task: int) -> Iterator[Blocker]:
     """Yield blockers that keep a mapped task from being expanded."""
     if task in run.expanding:
         have, want = len(run.instances.slots(task)), run.expanding[task]
-        text = f"Its task instances are being created: {have} of {want} exist."
-        yield Blocker("expanding", text, "they are all created")
+        yield Blocker("expanding", phrase("expanding", have=have, want=want), phrase("ends_created"))
     domain = run.topology.domain_of.get(task)
     if domain is None or task in run.instances.expanded:
         return
@@ -265,33 +289,32 @@ def _mapping(run: RunData, task: int) -> Iterator[Blocker]:
     growing = [run.topology.ids[one] for one in providers if one in run.expanding]
     late = _first(slot for provider in providers for slot in run.instances.slots(provider) if run.state[slot] not in _FINISHED)
     if late or growing:
-        who = _names(run, late) if late else ", ".join(growing)
-        text = f"It is mapped over a list that is not known yet: {who} has to end first."
-        first = run.name(late[0]) if late else growing[0]
-        yield Blocker("list", text, f"{first} ends", _soonest(run, late, every=True))
+        reason = phrase("list_unknown", tasks=_names(run, late) if late else [*growing])
+        ends = phrase("ends_task_ends", task=run.name(late[0]) if late else growing[0])
+        yield Blocker("list", reason, ends, _soonest(run, late, every=True))
 
 
-def _upstream(run: RunData, slot: int, text: str) -> Blocker:
-    """Return the blocker of the trigger rule: its sentence, the first unfinished upstream tasks, and how far the run has got."""
+def _upstream(run: RunData, slot: int, reason: Phrase) -> Blocker:
+    """Return the blocker of the trigger rule: its reason, the first unfinished upstream tasks, and how far the run has got."""
     number = run.instances.task(slot)
     late = _first(
         one for up in run.topology.upstream(number) for one in relevant(run, slot, up) if run.state[one] not in _FINISHED
     )
     if not late:
-        return Blocker("trigger_rule", text, "an upstream task is cleared and ends in another state", by_hand=True)
+        return Blocker("trigger_rule", reason, phrase("ends_upstream_other_state"), by_hand=True)
     n, *ended = run.upstream_counts(slot)
-    shown = late[:NAMED_MAX]
+    shown = [_in_state(run, up) for up in late[:NAMED_MAX]]
     more = max(0, n - sum(ended) - len(shown))
-    text = f"{text} Not ended: {', '.join(f'{run.name(up)} ({_named(run, up)})' for up in shown)}"
-    text += f" and {more} more." if more else "."
+    reason = then(reason, phrase("not_ended", tasks=phrase("and_more", items=shown, more=more) if more else shown))
     at = late
     if all(run.state[one] == _NONE for one in late):
         at = _front(run, late)
         moving = [one for one in at if one not in late]
         if moving:
-            text += f" The run has reached {_list(run, moving)}."
+            reason = then(reason, phrase("reached", tasks=_list(run, moving)))
     every = run.topology.tasks[number].trigger_rule not in FAST_RULES
-    return Blocker("trigger_rule", text, f"{run.name((at or late)[0])} ends", _soonest(run, late, every=every))
+    ends = phrase("ends_task_ends", task=run.name((at or late)[0]))
+    return Blocker("trigger_rule", reason, ends, _soonest(run, late, every=every))
 
 
 def _front(run: RunData, slots: list[int]) -> list[int]:
@@ -338,20 +361,23 @@ def _first(slots: Iterable[int]) -> list[int]:
     return found
 
 
-def _names(run: RunData, slots: list[int]) -> str:
-    more = " and others" if len(slots) > NAMED_MAX else ""
-    return ", ".join(run.name(one) for one in slots[:NAMED_MAX]) + more
+def _names(run: RunData, slots: list[int]) -> Argument:
+    """Return names: `a, b and others`."""
+    names: list[str | Phrase] = [run.name(one) for one in slots[:NAMED_MAX]]
+    return phrase("and_others", items=names) if len(slots) > NAMED_MAX else names
 
 
-def _list(run: RunData, slots: list[int]) -> str:
+def _list(run: RunData, slots: list[int]) -> Argument:
     """Return names with states: `a (running), b (failed) and others`."""
-    more = " and others" if len(slots) > NAMED_MAX else ""
-    return ", ".join(f"{run.name(one)} ({_named(run, one)})" for one in slots[:NAMED_MAX]) + more
+    named = [_in_state(run, one) for one in slots[:NAMED_MAX]]
+    return phrase("and_others", items=named) if len(slots) > NAMED_MAX else named
 
 
-def _named(run: RunData, slot: int) -> str:
-    state = run.task_state(slot)
-    return "not started" if state is TaskState.NONE else state.value
+def _in_state(run: RunData, slot: int) -> str | Phrase:
+    """Return a name with its state: `a (running)`."""
+    name, state = run.name(slot), run.task_state(slot)
+    started = state is not TaskState.NONE
+    return phrase("task_in_state", task=name, state=state.value) if started else phrase("task_not_started", task=name)
 
 
 # --- limits over all runs -------------------------------------------------------------------------------------------------
@@ -364,7 +390,7 @@ def limits(
     dag_id, found = run.facts.dag_id, list[Blocker]()
     if facts.paused:
         command = f"tradewind dags unpause {dag_id}"
-        found.append(Blocker("paused", "Its DAG is paused: unpause it.", "the DAG is unpaused", command=command, by_hand=True))
+        found.append(Blocker("paused", phrase("paused"), phrase("ends_unpaused"), command=command, by_hand=True))
     for resource, amount in (*candidate.needs, (PARALLELISM, 1)):
         kind, owner, _ = resource
         capacity = admission.capacity(resource)
@@ -375,8 +401,8 @@ def limits(
         used = admission.used(resource)
         if capacity is None:
             command = f"tradewind pools set {owner} {amount}"
-            text = f"There is no pool {owner!r}. Create it: tradewind pools set {owner} SLOTS DESCRIPTION"
-            found.append(Blocker("pool", text, "the pool is created", command=command, by_hand=True))
+            reason = phrase("pool_missing", pool=owner)
+            found.append(Blocker("pool", reason, phrase("ends_pool_created"), command=command, by_hand=True))
         elif max(0, capacity - used) < amount:
             found.append(_full(resource, used, capacity, amount))
     if not found and run.task_state(candidate.slot) is TaskState.SCHEDULED:
@@ -389,35 +415,34 @@ def _others_first(candidate: Candidate, admission: Admission) -> list[Blocker]:
     others = admission.admitted_before(candidate)
     if not others:
         return []
-    text = f"{len(others)} task instances come before it and take what is free."
-    return [Blocker("position", text, "one of them ends", resource=candidate.needs[0][0])]
+    reason = phrase("position", count=len(others))
+    return [Blocker("position", reason, phrase("ends_one_ends"), resource=candidate.needs[0][0])]
 
 
 def _full(resource: Resource, used: int, capacity: int, amount: int) -> Blocker:
     kind, owner, _ = resource
-    ends = "one of the task instances that hold it ends"
+    ends = phrase("ends_holder")
     if kind == "parallelism":
-        text = f"core.parallelism is reached: {used} of {capacity} attempts are live."
-        return Blocker("parallelism", text, ends, resource=resource)
+        return Blocker("parallelism", phrase("parallelism", used=used, capacity=capacity), ends, resource=resource)
     if kind == "executor":
-        text = f"The {owner} has no free slot: {used} of {capacity} attempts are live."
-        return Blocker("parallelism", text, ends, resource=resource)
+        reason = phrase("executor_full", executor=owner, used=used, capacity=capacity)
+        return Blocker("parallelism", reason, ends, resource=resource)
     if kind == "pool":
         command = f"tradewind pools set {owner} {used + amount}"
         if amount > capacity:
-            text = f"It needs {amount} slots, but pool {owner} has only {capacity}: it can never start."
-            return Blocker("pool", text, "the pool is made larger", command=command, by_hand=True, resource=resource)
-        text = f"Pool {owner} has {max(0, capacity - used)} of {capacity} slots free; it needs {amount}."
-        return Blocker("pool", text, ends, command=command, resource=resource)
+            reason = phrase("pool_too_small", amount=amount, pool=owner, capacity=capacity)
+            ends = phrase("ends_pool_larger")
+            return Blocker("pool", reason, ends, command=command, by_hand=True, resource=resource)
+        reason = phrase("pool_full", pool=owner, free=max(0, capacity - used), capacity=capacity, amount=amount)
+        return Blocker("pool", reason, ends, command=command, resource=resource)
     if kind == "run":
-        text = f"The run has {used} live task instances; its max_active_tasks is {capacity}."
-        return Blocker("max_active_tasks", text, ends, resource=resource)
+        return Blocker("max_active_tasks", phrase("max_active_tasks", used=used, capacity=capacity), ends, resource=resource)
     if kind == "dag_tasks":
-        text = f"{owner} has {used} live task instances over all its runs; its max_active_tasks_all_runs is {capacity}."
-        return Blocker("max_active_tasks_all_runs", text, ends, resource=resource)
+        reason = phrase("max_active_tasks_all_runs", dag=owner, used=used, capacity=capacity)
+        return Blocker("max_active_tasks_all_runs", reason, ends, resource=resource)
     if kind == "run_task":
-        text = f"{used} of {capacity} allowed instances of this task are live in this run."
-        return Blocker("max_active_tis_per_dagrun", text, ends, resource=resource)
+        reason = phrase("max_active_tis_per_dagrun", used=used, capacity=capacity)
+        return Blocker("max_active_tis_per_dagrun", reason, ends, resource=resource)
     task = kind.removeprefix("dag_task:")
-    text = f"{used} of {capacity} allowed instances of {task} are live over all runs of {owner}."
-    return Blocker("max_active_tis_per_dag", text, ends, resource=resource)
+    reason = phrase("max_active_tis_per_dag", used=used, capacity=capacity, task=task, dag=owner)
+    return Blocker("max_active_tis_per_dag", reason, ends, resource=resource)

@@ -60,6 +60,7 @@ from tradewind.kernel.run_data import RunFacts, Sweep
 from tradewind.kernel.run_steps import HOLDS_LIMITS, RunSteps
 from tradewind.kernel.topology import RULE_ALWAYS, Topology
 from tradewind.model.definition import REPEAT
+from tradewind.model.phrases import english
 from tradewind.model.rows import TaskRow
 from tradewind.model.states import FINISHED, Outcome
 
@@ -236,7 +237,7 @@ class RunMachine(RunSteps):
                     if task not in absent and task not in self.instances.expanded and self.state[task] == NONE:
                         self.expanding[task] = domain.fixed
         for slot, why in absent.items():
-            self.sweeps.append(Sweep("dates", NO_TASK, why, deque((slot,))))
+            self.sweeps.append(Sweep("dates", NO_TASK, english(why), deque((slot,))))
 
     def _admitted(self, event: e.Admitted) -> None:
         slot = event.slot
@@ -406,7 +407,10 @@ class RunMachine(RunSteps):
             self._refuse(slot, self.fence[slot], "nothing is due")
 
     def _past_changed(self, event: e.PastChanged) -> None:
-        self.past_reason[event.task] = event.why
+        if event.why is None:
+            self.past_reason.pop(event.task, None)
+        else:
+            self.past_reason[event.task] = event.why
         if not event.allowed:
             self.block_by_past(event.task)
             return

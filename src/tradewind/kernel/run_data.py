@@ -19,6 +19,7 @@ from tradewind.kernel.topology import Topology
 from tradewind.kernel.trigger_rules import Counts
 from tradewind.model.branch import Branch
 from tradewind.model.ids import UNEXPANDED
+from tradewind.model.phrases import Phrase
 from tradewind.model.rows import TaskRow
 from tradewind.model.states import TASK_STATES, TaskState
 
@@ -162,7 +163,7 @@ class RunData:
         self.extra_upstream: dict[int, int] = {}
         """Task → number of its upstream task instances beyond one for each upstream task."""
         self.past_allowed: dict[int, bool] = {}
-        self.past_reason: dict[int, str] = {}
+        self.past_reason: dict[int, Phrase] = {}
         self.scope_left: dict[int, int] = {teardown: len(scope) for teardown, scope in topology.teardown_scope.items()}
         """Teardown → number of unfinished tasks between its setups and itself."""
         self.unfinished = count

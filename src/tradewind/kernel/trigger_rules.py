@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tradewind.model.phrases import Phrase, phrase
 from tradewind.model.states import TaskState, TriggerRule
 
 RUN = -1
@@ -128,26 +129,19 @@ def decide(rule: TriggerRule, counts: Counts) -> int:
     return RUN if counts[0] == 0 else _DECIDERS[rule](*counts)
 
 
-_REQUIRES: dict[TriggerRule, str] = {
-    TriggerRule.ALL_SUCCESS: "all of its upstream tasks to succeed",
-    TriggerRule.ALL_FAILED: "all of its upstream tasks to fail",
-    TriggerRule.ALL_DONE: "all of its upstream tasks to end",
-    TriggerRule.ALL_DONE_MIN_ONE_SUCCESS: "all of its upstream tasks to end, one of them with success and none skipped",
-    TriggerRule.ALL_DONE_SETUP_SUCCESS: "its upstream tasks to end and a setup to succeed",
-    TriggerRule.ONE_SUCCESS: "one of its upstream tasks to succeed",
-    TriggerRule.ONE_FAILED: "one of its upstream tasks to fail",
-    TriggerRule.ONE_DONE: "one of its upstream tasks to succeed or fail",
-    TriggerRule.NONE_FAILED: "all of its upstream tasks to succeed or be skipped",
-    TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS: "all of its upstream tasks to succeed or be skipped, one at least to succeed",
-    TriggerRule.NONE_SKIPPED: "all of its upstream tasks to end, none of them skipped",
-    TriggerRule.ALL_SKIPPED: "all of its upstream tasks to be skipped",
-    TriggerRule.ALWAYS: "nothing",
-}
-
-
-def sentence(rule: TriggerRule, counts: Counts) -> str:
+def requirement(rule: TriggerRule, counts: Counts) -> Phrase:
     """Say in one sentence what the rule requires and how many upstream task instances have ended in which state."""
     n, s, k, f, u, r = counts
-    named = (("succeeded", s), ("skipped", k), ("failed", f), ("upstream_failed", u), ("removed", r))
-    have = ", ".join(f"{count} {name}" for name, count in named if count) or "none has ended"
-    return f"Its trigger rule {rule.value} requires {_REQUIRES[rule]}; of {n}, {have}."
+    ended: list[str | Phrase] = []
+    if s:
+        ended.append(phrase("count_succeeded", count=s))
+    if k:
+        ended.append(phrase("count_skipped", count=k))
+    if f:
+        ended.append(phrase("count_failed", count=f))
+    if u:
+        ended.append(phrase("count_upstream_failed", count=u))
+    if r:
+        ended.append(phrase("count_removed", count=r))
+    have, required = ended or phrase("none_ended"), phrase(f"required_{rule.value}")
+    return phrase("trigger_rule", rule=rule.value, required=required, expected=n, ended=have)

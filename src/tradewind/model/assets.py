@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from tradewind.model.partitions import PartitionRules
+from tradewind.model.phrases import Phrase, english, phrase
 from tradewind.model.waits import TriggerWait
 
 
@@ -160,11 +161,19 @@ def _bracketed(part: Condition, text: str) -> str:
 
 def progress(condition: Condition, updates: Collection[Update]) -> str:
     """Return the progress of a condition as text: "2 of 3 assets updated; missing: orders"."""
+    return english(update_progress(condition, updates))
+
+
+def update_progress(condition: Condition, updates: Collection[Update]) -> Phrase:
+    """The same as a phrase."""
     known = dict.fromkeys(leaves(condition))
-    updated = sum(any(matches(leaf, update) for update in updates) for leaf in known)
-    plural = "asset" if len(known) == 1 else "assets"
+    updated, total = sum(any(matches(leaf, update) for update in updates) for leaf in known), len(known)
     text = missing(condition, updates)
-    return f"{updated} of {len(known)} {plural} updated" + (f"; missing: {text}" if text else "")
+    if total == 1:
+        done = phrase("asset_updated", updated=updated, total=total)
+        return phrase("asset_missing", updated=updated, total=total, missing=text) if text else done
+    done = phrase("assets_updated", updated=updated, total=total)
+    return phrase("assets_missing", updated=updated, total=total, missing=text) if text else done
 
 
 def expression(condition: Condition) -> dict[str, Any]:

@@ -52,6 +52,11 @@ def iso(micros: int | None) -> str | None:
     return from_micros(micros).isoformat().replace("+00:00", "Z")
 
 
+def shown_moment(micros: int | None) -> str:
+    """Return `iso` for a sentence; an unknown moment as "None"."""
+    return str(iso(micros))
+
+
 def parse_moment(text: str) -> int:
     """Read a moment in ISO 8601, with or without a time zone (without: UTC), or a date.
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tradewind.model.moments import iso
+from tradewind.model.phrases import Phrase, english, phrase, quoted
 from tradewind.model.states import Outcome
 
 
@@ -56,12 +57,16 @@ class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
     """Outcome → the event that the task gets if it continues; JSON in the form of XComs. Default: the name of the outcome."""
 
     def described(self) -> str:
+        """Return what the task waits for in English, without dates and runs."""
+        return english(self.subject())
+
+    def subject(self) -> Phrase:
         """Return what the task waits for, for people, without dates and runs."""
         if self.group is not None:
-            return f"task group {self.group!r} of DAG {self.dag_id!r}"
+            return phrase("wait_group", group=self.group, dag=self.dag_id)
         if self.task_ids:
-            return f"{', '.join(map(repr, self.task_ids))} of DAG {self.dag_id!r}"
-        return f"DAG {self.dag_id!r}"
+            return phrase("wait_tasks", tasks=quoted(self.task_ids), dag=self.dag_id)
+        return phrase("wait_dag", dag=self.dag_id)
 
     def run_refs(self) -> tuple[int | str, ...]:
         """Return the logical dates and run ids."""

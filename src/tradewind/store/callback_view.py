@@ -6,6 +6,7 @@ import msgspec
 
 from tradewind.kernel import deadlines
 from tradewind.model.moments import iso
+from tradewind.model.phrases import Phrase, phrase
 from tradewind.model.rows import DeadlineMiss, OutboxItem
 from tradewind.store.views import Moment, Shape
 from tradewind.wire.messages import Workload, decode_workload
@@ -86,11 +87,15 @@ def miss_shown(miss: DeadlineMiss) -> MissView:
     )
 
 
-def sentence(view: CallbackView) -> str:
-    """A sentence about a callback, for `why`."""
-    times = {0: "before", 1: "once"}.get(view.tries, f"{view.tries} times")
-    state = "is parked" if view.parked else "is tried again"
-    return (
-        f"Its {view.what} failed {times} and {state}: {view.problem}. "
-        f"Try it now: tradewind callbacks retry {view.id}; give it up: tradewind callbacks drop {view.id}"
-    )
+def failure(view: CallbackView) -> Phrase:
+    """A sentence about a failed callback, for `why`."""
+    times, problem = _times(view.tries), str(view.problem)
+    if view.parked:
+        return phrase("callback_parked", callback=view.what, times=times, problem=problem, number=str(view.id))
+    return phrase("callback_again", callback=view.what, times=times, problem=problem, number=str(view.id))
+
+
+def _times(tries: int) -> Phrase:
+    if tries == 0:
+        return phrase("times_before")
+    return phrase("times_once") if tries == 1 else phrase("times", count=tries)

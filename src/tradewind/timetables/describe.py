@@ -1,8 +1,9 @@
-"""A schedule as a sentence for people."""
+"""A schedule in words, for people: as an English sentence, and as a phrase for other languages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 
 from tradewind.model.definition import (
     ContinuousSchedule,
@@ -14,14 +15,20 @@ from tradewind.model.definition import (
     OnceSchedule,
     Schedule,
 )
-from tradewind.model.moments import iso
+from tradewind.model.moments import shown_moment
+from tradewind.model.phrases import Argument, Phrase, all_of, english, phrase
 from tradewind.timetables.cron import CronExpression, Values, compile_cron
-from tradewind.timetables.steps import describe_delta, is_zero
+from tradewind.timetables.steps import delta_phrase, is_zero
 
-_WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-_MONTHS = (
-    *("", "January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
+_WEEKDAYS = tuple(
+    phrase(f"weekday_{day}") for day in ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+)
+_MONTHS = tuple(
+    phrase(f"month_{month}")
+    for month in (
+        *("january", "february", "march", "april", "may", "june"),
+        *("july", "august", "september", "october", "november", "december"),
+    )
 )
 _ORDINALS = ("last", "first", "second", "third", "fourth", "fifth")
 
@@ -35,38 +42,52 @@ def describe(schedule: Schedule) -> str:
     Raises:
         ScheduleError: a cron expression is invalid.
     """
+    if isinstance(schedule, CustomSchedule | EventsSchedule) and schedule.description:
+        return schedule.description
+    return f"{english(schedule_phrase(schedule))}."
+
+
+def schedule_phrase(schedule: Schedule) -> Phrase:
+    """The same as a phrase, without the full stop. The description of an author stays in the author's words.
+
+    Raises:
+        ScheduleError: a cron expression is invalid.
+    """
     match schedule:
         case NoSchedule():
-            return "Only when it is triggered."
+            return phrase("schedule_none")
         case OnceSchedule():
-            return "Once, at its start date."
+            return phrase("schedule_once")
         case ContinuousSchedule():
-            return "Again as soon as the previous run has ended."
+            return phrase("schedule_continuous")
         case CronSchedule():
-            texts = [_describe_cron(compile_cron(expression)) for expression in schedule.expressions]
-            text = "; ".join([texts[0], *(f"and {other[0].lower()}{other[1:]}" for other in texts[1:])])
-            return f"{text} ({schedule.timezone}){_interval(schedule)}."
+            times = [_of_cron(compile_cron(expression)) for expression in schedule.expressions]
+            joined = reduce(lambda first, second: phrase("cron_also", first=first, second=second), times)
+            return _with_interval(schedule, phrase("schedule_in_zone", times=joined, zone=schedule.timezone))
         case DeltaSchedule():
-            return f"Every {describe_delta(schedule.delta).removeprefix('1 ')}{_interval(schedule)}."
+            return _with_interval(schedule, phrase("schedule_every", length=delta_phrase(schedule.delta, every=True)))
         case CustomSchedule():
-            return schedule.description or f"As its timetable {schedule.name} decides."
+            return _own_words(schedule.description) or phrase("schedule_custom", timetable=schedule.name)
         case EventsSchedule(dates=dates):
-            if schedule.description:
-                return schedule.description
+            written = _own_words(schedule.description)
+            if written is not None:
+                return written
             if len(dates) < 2:
-                return f"Once, at {iso(dates[0])}." if dates else "Never: its list of dates is empty."
-            return f"At {len(dates)} listed dates, from {iso(dates[0])} to {iso(dates[-1])}."
+                return phrase("schedule_once_at", at=shown_moment(dates[0])) if dates else phrase("schedule_never")
+            first, last = shown_moment(dates[0]), shown_moment(dates[-1])
+            return phrase("schedule_dates", count=len(dates), first=first, last=last)
 
 
-def _interval(schedule: CronSchedule | DeltaSchedule) -> str:
+def _own_words(description: str | None) -> Phrase | None:
+    return phrase("words", text=description.removesuffix(".")) if description else None
+
+
+def _with_interval(schedule: CronSchedule | DeltaSchedule, text: Phrase) -> Phrase:
     if schedule.interval_kind == "data":
-        return ", for the time since the previous one"
-    return "" if is_zero(schedule.interval) else f", for the preceding {describe_delta(schedule.interval)}"
-
-
-def _listed(words: Iterable[str], last: str = "and") -> str:
-    words = list(words)
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+        return phrase("schedule_since_previous", schedule=text)
+    if is_zero(schedule.interval):
+        return text
+    return phrase("schedule_preceding", schedule=text, length=delta_phrase(schedule.interval))
 
 
 def _runs(values: Iterable[int]) -> list[tuple[int, int]]:
@@ -80,73 +101,96 @@ def _runs(values: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _spoken(values: Iterable[int], names: tuple[str, ...] | None = None) -> str:
-    def name(value: int) -> str:
-        return names[value] if names else str(value)
+def _spoken(values: Iterable[int], names: tuple[Phrase, ...] | None = None, first: int = 0) -> Argument:
+    """Return numbers in words: "1 to 3 and 7".
 
-    parts: list[str] = []
+    Args:
+        names: the names of the numbers, from `first` on.
+    """
+
+    def name(value: int) -> str | Phrase:
+        return names[value - first] if names else str(value)
+
+    parts: list[str | Phrase] = []
     for low, high in _runs(values):
         if high - low > 1:
-            parts.append(f"{name(low)} to {name(high)}")
+            parts.append(phrase("range", low=name(low), high=name(high)))
         else:
             parts += [name(value) for value in range(low, high + 1)]
-    return _listed(parts)
+    return all_of(parts)
 
 
-def _describe_cron(cron: CronExpression) -> str:
+def _of_cron(cron: CronExpression) -> Phrase:
     minute, hour, day, month, weekday = cron.fields[:5]
-    text = _time(cron.columns, minute, hour)
+    days = _days(day, weekday, monthly=month.star)
+    text = _time(cron.columns, minute, hour, daily=days is None)
     if len(cron.fields) > 5:
         second = cron.fields[5]
         if second.star:
-            text = f"Every second: {text[0].lower()}{text[1:]}"
+            text = phrase("cron_every_second", time=text)
         elif second.values != {0}:
-            text += f", at second {_spoken(second.values)}"
-    days = _days(day, weekday)
-    if days:
-        text += f", {days}"
+            text = phrase("cron_second", time=text, seconds=_spoken(second.values))
+    if days is not None:
+        text = phrase("cron_days", time=text, days=days)
     if not month.star:
-        text += f", in {_spoken(month.values, _MONTHS)}"
+        text = phrase("cron_months", time=text, months=_spoken(month.values, _MONTHS, first=1))
     if len(cron.fields) > 6 and not cron.fields[6].star:
-        text += f", in {_spoken(cron.fields[6].values)}"
+        text = phrase("cron_years", time=text, years=_spoken(cron.fields[6].values))
     return text
 
 
-def _time(columns: tuple[str, ...], minute: Values, hour: Values) -> str:
+def _time(columns: tuple[str, ...], minute: Values, hour: Values, *, daily: bool) -> Phrase:
     if hour.star:
         if minute.star:
-            return "Every minute"
+            return phrase("cron_every_minute")
         step = columns[0].removeprefix("*/")
         if columns[0].startswith("*/") and step.isdigit() and 60 % int(step) == 0:
-            return f"Every {step} minutes"
-        return "Every hour" if minute.values == {0} else f"Every hour at minute {_spoken(minute.values)}"
+            return phrase("cron_every_minutes", step=step)
+        return (
+            phrase("cron_every_hour") if minute.values == {0} else phrase("cron_every_hour_at", minutes=_spoken(minute.values))
+        )
     if len(hour.values) * len(minute.values) <= _FEW:
-        return f"At {_listed(f'{h:02d}:{m:02d}' for h in sorted(hour.values) for m in sorted(minute.values))}"
-    hours = f"{_plural('hour', hour.values)} {_spoken(hour.values)}"
+        times = all_of(f"{h:02d}:{m:02d}" for h in sorted(hour.values) for m in sorted(minute.values))
+        return phrase("cron_at_daily", times=times) if daily else phrase("cron_at", times=times)
+    spoken = _spoken(hour.values)
+    hours = phrase("cron_hour", hours=spoken) if len(hour.values) == 1 else phrase("cron_hours", hours=spoken)
     if minute.star:
-        return f"Every minute of {hours}"
+        return phrase("cron_every_minute_of", hours=hours)
     if minute.values == {0}:
-        return f"On the hour in {hours}"
-    return f"At {_plural('minute', minute.values)} {_spoken(minute.values)} of {hours}"
+        return phrase("cron_on_the_hour", hours=hours)
+    minutes = _spoken(minute.values)
+    if len(minute.values) == 1:
+        return phrase("cron_minute_of", minutes=minutes, hours=hours)
+    return phrase("cron_minutes_of", minutes=minutes, hours=hours)
 
 
-def _plural(word: str, values: Iterable[int]) -> str:
-    return word if len(list(values)) == 1 else f"{word}s"
+def _days(day: Values, weekday: Values, *, monthly: bool) -> Phrase | None:
+    """Return the days in words; None: every day.
 
-
-def _days(day: Values, weekday: Values) -> str:
-    parts: list[str] = []
+    Args:
+        monthly: in each month. Other languages than English say "of each month", which is wrong in front of the names of months.
+    """
     if day.near:
-        return f"on the working day nearest to day {day.near} of the month"
+        return phrase("cron_working_day", day=day.near)
+    by_number: Argument | None = None
     if not day.star and not (weekday.nth and not weekday.star):
-        words = [f"{_plural('day', day.values)} {_spoken(day.values)}"] if day.values else []
-        words += ["the last day"] if day.last_day else []
-        parts.append(f"on {_listed(words)} of the month")
+        words: list[str | Phrase] = []
+        if day.values:
+            days = _spoken(day.values)
+            words.append(phrase("cron_day", days=days) if len(day.values) == 1 else phrase("cron_day_list", days=days))
+        words += [phrase("cron_last_day")] if day.last_day else []
+        by_number = all_of(words)
     if weekday.nth:
-        named = [f"{_ORDINALS[which]} {_WEEKDAYS[which_day]}" for which_day, which in sorted(weekday.nth)]
-        parts.append(f"on the {_listed(named)} of the month")
-    elif not weekday.star:
-        parts.append(f"on {_spoken(weekday.values, _WEEKDAYS)}")
-    if len(parts) == 2 and weekday.nth:
-        return f"{parts[0]} if that is {parts[1].removeprefix('on ')}"
-    return " or ".join(parts)
+        nth = all_of(
+            [phrase(f"nth_{_ORDINALS[which]}", weekday=_WEEKDAYS[which_day]) for which_day, which in sorted(weekday.nth)]
+        )
+        if by_number is not None:
+            return phrase("cron_days_if", days=by_number, weekdays=nth)
+        return phrase("cron_nth", days=nth) if monthly else phrase("cron_nth_of_months", days=nth)
+    of_month: Phrase | None = None
+    if by_number is not None:
+        of_month = phrase("cron_days_of_month", days=by_number) if monthly else phrase("cron_days_of_months", days=by_number)
+    of_week = None if weekday.star else phrase("cron_weekdays", days=_spoken(weekday.values, _WEEKDAYS))
+    if of_month is not None and of_week is not None:
+        return phrase("cron_days_or", first=of_month, second=of_week)
+    return of_month or of_week

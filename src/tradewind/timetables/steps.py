@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from tradewind.model.definition import Delta
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND, from_micros, to_micros
+from tradewind.model.phrases import Argument, Phrase, all_of, english, phrase
 from tradewind.timetables.cron import month_length
 
 _EXACT = {
@@ -112,20 +113,32 @@ def delta_of(**parts: float) -> Delta:
 
 
 def describe_delta(delta: Delta) -> str:
-    """A delta in words: "1 month, 2 days and 6 hours"."""
-    words = [_count(count, name) for name, count in delta.parts if name not in _ABSOLUTE]
-    words += [f"{name} {count}" for name, count in delta.parts if name in _ABSOLUTE]
-    sign, rest = ("-" if delta.micros < 0 else ""), abs(delta.micros)
+    """A delta in English: "1 month, 2 days and 6 hours"."""
+    return english(delta_phrase(delta))
+
+
+def delta_phrase(delta: Delta, *, every: bool = False) -> Argument:
+    """A delta as an argument of a phrase.
+
+    Args:
+        every: "every" precedes it, so a first unit is not counted: "month, 2 days and 6 hours".
+    """
+    words: list[str | Phrase] = [_count(count, name) for name, count in delta.parts if name not in _ABSOLUTE]
+    words += [phrase("calendar_field", field=name, value=count) for name, count in delta.parts if name in _ABSOLUTE]
+    sign, rest = (-1 if delta.micros < 0 else 1), abs(delta.micros)
     for name in ("days", "hours", "minutes"):
         count, rest = divmod(rest, _EXACT[name])
         if count:
-            words.append(sign + _count(count, name))
+            words.append(_count(sign * count, name))
     if rest:
-        words.append(f"{sign}{rest / SECOND:g} second" + ("" if rest == SECOND else "s"))
+        words.append(_count(sign if rest == SECOND else f"{'-' if sign < 0 else ''}{rest / SECOND:g}", "seconds"))
     if not words:
-        return "no time"
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+        return phrase("no_time")
+    if every and isinstance(first := words[0], Phrase) and first.arguments.get("count") == 1:
+        words[0] = phrase(f"one_{first.code.removeprefix('count_')}")
+    return all_of(words)
 
 
-def _count(count: int, plural: str) -> str:
-    return f"{count} {plural[:-1] if abs(count) == 1 else plural}"
+def _count(count: int | str, unit: str) -> Phrase:
+    """Return "1 day" or "2 days". `unit` is in the plural."""
+    return phrase(f"count_{unit[:-1] if count in (1, -1) else unit}", count=count)

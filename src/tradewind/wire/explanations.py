@@ -10,6 +10,8 @@ from typing import Annotated
 
 import msgspec
 
+from tradewind.model.phrases import Phrase
+
 Moment = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 
@@ -32,8 +34,9 @@ class BlockerView(msgspec.Struct, frozen=True):
     rule: str
     """The name of the rule, for programs."""
     sentence: str
+    """The reason in English."""
     ends_with: str | None
-    """The event that ends this reason."""
+    """The event that ends this reason, in English."""
     not_before: Moment | None
     """The reason does not end before this time."""
     command: str | None
@@ -43,6 +46,10 @@ class BlockerView(msgspec.Struct, frozen=True):
     holders: list[SlotHolder] = []
     """The five that have held slots of the full limit the longest."""
     holder_count: int = 0
+    reason: Phrase | None = None
+    """The same as `sentence`, for other languages. Null: an older scheduler does not send it."""
+    ends: Phrase | None = None
+    """The same as `ends_with`."""
 
 
 class FirstInQueue(msgspec.Struct, frozen=True):
@@ -72,14 +79,19 @@ class Workers(msgspec.Struct, frozen=True):
     """Null: unlimited."""
     note: str | None = None
     """A sentence, if the task names an executor that the deployment does not have."""
+    note_phrase: Phrase | None = None
+    """The same as `note`, for other languages."""
 
 
 class NextEvent(msgspec.Struct, frozen=True):
     """The next event that can change the answer. `at` null: its time is unknown."""
 
     event: str
+    """In English."""
     at: Moment | None
     rule: str
+    ends: Phrase | None = None
+    """The same as `event`, for other languages."""
 
 
 class NextRunView(msgspec.Struct, frozen=True):
@@ -126,6 +138,8 @@ class Explanation(msgspec.Struct, frozen=True):
     """Sentences about failed callbacks and mails. They block nothing."""
     open: dict[str, OpenTasks] | None = None
     """For a running run: its unfinished task instances by state."""
+    callback_phrases: list[Phrase] = []
+    """The same as `callbacks`, for other languages."""
 
 
 class UpcomingView(msgspec.Struct, frozen=True):

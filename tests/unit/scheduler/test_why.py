@@ -213,8 +213,12 @@ def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
     assert pool["command"] == "tradewind pools set p 8"
     assert told["position"]["ahead"] == 1
     assert told["position"]["first"]["task_id"] == "t7"
-    assert told["next_event"] == {"event": "one of the task instances that hold it ends", "at": None, "rule": "pool"}
-    assert told["workers"] == {"executor": "StubExecutor", "attached": True, "live": 7, "parallelism": None, "note": None}
+    ends = {"code": "ends_holder", "arguments": {}}
+    event = "one of the task instances that hold it ends"
+    assert told["next_event"] == {"event": event, "at": None, "rule": "pool", "ends": ends}
+    assert pool["reason"] == {"code": "pool_full", "arguments": {"pool": "p", "free": 0, "capacity": 7, "amount": 1}}
+    used = {"executor": "StubExecutor", "attached": True, "live": 7, "parallelism": None}
+    assert told["workers"] == {**used, "note": None, "note_phrase": None}
     assert told["earliest_start"] == "2026-01-01T00:01:00Z"
 
 
@@ -245,7 +249,9 @@ def test_a_moment_is_the_next_event_and_the_earliest_start(bench: Bench) -> None
     bench.trigger("d", "r")
     bench.fail("r.a")
     told = bench.why_answer("r.a")
-    assert told["next_event"] == {"event": "it is 2026-01-01T01:00:00Z", "at": "2026-01-01T01:00:00Z", "rule": "due"}
+    at = "2026-01-01T01:00:00Z"
+    ends = {"code": "ends_at", "arguments": {"at": at}}
+    assert told["next_event"] == {"event": f"it is {at}", "at": at, "rule": "due", "ends": ends}
     assert told["earliest_start"] == "2026-01-01T01:00:00Z"
     bench.command("set_paused", dag_id="d", is_paused=True)
     told = bench.why_answer("r.a")
@@ -533,7 +539,8 @@ def test_a_trigger_is_named_with_its_timeout(bench: Bench) -> None:
     assert _of(told, "deferred")["sentence"] == (
         "It is deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. Its timeout is at 2026-01-01T01:00:00Z."
     )
-    assert told["next_event"] == {"event": "its trigger fires", "at": None, "rule": "deferred"}
+    ends = {"code": "ends_trigger", "arguments": {}}
+    assert told["next_event"] == {"event": "its trigger fires", "at": None, "rule": "deferred", "ends": ends}
     bench.executor.ready = False
     assert set(bench.why("r.t")) == {"deferred", "no_worker"}
 

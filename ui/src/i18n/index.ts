@@ -57,10 +57,14 @@ export function language(): Language {
   return i18n.locale as Language;
 }
 
-/** `t`, and the component is rendered again when the language changes. */
+const BY_LANGUAGE = new Map<Language, typeof t>();
+
+/** `t`, and the component is rendered again when the language changes. It is another function then, so remembered values are made again. */
 export function useText(): typeof t {
-  useLanguage();
-  return t;
+  const shown = useLanguage();
+  let found = BY_LANGUAGE.get(shown);
+  if (!found) BY_LANGUAGE.set(shown, (found = (key, values) => t(key, values)));
+  return found;
 }
 
 export function useLanguage(): Language {

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from tradewind.api.auth.policy import allow
 from tradewind.api.conditional import NOT_MODIFIED, changing_json
 from tradewind.api.dag_filters import DagFilters, choose, page_of, state_of
-from tradewind.api.dag_head import head_of, schedule_text
+from tradewind.api.dag_head import head_of, schedule_words
 from tradewind.api.responses import Api, Caller, Names, described
 from tradewind.api.ui_shapes import PageDag, PageDagHead, PageDags, RunBar
 from tradewind.model.moments import SECOND, iso
@@ -76,6 +76,7 @@ def get_page_dag(request: Request, api: Api, caller: Caller, dag_id: str) -> Res
 def _shown(
     dag: DagSummary, name: str, is_favourite: bool, display: DagDisplay, runs: list[RecentRun], counts: dict[int, int]
 ) -> PageDag:
+    words = schedule_words(display.schedule, has_assets=display.has_assets)
     return PageDag(
         dag_id=dag.dag_id,
         display_name=name,
@@ -87,7 +88,8 @@ def _shown(
         is_favourite=is_favourite,
         has_import_error=dag.has_import_error,
         schedule=display.schedule_summary,
-        schedule_text=schedule_text(display.schedule, has_assets=display.has_assets),
+        schedule_text=words.text,
+        schedule_phrase=words.phrase,
         next_run=iso(dag.next_run_after),
         task_count=display.task_count,
         last_state=None if dag.last_state is None else state_of(dag),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tradewind.kernel.run_data import RunData
 from tradewind.kernel.topology import Topology
 from tradewind.model.branch import Branch
+from tradewind.model.phrases import Phrase, english, phrase
 
 
 def skipped_by(topology: Topology, slot: int, branch: Branch) -> set[int]:
@@ -37,5 +38,9 @@ def branchers(run: RunData, slot: int) -> list[int]:
 
 def sentence(run: RunData, slot: int) -> str:
     """Say which branching tasks skip this instance."""
-    names = ", ".join(run.name(brancher) for brancher in branchers(run, slot))
-    return f"{names} did not choose this branch"
+    return english(not_chosen(run, slot))
+
+
+def not_chosen(run: RunData, slot: int) -> Phrase:
+    """The same as a phrase."""
+    return phrase("branch_not_chosen", tasks=[run.name(brancher) for brancher in branchers(run, slot)])

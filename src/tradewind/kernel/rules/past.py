@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tradewind.kernel.run_data import RunData
 from tradewind.model.definition import TaskDefinition
+from tradewind.model.phrases import Phrase, phrase
 from tradewind.model.states import TASK_STATES, TaskState
 
 _REMOVED = TaskState.REMOVED.code
@@ -24,10 +25,10 @@ class PreviousRun(NamedTuple):
 
 
 class PastVerdict(NamedTuple):
-    """Whether the previous run lets the task run, and the reason as a sentence."""
+    """Whether the previous run lets the task run, and the reason."""
 
     allowed: bool
-    why: str
+    why: Phrase
 
 
 def allows(run: RunData, task: int) -> bool:
@@ -48,25 +49,21 @@ def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun
         ever_ran: whether any earlier run has a task instance of this task.
     """
     if previous is None:
-        return PastVerdict(True, "It is the first run.")
+        return PastVerdict(True, phrase("past_first_run"))
     mine = previous.states.get(task.task_id)
     if not mine:
         if task.ignore_first_depends_on_past and not ever_ran:
-            return PastVerdict(True, "The task did not exist in earlier runs.")
-        return PastVerdict(False, f"The previous run {previous.run_id} has no task instance of {task.task_id}.")
+            return PastVerdict(True, phrase("past_new_task"))
+        return PastVerdict(False, phrase("past_no_instance", run=previous.run_id, task=task.task_id))
     waiting = [TASK_STATES[code].value for code in _present(mine) if code not in _GOOD]
     if waiting:
-        return PastVerdict(
-            False,
-            f"depends_on_past: {task.task_id} is {waiting[0]} in the previous run {previous.run_id}; "
-            "it has to be success or skipped.",
-        )
+        return PastVerdict(False, phrase("past_depends", task=task.task_id, state=waiting[0], run=previous.run_id))
     if task.wait_for_downstream:
         for name in downstream:
             late = [TASK_STATES[code].value for code in _present(previous.states.get(name, ())) if code not in _GOOD]
             if late:
-                return PastVerdict(False, f"wait_for_downstream: {name} is {late[0]} in the previous run {previous.run_id}.")
-    return PastVerdict(True, f"The previous run {previous.run_id} has finished it.")
+                return PastVerdict(False, phrase("past_downstream", task=name, state=late[0], run=previous.run_id))
+    return PastVerdict(True, phrase("past_finished", run=previous.run_id))
 
 
 def _present(codes: Sequence[int]) -> Sequence[int]:

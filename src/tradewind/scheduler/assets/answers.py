@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from tradewind.kernel.partitions import partition_progress
-from tradewind.model.assets import AssetSchedule, progress, watcher_number
+from tradewind.model.assets import AssetSchedule, update_progress, watcher_number
 from tradewind.model.errors import nearest
-from tradewind.model.moments import iso
+from tradewind.model.moments import shown_moment
+from tradewind.model.phrases import Phrase, english, phrase, semicolons
 from tradewind.model.rows import AssetEventRow, AssetRow, DagPlan
 from tradewind.scheduler.assets.asset_index import asset_schedule, counted
 from tradewind.scheduler.runs.facts import run_facts
@@ -88,22 +89,27 @@ def _object(data: bytes | None) -> Any:
 
 
 def waits_for_assets(store: RowReader, plan: DagPlan) -> str | None:
+    """Return `missing_assets` in English."""
+    found = missing_assets(store, plan)
+    return None if found is None else english(found)
+
+
+def missing_assets(store: RowReader, plan: DagPlan) -> Phrase | None:
     """Return what a DAG waits for: "2 of 3 assets updated; missing: orders". None for a DAG that is not scheduled by assets."""
     if plan.assets is None:
         return None
     if asset_schedule(plan.assets).partitions is not None:
         return _waits_for_partitions(store, plan, asset_schedule(plan.assets))
     waiting = store.waiting_assets(plan.dag_id)
-    text = progress(asset_schedule(plan.assets).condition, counted(waiting))
+    parts = [update_progress(asset_schedule(plan.assets).condition, counted(waiting))]
     held = sum(one.events for one in waiting if not one.counts)
     if held:
-        text += f"; {held} events that came while it was paused wait for the next run"
-    if plan.is_paused:
-        return text + "; the DAG is paused, so updates do not count"
-    return text + "".join(f"; {told}" for told in watcher_troubles(store, plan))
+        parts.append(phrase("assets_held", count=held))
+    parts += [phrase("assets_paused")] if plan.is_paused else watcher_troubles(store, plan)
+    return semicolons(parts)
 
 
-def _waits_for_partitions(store: RowReader, plan: DagPlan, schedule: AssetSchedule) -> str:
+def _waits_for_partitions(store: RowReader, plan: DagPlan, schedule: AssetSchedule) -> Phrase:
     found = store.waiting_partitions(plan.dag_id, limit=PARTITIONS_NAMED + 1)
     texts = [partition_progress(schedule, one) for one in found[:PARTITIONS_NAMED]]
     if len(found) > PARTITIONS_NAMED:
@@ -112,19 +118,25 @@ def _waits_for_partitions(store: RowReader, plan: DagPlan, schedule: AssetSchedu
     dropped = store.dropped_asset_event(plan.dag_id)
     if dropped is not None:
         text += f"; event {dropped[0]} was dropped: {dropped[1]}"
-    return text + ("; the DAG is paused, so updates do not count" if plan.is_paused else "")
+    words = phrase("words", text=text)
+    return semicolons([words, phrase("assets_paused")]) if plan.is_paused else words
 
 
-def watcher_troubles(store: RowReader, plan: DagPlan) -> list[str]:
+def watcher_troubles(store: RowReader, plan: DagPlan) -> list[Phrase]:
     """Return a sentence for each watcher of the DAG's assets whose trigger failed last time."""
     watches = asset_schedule(plan.assets).watchers if plan.assets is not None else ()
     failed = {row.number: row for row in store.watchers() if row.failures} if watches else {}
-    return [
-        f"the trigger of watcher {watch.name} failed {row.failures} times in a row ({_last_line(row.error)})"
-        + (f" and is started again at {iso(row.next_start)}" if row.next_start is not None else "")
-        for watch in watches
-        if (row := failed.get(watcher_number(plan.bundle, watch.trigger))) is not None
-    ]
+    found = []
+    for watch in watches:
+        row = failed.get(watcher_number(plan.bundle, watch.trigger))
+        if row is not None:
+            name, times, problem = watch.name, row.failures, _last_line(row.error)
+            found.append(
+                phrase("watcher_failed", watcher=name, times=times, problem=problem)
+                if row.next_start is None
+                else phrase("watcher_failed_again", watcher=name, times=times, problem=problem, at=shown_moment(row.next_start))
+            )
+    return found
 
 
 def _last_line(error: str | None) -> str:

@@ -20,6 +20,7 @@ from tradewind.kernel.explain import Blocker, SchedulerFacts, explain, outside_i
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.phrases import Phrase, english, phrase
 from tradewind.model.rows import DagPlan, RunRow
 from tradewind.model.states import FINISHED, FINISHED_RUNS, OCCUPYING, WAITING, RunState, RunType, TaskState
 from tradewind.scheduler.core import Scheduler
@@ -29,7 +30,7 @@ from tradewind.scheduler.explain.why_waits import of_wait
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
 from tradewind.scheduler.runs.run_shape import fitted
-from tradewind.store.callback_view import sentence, shown
+from tradewind.store.callback_view import failure, shown
 from tradewind.store.port import RowReader
 from tradewind.wire.explanations import (
     BlockerView,
@@ -92,7 +93,7 @@ def why(
     blockers, candidate, admission = blockers_of(store, scheduler, plan, row, active_run, slot)
     state = active_run.machine.task_state(slot)
     subject = Subject(dag_id, row.run_id, row.state.value, task_id, active_run.machine.instances.index(slot), state.shown)
-    answer = replace(_explanation(scheduler, blockers, subject), callbacks=_callbacks(store, row, slot))
+    answer = _with_callbacks(_explanation(scheduler, blockers, subject), store, row, slot)
     if scheduler is None:
         return answer
     answer = replace(answer, workers=_workers_of(scheduler, active_run, slot))
@@ -142,7 +143,7 @@ def why_run_of(store: RowReader, scheduler: Scheduler | None, dag_id: str, run_i
     row = store.need_run(dag_id, run_id)
     blockers = _scheduler_blockers(scheduler) + why_run.of_run(plan, row, scheduler)
     answer = _explanation(scheduler, blockers, Subject(dag_id, row.run_id, row.state.value))
-    answer = replace(answer, callbacks=_callbacks(store, row, NO_TASK))
+    answer = _with_callbacks(answer, store, row, NO_TASK)
     if row.state is RunState.QUEUED and scheduler is not None:
         answer = _of_queued_run(answer, scheduler, store, row)
     active_run = scheduler.active_runs_by_id.get(row.id) if scheduler is not None else None
@@ -183,30 +184,24 @@ def blockers_of(
     return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
 
 
-_NO_WORKER = "No worker host is connected; the task starts when a worker host connects."
+_NO_WORKER = phrase("no_worker")
 
 
-def why_no_worker(executor: Executor, active_run: ActiveRun, slot: int) -> str:
-    """Return a sentence where no connected worker host takes the attempts of this task instance; otherwise an empty text."""
+def why_no_worker(executor: Executor, active_run: ActiveRun, slot: int) -> Phrase | None:
+    """Return a sentence where no connected worker host takes the attempts of this task instance; otherwise None."""
     if not executor.ready:
         return _NO_WORKER
     name, queue = active_run.executor(slot), active_run.topology.tasks[active_run.machine.instances.task(slot)].queue
-    if executor.serves(name, queue):
-        return ""
-    return f"No connected worker host takes new attempts of the {name} in queue {queue!r}; the task starts when one does."
+    return None if executor.serves(name, queue) else phrase("no_worker_of_queue", executor=name, queue=queue)
 
 
-def missing_executor(active_run: ActiveRun, slot: int) -> str | None:
+def missing_executor(active_run: ActiveRun, slot: int) -> Phrase | None:
     """Return a sentence where the task names an executor that the deployment does not have; otherwise None."""
     wanted = active_run.topology.tasks[active_run.machine.instances.task(slot)].executor
     registry = active_run.executors
-    if registry.has(wanted):
+    if wanted is None or registry.has(wanted):
         return None
-    names = ", ".join(registry.names)
-    return (
-        f"The task names the executor {wanted}. This deployment does not have it (core.executor: {names}), so the task runs on "
-        f"the {registry.default}."
-    )
+    return phrase("executor_missing", executor=wanted, executors=[*registry.names], default=registry.default)
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------------
@@ -235,6 +230,7 @@ def _explanation(scheduler: Scheduler | None, blockers: list[Blocker], subject: 
         earliest_start=_earliest(blockers, subject.state, now),
         next_run=None,
         callbacks=[],
+        callback_phrases=[],
     )
 
 
@@ -245,7 +241,9 @@ def _shown(blocker: Blocker, scheduler: Scheduler | None) -> BlockerView:
     return BlockerView(
         rule=blocker.rule,
         sentence=blocker.sentence,
+        reason=blocker.reason,
         ends_with=blocker.ends_with or None,
+        ends=blocker.ends,
         not_before=iso(blocker.not_before),
         command=blocker.command,
         by_hand=blocker.by_hand,
@@ -352,14 +350,15 @@ def _workers(scheduler: Scheduler | None) -> Workers | None:
 
 def _workers_of(scheduler: Scheduler, active_run: ActiveRun, slot: int) -> Workers:
     """Return the state of the executor that runs a task instance."""
-    name = active_run.executor(slot)
+    name, note = active_run.executor(slot), missing_executor(active_run, slot)
     slots = executor_slots(name) if scheduler.executors.has_several else PARALLELISM
     return Workers(
         executor=name,
         attached=not why_no_worker(scheduler.executor, active_run, slot),
         live=scheduler.admission.used(slots),
         parallelism=_limit(scheduler.admission.capacity(slots)),
-        note=missing_executor(active_run, slot),
+        note=english(note) if note is not None else None,
+        note_phrase=note,
     )
 
 
@@ -374,13 +373,13 @@ _MOMENTS = frozenset({"due", "run_after", "not_due", "schedule_ended", "deferred
 
 def _next_event(blockers: list[Blocker]) -> NextEvent | None:
     """Return what can change the answer next: what a person has to do, else the first moment, else what ends the first blocker."""
-    by_hand = [one for one in blockers if one.by_hand and one.ends_with]
+    by_hand = [one for one in blockers if one.by_hand and one.ends is not None]
     timed = [one for one in blockers if one.rule in _MOMENTS and one.not_before is not None]
     if timed and not by_hand:
         first = min(timed, key=lambda one: one.not_before or 0)
-        return NextEvent(first.ends_with, iso(first.not_before), first.rule)
-    found = next((one for one in by_hand or blockers if one.ends_with), None)
-    return None if found is None else NextEvent(found.ends_with, None, found.rule)
+        return NextEvent(first.ends_with, iso(first.not_before), first.rule, first.ends)
+    found = next((one for one in by_hand or blockers if one.ends is not None), None)
+    return None if found is None else NextEvent(found.ends_with, None, found.rule, found.ends)
 
 
 def _earliest(blockers: list[Blocker], state: str | None, now: int | None) -> str | None:
@@ -418,10 +417,10 @@ def _open_tasks(active_run: ActiveRun) -> dict[str, OpenTasks]:
 
 def _scheduler_blockers(scheduler: Scheduler | None) -> list[Blocker]:
     if scheduler is None:
-        text = "No scheduler is running: start one with tradewind standalone."
-        return [Blocker("no_scheduler", text, "a scheduler starts", command="tradewind standalone", by_hand=True)]
+        reason, ends = phrase("no_scheduler"), phrase("ends_scheduler")
+        return [Blocker("no_scheduler", reason, ends, command="tradewind standalone", by_hand=True)]
     if scheduler.trouble is not None:
-        return [Blocker("store", f"Nothing can be written now: {scheduler.trouble}.", "the store can be written again")]
+        return [Blocker("store", phrase("store", problem=str(scheduler.trouble)), phrase("ends_store"))]
     return []
 
 
@@ -519,6 +518,8 @@ def _read(store: RowReader, row: RunRow, scheduler: Scheduler | None = None) -> 
     return active_run
 
 
-def _callbacks(store: RowReader, row: RunRow, slot: int) -> list[str]:
-    """Return sentences about failed callbacks of the task instance and of its run."""
-    return [sentence(shown(item)) for item in store.outbox_items(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]
+def _with_callbacks(answer: Explanation, store: RowReader, row: RunRow, slot: int) -> Explanation:
+    """Add sentences about failed callbacks of the task instance and of its run."""
+    items = [item for item in store.outbox_items(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]
+    phrases = [failure(shown(item)) for item in items]
+    return replace(answer, callbacks=[english(one) for one in phrases], callback_phrases=phrases)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tradewind.kernel.causes import clear_command, root_causes
 from tradewind.kernel.explain import Blocker, dependencies
+from tradewind.model.phrases import Phrase, phrase, then
 from tradewind.model.rows import RunRow
 from tradewind.model.states import FINISHED, RunState, TaskState
 from tradewind.scheduler.core import Scheduler
@@ -48,21 +49,28 @@ def with_cause(
     if cause is None:
         return blocker
     machine, run_id, where = cause.active_run.machine, cause.active_run.row.run_id, cause.slot
-    state, name, text = machine.task_state(where), machine.name(where), blocker.sentence
+    state, name, reason = machine.task_state(where), machine.name(where), blocker.reason
     if cause.runs > 1:
-        shown = "not started" if state is TaskState.NONE else state.value
-        text += f" The cause is {cause.runs} runs back in {run_id}, where {name} is {shown}."
+        reason = then(reason, _cause(cause.runs, run_id, name, state))
     if state not in FINISHED:
         task_id, index = cause.active_run.where(where)
         one = f" --map-index {index}" if index >= 0 else ""
-        text += f" See: tradewind why {active_run.row.dag_id} {task_id} --run-id {shlex.quote(run_id)}{one}"
-        return blocker._replace(sentence=text, ends_with=f"{name} ends in {run_id}")
+        see = f"tradewind why {active_run.row.dag_id} {task_id} --run-id {shlex.quote(run_id)}{one}"
+        ends = phrase("ends_task_ends_in_run", task=name, run=run_id)
+        return blocker._replace(reason=then(reason, phrase("past_see", command=see)), ends=ends)
     causes = root_causes(machine, where)
     if causes != [where]:
-        named = f"{machine.name(causes[0])} ({machine.task_state(causes[0]).value})"
-        text += f" The root cause is {named}{' and others' if len(causes) > 1 else ''}."
-    ends = f"{name} is success or skipped in {run_id}"
-    return blocker._replace(sentence=text, ends_with=ends, command=clear_command(machine, where, run_id), by_hand=True)
+        named = phrase("task_in_state", task=machine.name(causes[0]), state=machine.task_state(causes[0]).value)
+        first = phrase("and_others", items=[named]) if len(causes) > 1 else named
+        reason = then(reason, phrase("root_cause", tasks=first))
+    ends = phrase("ends_good_in_run", task=name, run=run_id)
+    return blocker._replace(reason=reason, ends=ends, command=clear_command(machine, where, run_id), by_hand=True)
+
+
+def _cause(runs: int, run_id: str, name: str, state: TaskState) -> Phrase:
+    if state is TaskState.NONE:
+        return phrase("past_cause_not_started", runs=runs, run=run_id, task=name)
+    return phrase("past_cause", runs=runs, run=run_id, task=name, state=state.value)
 
 
 def _first(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun, task: int, read: Read) -> _Cause | None:

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 from tradewind.kernel import events as e
 from tradewind.kernel.rules.past import PastVerdict, PreviousRun, judge
 from tradewind.kernel.topology import Topology
+from tradewind.model.phrases import Phrase
 from tradewind.model.rows import RemovedRun, RunRow
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.store.port import RowReader
@@ -54,7 +55,7 @@ class PreviousRunTracker:
         """DAG → (logical date, run) of its running runs that depend on previous runs, ordered."""
         self._needs_older_runs: dict[str, set[int]] = {}
         """DAG → running runs with a task that the previous run does not have: older runs count for them, too."""
-        self._verdicts: dict[int, dict[int, tuple[bool, str]]] = {}
+        self._verdicts: dict[int, dict[int, tuple[bool, Phrase]]] = {}
         """Run → task → the last verdict: (allowed, why)."""
 
     def clear(self) -> None:

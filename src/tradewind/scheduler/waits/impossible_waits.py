@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from tradewind.kernel.causes import pattern
 from tradewind.kernel.explain import Blocker
 from tradewind.model.definition import CustomSchedule, DagDefinition
-from tradewind.model.errors import did_you_mean
-from tradewind.model.moments import iso
+from tradewind.model.moments import shown_moment
+from tradewind.model.phrases import any_state, did_you_mean, phrase, then
 from tradewind.model.rows import DagPlan, RunRow
 from tradewind.model.states import FINISHED, FINISHED_RUNS
 from tradewind.model.waits import RunRef, TasksWait, tasks_waits
@@ -44,27 +44,24 @@ def why_impossible(store: RowReader, run: RunRow, slot: int, waits: Iterable[Tas
         found += _of_wait(store, wait, now)
     circle = circle_of(store, run, slot)
     if circle:
-        text = f"It waits in a circle, in which each task instance waits for the next one: {' → '.join(circle)}."
-        found.append(
-            Blocker("waits_in_a_circle", text, "one of them is marked, or its run is set to a finished state", by_hand=True)
-        )
+        reason = phrase("circle", tasks=" → ".join(circle))
+        found.append(Blocker("waits_in_a_circle", reason, phrase("ends_circle"), by_hand=True))
     return found
 
 
 def _of_wait(store: RowReader, wait: TasksWait, now: int) -> list[Blocker]:
     plan = store.dag(wait.dag_id)
     if plan is None:
-        text = f"There is no DAG {wait.dag_id!r}.{did_you_mean(wait.dag_id, store.dag_ids())}"
-        return [Blocker("waits_for_nothing", text, "a file with this DAG is there", by_hand=True)]
+        reason = then(phrase("no_dag", dag=wait.dag_id), did_you_mean(wait.dag_id, store.dag_ids()))
+        return [Blocker("waits_for_nothing", reason, phrase("ends_file"), by_hand=True)]
     there = {ref: run for run, ref in asked_runs(store, wait)}
     found: list[Blocker] = []
     missing = [ref for ref in wait.run_refs() if ref not in there]
     unfinished = [run.run_id for run in there.values() if run.state not in FINISHED_RUNS]
     if plan.is_paused and plan.is_active and (unfinished or missing):
-        held = f"its run {unfinished[0]!r} does not continue" if unfinished else f"it has no run of {_named(missing[0])}"
-        text = f"DAG {wait.dag_id!r}, which it waits for, is paused: {held}."
-        command = f"tradewind dags unpause {plan.dag_id}"
-        found.append(Blocker("waits_for_paused", text, "that DAG is unpaused", command=command, by_hand=True))
+        held = phrase("held_run", run=unfinished[0]) if unfinished else phrase("held_no_run", run=_named(missing[0]))
+        reason, command = phrase("waits_for_paused", dag=wait.dag_id, held=held), f"tradewind dags unpause {plan.dag_id}"
+        found.append(Blocker("waits_for_paused", reason, phrase("ends_that_dag_unpaused"), command=command, by_hand=True))
     for ref in missing[:NAMED_MAX]:
         found += _no_run(plan, ref, now)
     found += list(_wrong_end(store, wait))[:NAMED_MAX]
@@ -78,30 +75,25 @@ def _of_wait(store: RowReader, wait: TasksWait, now: int) -> list[Blocker]:
 
 def _no_run(plan: DagPlan, ref: RunRef, now: int) -> list[Blocker]:
     """Return why a run that is waited for will not be created."""
-    name = f"DAG {plan.dag_id!r}"
     if isinstance(ref, str):
-        text = f"{name} has no run {ref!r}."
+        reason = phrase("dag_has_no_run", dag=plan.dag_id, run=ref)
         command = f"tradewind dags trigger {plan.dag_id} --run-id {shlex.quote(ref)}"
-        return [Blocker("waits_for_nothing", text, "a run with this id is created", command=command, by_hand=True)]
+        return [Blocker("waits_for_nothing", reason, phrase("ends_run_created"), command=command, by_hand=True)]
+    date = shown_moment(ref)
     if not plan.is_active:
-        text = f"{name} is not in the DAG folder any more (it was in {plan.file}), and has no run of {iso(ref)}."
-        return [Blocker("waits_for_nothing", text, "a file with the DAG is there again", by_hand=True)]
+        reason = phrase("dag_gone", dag=plan.dag_id, file=plan.file, date=date)
+        return [Blocker("waits_for_nothing", reason, phrase("ends_file_again"), by_hand=True)]
     if isinstance(schedule_of(plan), CustomSchedule):
         return []  # only the custom timetable knows its dates
     return [
-        one._replace(rule="waits_for_no_run", sentence=f"{name} has no run of {iso(ref)}: {_uncapitalized(one.sentence)}")
+        one._replace(rule="waits_for_no_run", reason=phrase("dag_has_no_date", dag=plan.dag_id, date=date, reason=one.reason))
         for one in of_date(plan, ref, now)
         if one.rule != "not_due"
     ]
 
 
 def _named(ref: RunRef) -> str:
-    return str(iso(ref)) if isinstance(ref, int) else repr(ref)
-
-
-def _uncapitalized(sentence: str) -> str:
-    """Return a sentence with a small first letter, to follow a colon."""
-    return sentence[0].lower() + sentence[1:] if sentence.startswith(("Its ", "The ", "It ")) else sentence
+    return shown_moment(ref) if isinstance(ref, int) else repr(ref)
 
 
 # --- an existing run -----------------------------------------------------------------------------------------------------------
@@ -113,31 +105,33 @@ def _wrong_end(store: RowReader, wait: TasksWait) -> Iterator[Blocker]:
     for run, _, task_id, state in task_states(store, wait):
         ends = _RUN_FINISHED if task_id is None else _FINISHED
         if state in ends and state not in good:
-            what = (
-                f"Run {run.run_id!r} of DAG {run.dag_id!r}" if task_id is None else f"{run.dag_id}.{task_id} in {run.run_id!r}"
-            )
-            text = f"{what} is {state} already; only {' or '.join(wait.allowed)} ends the wait."
+            states = any_state(wait.allowed)
+            if task_id is None:
+                reason = phrase("run_wrong_end", run=run.run_id, dag=run.dag_id, state=state, states=states)
+            else:
+                reason = phrase("task_wrong_end", dag=run.dag_id, task=task_id, run=run.run_id, state=state, states=states)
             command = f"tradewind tasks clear {run.dag_id} --run-id {shlex.quote(run.run_id)}"
             if task_id is not None:
                 command += f" -t {pattern([task_id])}"
                 # a task instance that ended without running ends in the same state again if it is cleared alone
                 command += {"upstream_failed": " --upstream --only-failed", "skipped": " --upstream"}.get(state, "")
-            yield Blocker("waits_for_other_end", text, "it is cleared, or marked", command=command, by_hand=True)
+            yield Blocker("waits_for_other_end", reason, phrase("ends_cleared_or_marked"), command=command, by_hand=True)
 
 
 def _in_run(definition: DagDefinition, wait: TasksWait, run: RunRow) -> Iterator[Blocker]:
     known = [task.task_id for task in definition.tasks]
     for task_id in wait.task_ids:
         if task_id not in known:
-            text = f"Run {run.run_id!r} of DAG {run.dag_id!r} has no task {task_id!r}.{did_you_mean(task_id, known)}"
-            yield Blocker("waits_for_nothing", text, "the task is there, and the run is cleared", by_hand=True)
+            reason = phrase("run_has_no_task", run=run.run_id, dag=run.dag_id, task=task_id)
+            reason = then(reason, did_you_mean(task_id, known))
+            yield Blocker("waits_for_nothing", reason, phrase("ends_task_and_clear"), by_hand=True)
     groups = [group.group_id for group in definition.groups]
     if wait.group is not None and not asked_tasks(wait, definition):
         if wait.group in groups:
-            text = f"Task group {wait.group!r} of DAG {run.dag_id!r} has no tasks."
+            reason = phrase("group_empty", group=wait.group, dag=run.dag_id)
         else:
-            text = f"DAG {run.dag_id!r} has no task group {wait.group!r}.{did_you_mean(wait.group, groups)}"
-        yield Blocker("waits_for_nothing", text, "the group is there, and the run is cleared", by_hand=True)
+            reason = then(phrase("no_group", dag=run.dag_id, group=wait.group), did_you_mean(wait.group, groups))
+        yield Blocker("waits_for_nothing", reason, phrase("ends_group_and_clear"), by_hand=True)
 
 
 # --- circles -----------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import { useRefusal } from "../../api/me";
 import { queries } from "../../api/query";
 import { useText } from "../../i18n";
 import type { MessageKey } from "../../i18n/keys";
+import { scheduleText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { commandLine, CopyAs } from "../../parts/CopyAs";
 import { Switch } from "../../parts/fields";
@@ -89,7 +90,7 @@ function Facts({ head }: { head: Schemas["PageDagHead"] | undefined }) {
     <>
       <span className="row" style={{ gap: 6 }}>
         <Clock size={14} aria-hidden />
-        <span title={details.timetable_summary ?? ""}>{head.schedule_text?.replace(/\.$/, "") ?? details.timetable_summary ?? t("dag.noSchedule")}</span>
+        <span title={details.timetable_summary ?? ""}>{scheduleText(head) ?? details.timetable_summary ?? t("dag.noSchedule")}</span>
       </span>
       {details.next_dagrun_run_after && !details.is_paused && (
         <span>{t("dag.nextRun")} <DueText at={details.next_dagrun_run_after} /></span>

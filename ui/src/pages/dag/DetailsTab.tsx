@@ -7,6 +7,7 @@ import { Fragment, useState, type ReactNode } from "react";
 import { api, read, type Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
 import { formatNumber, useText } from "../../i18n";
+import { scheduleText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { CopyAs, commandLine } from "../../parts/CopyAs";
 import parts from "../../parts/parts.module.css";
@@ -26,12 +27,13 @@ export default function DetailsTab() {
   const head = useQuery(headQuery(dagId));
   return (
     <div className={styles.page}>
-      <Loaded query={head}>{(found) => <All details={found.details} schedule={found.schedule_text} />}</Loaded>
+      <Loaded query={head}>{(found) => <All head={found} />}</Loaded>
     </div>
   );
 }
 
-function All({ details, schedule }: { details: Details; schedule: string | null | undefined }) {
+function All({ head }: { head: Schemas["PageDagHead"] }) {
+  const { details } = head;
   const t = useText();
   const yes = (value: boolean | null | undefined): ReactNode => (value === null || value === undefined ? null : t(value ? "common.yes" : "common.no"));
   const params = Object.entries(details.params ?? {});
@@ -42,7 +44,7 @@ function All({ details, schedule }: { details: Details; schedule: string | null 
         {details.doc_md && <Part title={t("details.docs")}><DocText text={details.doc_md} /></Part>}
         <Part title={t("details.schedule")}>
           <Facts facts={[
-            [t("details.timetable"), schedule ?? details.timetable_description],
+            [t("details.timetable"), scheduleText(head) ?? details.timetable_description],
             [t("details.written"), details.timetable_summary && <code className="mono">{details.timetable_summary}</code>],
             [t("details.timezone"), details.timezone],
             [t("details.next"), details.next_dagrun_run_after && <><TimeText at={details.next_dagrun_run_after} zoned /> <span className="muted"><AgoText at={details.next_dagrun_run_after} /></span></>],

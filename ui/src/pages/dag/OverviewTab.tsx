@@ -7,6 +7,7 @@ import type { ReactNode } from "react";
 import { api, read, type Schemas } from "../../api/client";
 import { dagTopic, live } from "../../api/query";
 import { formatNumber, useText } from "../../i18n";
+import { scheduleText } from "../../i18n/phrases";
 import { LinkButton } from "../../parts/Button";
 import { Loaded } from "../../parts/status";
 import { StateChip, StateIcon } from "../../state/StateIcon";
@@ -133,8 +134,8 @@ function NextRuns({ dagId, head }: { dagId: string; head: Schemas["PageDagHead"]
               <li key={at}><i className={styles.hollow} aria-hidden /><TimeText at={at} precision="minute" zoned /><span className="grow" /><span className="muted"><DueText at={at} /></span></li>
             ))}
           </ol>
-          {next.length === 0 && <div className={styles.none}><p>{known ? (head.schedule_text ?? t("overview.noNext")) : t("overview.noScheduler")}</p></div>}
-          {next.length > 0 && <p className="muted small">{head.schedule_text} <Link to="/dags/$dagId/calendar" params={{ dagId }}>{t("overview.calendar")}</Link></p>}
+          {next.length === 0 && <div className={styles.none}><p>{known ? (scheduleText(head) ?? t("overview.noNext")) : t("overview.noScheduler")}</p></div>}
+          {next.length > 0 && <p className="muted small">{scheduleText(head)} <Link to="/dags/$dagId/calendar" params={{ dagId }}>{t("overview.calendar")}</Link></p>}
         </>
       )}
     </Loaded>

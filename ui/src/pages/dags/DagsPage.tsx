@@ -9,6 +9,7 @@ import type { Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
 import { enc } from "../../api/query";
 import { formatNumber, t, useText } from "../../i18n";
+import { scheduleText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { copyText } from "../../parts/CopyAs";
 import { Select, Switch } from "../../parts/fields";
@@ -161,7 +162,7 @@ function useColumns(trigger: (dag: string) => void, addTag: (tag: string) => voi
     };
     const schedule: Column<Dag> = {
       id: "schedule", title: t("dags.schedule"), width: "minmax(120px, 1fr)",
-      render: (dag) => <span className="muted" title={dag.schedule_text ?? ""}>{dag.schedule_text?.replace(/\.$/, "") ?? t("dags.noSchedule")}</span>,
+      render: (dag) => <span className="muted" title={scheduleText(dag) ?? ""}>{scheduleText(dag) ?? t("dags.noSchedule")}</span>,
     };
     const bars: Column<Dag> = {
       id: "bars", title: t("dags.lastRuns"), sort: "last_run", width: `${(phone ? PHONE_BARS : BARS) * 9}px`, right: true,

@@ -9,6 +9,7 @@ import { Fragment, type ReactElement, type ReactNode } from "react";
 import { api, read, type Schemas } from "../../api/client";
 import { dagTopic, live, runTopic, taskTopic, tasksTopic } from "../../api/query";
 import { formatNumber, tOr, useText } from "../../i18n";
+import { phraseText, type Phrase } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { commandLine, copyText } from "../../parts/CopyAs";
 import parts from "../../parts/parts.module.css";
@@ -85,8 +86,8 @@ function Answer({ query, command }: { query: { data: Explanation | undefined; er
               </ol>
             )}
             <Facts found={found} />
-            {found.callbacks.map((one) => <Notice key={one}>{one}</Notice>)}
-            {found.workers?.note && <Notice>{found.workers.note}</Notice>}
+            {found.callbacks.map((one, at) => <Notice key={one}><Sentence phrase={found.callback_phrases[at]} english={one} /></Notice>)}
+            {found.workers?.note && <Notice><Sentence phrase={found.workers.note_phrase} english={found.workers.note} /></Notice>}
           </>
         )}
       </Loaded>
@@ -124,9 +125,9 @@ function BlockerCard({ blocker }: { blocker: Blocker }) {
           {tOr(`why.rule_${blocker.rule}`, blocker.rule)}
           {blocker.by_hand && <span className={parts.badge}>{t("why.byHand")}</span>}
         </h4>
-        <p className="wrap"><Sentence text={blocker.sentence} /></p>
+        <p className="wrap"><Sentence phrase={blocker.reason} english={blocker.sentence} /></p>
         <dl className={parts.definition}>
-          {blocker.ends_with && blocker.ends_with !== `it is ${blocker.not_before}` && <Fact name={t("why.endsWhen")}><Sentence text={blocker.ends_with} /></Fact>}
+          {blocker.ends_with && !isMoment(blocker.ends, blocker.ends_with) && <Fact name={t("why.endsWhen")}><Sentence phrase={blocker.ends} english={blocker.ends_with} /></Fact>}
           {blocker.not_before && <Fact name={t("why.notBefore")}><TimeText at={blocker.not_before} zoned /> <span className="muted">(<AgoText at={blocker.not_before} />)</span></Fact>}
         </dl>
         {blocker.holders.length > 0 && (
@@ -151,9 +152,15 @@ function BlockerCard({ blocker }: { blocker: Blocker }) {
   );
 }
 
-/** A sentence of the server. Its moments are shown in the chosen time zone. */
-function Sentence({ text }: { text: string }) {
-  return partsOf(text).map((one, at) => (one.moment ? <TimeText key={at} at={one.text} zoned /> : <Fragment key={at}>{one.text}</Fragment>));
+/** Is the event only that a moment has come? The moment is shown by itself. */
+function isMoment(event: Phrase | null | undefined, english: string): boolean {
+  return event ? event.code === "ends_at" : /^it is \S+$/.test(english);
+}
+
+/** A sentence of the server in the language of the page. Its moments are shown in the chosen time zone. */
+function Sentence({ phrase, english }: { phrase: Phrase | null | undefined; english: string }) {
+  useText();
+  return partsOf(phraseText(phrase, english)).map((one, at) => (one.moment ? <TimeText key={at} at={one.text} zoned /> : <Fragment key={at}>{one.text}</Fragment>));
 }
 
 function Holder({ holder }: { holder: Schemas["SlotHolder"] }) {
@@ -214,7 +221,7 @@ function Facts({ found }: { found: Explanation }) {
       )}
       {next && (
         <Fact name={t("why.nextEvent")}>
-          {next.event !== `it is ${next.at}` && <><Sentence text={next.event} />{next.at && " · "}</>}
+          {!(next.at && isMoment(next.ends, next.event)) && <><Sentence phrase={next.ends} english={next.event} />{next.at && " · "}</>}
           {next.at && <><TimeText at={next.at} zoned /> <span className="muted">(<AgoText at={next.at} />)</span></>}
         </Fact>
       )}

@@ -1,0 +1,93 @@
+"""Sentences as values: a code and its arguments, so that a client can show them in the language of its user.
+
+English is made from `sentences.TEMPLATES`, and a client has a template of its own for each code. A client that does not know a
+code shows the English sentence, which the server sends, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from string import Formatter
+
+import msgspec
+
+from tradewind.model.errors import nearest
+from tradewind.model.sentences import TEMPLATES
+
+
+class Phrase(msgspec.Struct, frozen=True):
+    """A sentence, or a part of one, as a code and its arguments."""
+
+    code: str
+    """Names a template, in `model/sentences.py` and in the messages of the web page."""
+    arguments: dict[str, str | int | Phrase | list[str | Phrase]] = {}
+    """Placeholder → value. A moment is ISO 8601 in UTC. `state` and names that end with `_state` are states. A list is shown with
+    separators."""
+
+
+Argument = str | int | Phrase | list[str | Phrase]
+
+
+def phrase(code: str, /, **arguments: Argument) -> Phrase:
+    """Return a phrase. `arguments` has exactly the placeholders of the template (tests/shape/test_phrases.py)."""
+    return Phrase(code, arguments)
+
+
+class _Text(str):
+    """An argument in English. The format `lower` gives it a small first letter."""
+
+    __slots__ = ()
+
+    def __format__(self, how: str) -> str:
+        return self[:1].lower() + self[1:] if how == "lower" else str(self)
+
+
+def english(value: Argument) -> str:
+    """Return a phrase, or an argument of one, in English. Raises KeyError: no template, or an argument is missing."""
+    if isinstance(value, Phrase):
+        return TEMPLATES[value.code].format_map({name: _Text(english(one)) for name, one in value.arguments.items()})
+    return ", ".join(map(english, value)) if isinstance(value, list) else str(value)
+
+
+def placeholders(template: str) -> set[str]:
+    """Return the names of the placeholders of a template."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def then(first: Phrase, *others: Phrase | None) -> Phrase:
+    """Return several sentences as one phrase. None is left out."""
+    return reduce(lambda left, right: phrase("then", first=left, second=right), filter(None, others), first)
+
+
+def semicolons(parts: Iterable[Phrase]) -> Phrase:
+    """Return parts of a sentence, one at least, separated by semicolons."""
+    return reduce(lambda left, right: phrase("semicolon", first=left, second=right), parts)
+
+
+def all_of(parts: Iterable[str | Phrase]) -> Argument:
+    """Return one argument for several words: "a, b and c"."""
+    words = list(parts)
+    return words if len(words) < 2 else phrase("and", left=words[:-1], right=words[-1])
+
+
+def any_of(parts: Iterable[str | Phrase]) -> Argument:
+    """Return one argument for several words: "a or b or c"."""
+    words = list(parts)
+    return reduce(lambda left, right: phrase("or", left=left, right=right), words) if words else ""
+
+
+def any_state(states: Iterable[str]) -> Argument:
+    """Return one argument for several states: "success or skipped"."""
+    return any_of(phrase("state", state=state) for state in states)
+
+
+def quoted(names: Iterable[str]) -> list[str | Phrase]:
+    """Return names, each in quotation marks."""
+    return [phrase("quoted", text=name) for name in names]
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> Phrase | None:
+    """Return the question for the valid choice closest to a misspelt `name`; None: no choice is close."""
+    found = nearest(name, choices)
+    return phrase("did_you_mean", name=found) if found else None
