@@ -21,6 +21,7 @@ REQUIRED = bool(os.environ.get("PROVIDERS_REQUIRED"))
 """Set where all packages are installed: a missing one fails the test."""
 
 HEAD = """
+import sys
 from datetime import datetime
 from airflow.sdk import DAG, BaseHook, task
 """
@@ -28,6 +29,7 @@ from airflow.sdk import DAG, BaseHook, task
 STANDARD = """
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.providers.standard.operators.python import BranchPythonOperator, PythonOperator, ShortCircuitOperator
+from airflow.providers.standard.operators.python import BranchExternalPythonOperator, ExternalPythonOperator
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.providers.standard.sensors.date_time import DateTimeSensorAsync
@@ -42,11 +44,22 @@ with DAG("d", start_date=datetime(2024, 1, 1), schedule=None) as dag:
     PythonSensor(task_id="sensor", python_callable=lambda: True)
     DateTimeSensorAsync(task_id="deferred", target_time="2020-01-01T00:00:00+00:00")
     TriggerDagRunOperator(task_id="trigger", trigger_dag_id="other")
+
+    def chosen():
+        return "outside"
+
+    def same(x):
+        return x
+
+    choose = BranchExternalPythonOperator(task_id="choose", python=sys.executable, python_callable=chosen)
+    outside = ExternalPythonOperator(task_id="outside", python=sys.executable, python_callable=same, op_args=[1])
+    choose >> [outside, EmptyOperator(task_id="inside")]
 """
 STANDARD_STATES = {
-    **dict.fromkeys(("bash", "twice", "branch", "left", "stop", "sensor", "deferred", "trigger"), "success"),
-    "right": "skipped",
-    "never": "skipped",
+    **dict.fromkeys(
+        ("bash", "twice", "branch", "left", "stop", "sensor", "deferred", "trigger", "choose", "outside"), "success"
+    ),
+    **dict.fromkeys(("right", "never", "inside"), "skipped"),
 }
 
 SQL = """

@@ -153,6 +153,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.sdk.exceptions", "AirflowException", "."),
     # --- hooks, plugins, notifications -----------------------------------------------------------------------------------
     ("tradewind.sdk.plugins", "AirflowPlugin", "plugins_manager sdk.plugins_manager:3"),
+    ("tradewind.airflow.compat.plugin_loading", "*", "plugins_manager"),
     ("tradewind.sdk.notifier", "BaseNotifier", "notifications:2 notifications.basenotifier:2 sdk:3 sdk.bases.notifier:3"),
     ("tradewind.execution.macros", "*", "macros sdk.execution_time.macros:3"),
     ("tradewind.execution.macros", "time uuid json dateutil yaml", "macros"),

@@ -84,11 +84,14 @@ def test_a_weight_strategy_that_fails_is_an_error_of_its_task() -> None:
 
 SOURCE = """
 from airflow.sdk import DAG, Asset, AssetWatcher, AssetAccessControl, RollupMapper, StartOfDayMapper, DayWindow, WaitForAll
+from airflow.partition_mappers.temporal import ToDailyMapper
+from airflow.sdk import ToHourlyMapper
 from airflow.sdk import CronPartitionTimetable, PartitionedAssetTimetable, PartitionedAtRuntime, NEVER_EXPIRE, macros, result
 from airflow.providers.standard.operators.hitl import ApprovalOperator, HITLBranchOperator, HITLEntryOperator, HITLOperator
 from airflow.providers.standard.triggers.file import DirectoryFileDeleteTrigger
 
 watched = Asset("a", watchers=[AssetWatcher(name="w", trigger=DirectoryFileDeleteTrigger(directory="/tmp", filename="x"))])
+assert ToDailyMapper is StartOfDayMapper
 mapper = RollupMapper(upstream_mapper=StartOfDayMapper(), window=DayWindow(), wait_policy=WaitForAll())
 
 with DAG("watched", schedule=[watched]):
