@@ -67,7 +67,7 @@ def test_what_the_server_says_is_translated(windows: Callable[..., Visit], serve
 
 
 def schedule_pattern(words: dict[str, str]) -> str:
-    """The schedule of the DAG, daily at 06:00, in another language."""
+    """The schedule of the DAG, daily at some time, in another language."""
     return words["phrases.cron_at_daily"].replace("{times}", r"\d\d:\d\d")
 
 

@@ -60,7 +60,7 @@ from tradewind.kernel.run_data import RunFacts, Sweep
 from tradewind.kernel.run_steps import HOLDS_LIMITS, RunSteps
 from tradewind.kernel.topology import RULE_ALWAYS, Topology
 from tradewind.model.definition import REPEAT
-from tradewind.model.phrases import english
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import TaskRow
 from tradewind.model.states import FINISHED, Outcome
 
@@ -442,7 +442,7 @@ class RunMachine(RunSteps):
         if self.ended:
             self._refuse(NO_TASK, 0, "the run has ended")
             return
-        bulk_end.begin(self, "timeout", NO_TASK, "the run took longer than its dagrun_timeout", range(self.instances.total))
+        bulk_end.begin(self, "timeout", NO_TASK, english(phrase("run_reason_timeout")), range(self.instances.total))
 
     # --- settling -----------------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ code shows the English sentence, which the server sends, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from functools import reduce
+from functools import cache, reduce
 from string import Formatter
 
 import msgspec
@@ -48,6 +49,26 @@ def english(value: Argument) -> str:
     if isinstance(value, Phrase):
         return TEMPLATES[value.code].format_map({name: _Text(english(one)) for name, one in value.arguments.items()})
     return ", ".join(map(english, value)) if isinstance(value, list) else str(value)
+
+
+def recognised(text: str, codes: Iterable[str]) -> Phrase | None:
+    """Return the phrase of an English text that was stored, from the first of these templates that fits; None: none fits."""
+    for code in codes:
+        found = _pattern(code).fullmatch(text)
+        if found is not None:
+            return Phrase(code, {**found.groupdict()})
+    return None
+
+
+@cache
+def _pattern(code: str) -> re.Pattern[str]:
+    """A regular expression for the texts of a template. A state is one word."""
+    parts = []
+    for literal, name, _, _ in Formatter().parse(TEMPLATES[code]):
+        parts.append(re.escape(literal))
+        if name is not None:
+            parts.append(f"(?P<{name}>{'[a-z_]+' if name == 'state' else '.+'})")
+    return re.compile("".join(parts))
 
 
 def placeholders(template: str) -> set[str]:

@@ -165,7 +165,14 @@ TEMPLATES: dict[str, str] = {
     "store": "Nothing can be written now: {problem}.",
     "inactive": "Its DAG is not in the DAG folder any more (it was in {file}).",
     # --- the run ----------------------------------------------------------------------------------------------------------
-    "run_finished": "Its run is {state} since {at}: {reason}.",
+    "run_finished": "Its run is {state} since {at}.",
+    "run_finished_because": "Its run is {state} since {at}: {reason}.",
+    "run_reason_success": "no task that decides the state of the run failed",
+    "run_reason_fail_fast": "no task that decides the state of the run failed; {task} failed, but fail_fast skipped what came "
+    "after it, and only the tasks at the end of the DAG decide",
+    "run_reason_task": "{task} is {state}",
+    "run_reason_deadlock": "deadlock: {count} tasks can never start (the first: {tasks})",
+    "run_reason_timeout": "the run took longer than its dagrun_timeout",
     "rows": "{created} of its run's {total} task instances are created so far.",
     "rows_refused": "The others were refused ({problem}); they are tried again at {at}.",
     "run_after": "Its run starts at {at}, not before.",

@@ -17,6 +17,7 @@ from tradewind.model.rows import ImportProblem, ParsedFile
 from tradewind.model.states import Outcome, RunState, RunType
 from tradewind.model.waits import Deferral, MomentWait, TasksWait, TriggerWait
 from tradewind.scheduler.explain.why import why, why_no_run, why_run_of
+from tradewind.scheduler.explain.why_run import of_run
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 
@@ -279,6 +280,28 @@ def test_a_skipped_task_names_the_branch_that_decided(bench: Bench) -> None:
     finished = _of(bench.why_answer("~r.below"), "finished")
     assert finished["command"] == "tradewind tasks clear d -t '^choose$' --downstream --run-id '~r'"
     assert "Clear choose and downstream tasks" in finished["sentence"]
+    told = as_dict(why(bench.store, bench.scheduler, "d", "g.left", "~r"))
+    left = _of(told, "finished")["reason"]["arguments"]["first"]
+    chosen = {"code": "branch_not_chosen", "arguments": {"tasks": ["choose"]}}
+    assert left["arguments"]["reason"] == chosen, "a stored reason that still holds is a phrase, too"
+
+
+@pytest.mark.parametrize(
+    ("stored", "sentence", "reason"),
+    [
+        (None, ".", None),
+        ("a is failed", ": a is failed.", {"code": "run_reason_task", "arguments": {"task": "a", "state": "failed"}}),
+        ("somebody's words.", ": somebody's words.", "somebody's words"),
+    ],
+)
+def test_the_stored_reason_of_a_run_is_recognised(bench: Bench, stored: str | None, sentence: str, reason: Any) -> None:
+    """The reason of a run is stored in English. Other languages need its code."""
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    bench.fail("r.a")
+    (found,) = of_run(bench.store.need_dag("d"), bench.run("r")._replace(reason=stored), None)
+    assert found.sentence == f"Its run is failed since 2026-01-01T00:00:00Z{sentence}"
+    assert as_dict(found.reason)["arguments"].get("reason") == reason
 
 
 def test_a_task_that_skipped_itself_is_its_own_cause(bench: Bench) -> None:

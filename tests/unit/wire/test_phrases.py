@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tradewind.model.phrases import Phrase, all_of, any_of, did_you_mean, english, phrase, quoted, semicolons, then
+from tradewind.model.phrases import Phrase, all_of, any_of, did_you_mean, english, phrase, quoted, recognised, semicolons, then
 from tradewind.wire.explanations import Explanation
 
 
@@ -39,6 +39,16 @@ def test_helpers() -> None:
     found = did_you_mean("ordr", ["order"])
     assert found is not None
     assert english(found) == "Did you mean 'order'?"
+
+
+def test_a_stored_text_is_recognised() -> None:
+    """Its template is found, unless the text is other words."""
+    codes = ("run_reason_task", "run_reason_deadlock")
+    found = recognised("g.a[3] is upstream_failed", codes)
+    assert found == phrase("run_reason_task", task="g.a[3]", state="upstream_failed")
+    stuck = recognised("deadlock: 2 tasks can never start (the first: a, b)", codes)
+    assert stuck == phrase("run_reason_deadlock", count="2", tasks="a, b")
+    assert recognised("it is marked failed by hand", codes) is None
 
 
 def test_arguments_are_data() -> None:

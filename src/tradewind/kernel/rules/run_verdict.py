@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tradewind.kernel.rules import past
 from tradewind.kernel.run_data import RunData
+from tradewind.model.phrases import Phrase, english, phrase
 from tradewind.model.states import FINISHED, TaskState
 
 _FAILED = TaskState.FAILED.code
@@ -44,16 +45,16 @@ def decide(run: RunData, at: int, can_move: Callable[[int], bool]) -> RunVerdict
     for task in topology.verdict:
         for slot in run.instances.slots(task):
             if state[slot] in _BAD:
-                return RunVerdict(False, f"{run.name(slot)} is {run.task_state(slot).value}", "task_failure")
-    return RunVerdict(True, "no task that decides the state of the run failed" + _although_one_failed(run), "success")
+                why = phrase("run_reason_task", task=run.name(slot), state=run.task_state(slot).value)
+                return RunVerdict(False, english(why), "task_failure")
+    return RunVerdict(True, english(_success(run)), "success")
 
 
-def _although_one_failed(run: RunData) -> str:
-    """Say why a fail_fast run is a success although one of its tasks failed: Airflow's rule, which surprises people."""
+def _success(run: RunData) -> Phrase:
+    """Say why the run is a success, also a fail_fast run of which one task failed: Airflow's rule, which surprises people."""
     if not run.topology.fail_fast or _FAILED not in run.state:
-        return ""
-    failed = run.name(run.state.index(_FAILED))
-    return f"; {failed} failed, but fail_fast skipped what came after it, and only the tasks at the end of the DAG decide"
+        return phrase("run_reason_success")
+    return phrase("run_reason_fail_fast", task=run.name(run.state.index(_FAILED)))
 
 
 def _none_can_be_tried_again(run: RunData, at: int, can_move: Callable[[int], bool]) -> bool:
@@ -77,6 +78,5 @@ def _deadlock(run: RunData) -> RunVerdict | None:
     stuck = [slot for slot in range(instances.total) if state[slot] not in _FINISHED]
     if not all(past.allows(run, instances.task(slot)) for slot in stuck):
         return None
-    names = ", ".join(run.name(slot) for slot in stuck[:3])
-    why = f"deadlock: {len(stuck)} tasks can never start (the first: {names})"
-    return RunVerdict(False, why, "all_tasks_deadlocked")
+    why = phrase("run_reason_deadlock", count=len(stuck), tasks=[run.name(slot) for slot in stuck[:3]])
+    return RunVerdict(False, english(why), "all_tasks_deadlocked")

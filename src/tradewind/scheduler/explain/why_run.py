@@ -19,7 +19,7 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import shown_moment
-from tradewind.model.phrases import english, phrase, then
+from tradewind.model.phrases import english, phrase, recognised, then
 from tradewind.model.rows import DagPlan, RunRow, Skipped
 from tradewind.model.states import FINISHED_RUNS, RunState, RunType
 from tradewind.scheduler.assets.answers import missing_assets
@@ -34,6 +34,9 @@ from tradewind.timetables import Bounds, RunTimes, next_run
 
 RUN_SLOT_RULES = frozenset({"max_active_runs", "backfill_max_active_runs"})
 """Rules of blockers whose holders are runs."""
+
+_RUN_REASONS = ("run_reason_success", "run_reason_fail_fast", "run_reason_task", "run_reason_deadlock", "run_reason_timeout")
+"""Phrases of the reasons that the scheduler stores when a run ends."""
 
 _START_RULES = RUN_SLOT_RULES | {"run_order", "previous_run"}
 
@@ -52,8 +55,11 @@ class Ahead(NamedTuple):
 def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blocker]:
     """Return what keeps the whole run from starting or continuing."""
     if row.state in FINISHED_RUNS:
-        why = (row.reason or "").rstrip(".")
-        reason = phrase("run_finished", state=row.state.value, at=shown_moment(row.ended_at), reason=why)
+        state, at, why = row.state.value, shown_moment(row.ended_at), (row.reason or "").rstrip(".")
+        reason = phrase("run_finished", state=state, at=at)
+        if why:
+            translatable = recognised(why, _RUN_REASONS)
+            reason = phrase("run_finished_because", state=state, at=at, reason=translatable or why)
         command = f"tradewind dags clear {row.dag_id} --run-id {shlex.quote(row.run_id)}"
         return [Blocker("run_finished", reason, phrase("ends_cleared"), command=command, by_hand=True)]
     if row.state is RunState.RUNNING:
