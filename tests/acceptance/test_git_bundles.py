@@ -60,7 +60,7 @@ def wait_commit(house: Standalone, commit: str, dag_id: str = "pinned") -> None:
 
 
 def test_a_mistake_in_the_setting_is_shown_before_any_process_starts(tmp_path: Path) -> None:
-    house = Standalone(tmp_path / "home", environment={"TRADEWIND__BUNDLES__LIST": "r=s3://bucket/x"})
+    house = Standalone(tmp_path / "home", environment={"TRADEWIND__BUNDLES__LIST": "r=https://host/x"})
     done = house.run("standalone", "--port", "0")
     assert done.returncode == 1
     assert "must be git+URL@branch" in done.stderr
@@ -82,9 +82,13 @@ def test_a_cleared_run_runs_its_own_commit(house: Standalone, server: GitServer)
         with house.store() as store:
             house.wait(lambda: store.task_instance("pinned", old, "say").try_number == 2, "the second try")
         assert (house.wait_run("pinned", old), said(house, old)) == ("success", "one")
+        house.cli("tasks", "clear", "pinned", "--run-id", old, "--latest-version", "--yes")
+        with house.store() as store:
+            house.wait(lambda: store.task_instance("pinned", old, "say").try_number == 3, "the third try")
+        assert (house.wait_run("pinned", old), said(house, old)) == ("success", "two")
         called = house.home / "called"  # the callbacks of a run are of its commit, too
-        house.wait(lambda: called.exists() and len(called.read_text().split()) == 3, "three callbacks")
-        assert called.read_text().split() == ["one", "two", "one"]
+        house.wait(lambda: called.exists() and len(called.read_text().split()) == 4, "four callbacks")
+        assert called.read_text().split() == ["one", "two", "one", "two"]
 
 
 def test_a_repository_that_fails_stops_no_other(house: Standalone, server: GitServer, tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ LAZY_IMPORTS = {
     ("operators.*", "triggers.*"): "loads asyncio; only tasks that wait without a process",
     ("sensors.*", "triggers.*"): "loads asyncio; only tasks that wait without a process",
     ("storage.task_logs", "storage.remote_logs"): "optional: the extra remote-logs",
+    ("bundles.fetch_child", "bundles.object_store"): "optional: the extra object-store; only in the process of the fetch",
     ("worker.host", "worker.offers"): "only beside a Celery worker",
     ("executors.celery_publisher", "redis"): "optional: the extra celery; the connection is made in a thread",
     ("executors.celery_publisher", "kombu"): "optional: the extra celery; the connection is made in a thread",

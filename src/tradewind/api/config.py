@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tradewind.bundles.specs import VersionedBundle
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcConfig:
@@ -67,6 +69,8 @@ class ApiConfig:
     dags_folder: str = ""
     bundle_folders: dict[str, str] = field(default_factory=dict)
     """The folders of bundles other than the DAG folder, by name."""
+    versioned: dict[str, VersionedBundle] = field(default_factory=dict)
+    """The bundles that have versions, by name."""
     fernet_key_file: str = ""
     """This file or `fernet_key` holds the key that decrypts variables. Both empty: values are not shown."""
     fernet_key: str | None = None

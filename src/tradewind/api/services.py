@@ -168,6 +168,7 @@ class Services:
         if reader is None:
             reader = self._readers()
             reader.dags_folder, reader.bundle_folders = self.config.dags_folder, self.config.bundle_folders
+            reader.bundle_pages = {name: bundle.spec.view_template for name, bundle in self.config.versioned.items()}
             setattr(self._per_thread, kind, reader)
             with self._lock:
                 self._opened.add(reader)

@@ -283,6 +283,8 @@ class Readiness(msgspec.Struct, frozen=True):
     ready: bool
     reasons: list[str]
     """A sentence for each unhealthy component."""
+    warnings: list[str] = []
+    """A sentence for each bundle that cannot be fetched. Its last version stays in use, so work is accepted."""
 
 
 class Health(msgspec.Struct, frozen=True):

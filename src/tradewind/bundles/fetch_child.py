@@ -7,17 +7,25 @@ enter a process that forks user code. The answer on its standard output is one J
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tradewind.bundles.git_repository import FetchFailed, GitRepository
+from tradewind.bundles.git_repository import GitRepository
 from tradewind.bundles.specs import BundleSpec
+from tradewind.bundles.version_folders import FetchFailed, VersionFolders
 from tradewind.observe.failpoints import fp
 from tradewind.platform.private_file import private_folder
+
+if TYPE_CHECKING:
+    from tradewind.bundles.object_store import ObjectStoreFolder
+
+MIB = 1024 * 1024
+NO_FSSPEC = "object stores need the package fsspec. Install it: pip install 'tradewind[object-store]'"
 
 
 class FetchRequest(msgspec.Struct, frozen=True):
@@ -27,10 +35,13 @@ class FetchRequest(msgspec.Struct, frozen=True):
     """The folder of the bundle, absolute."""
     spec: BundleSpec
     version: str = ""
-    """Make the folder of this version from the copy on this machine; empty: fetch the newest one."""
+    """Make the folder of this version from what this machine has; empty: fetch the newest one."""
     connection: dict[str, Any] = {}
-    used: list[str] = []
-    """Versions whose folders stay."""
+    """Host, login, password and `extra` of the connection, as the scheduler answers it; empty: none."""
+    used: list[str] | None = None
+    """Delete old versions now, but not these; None: nothing is deleted."""
+    bytes_max: int | None = None
+    """With `used`: the limit for the disk space of the bundle; None: there is none."""
 
 
 class FetchAnswer(msgspec.Struct, frozen=True):
@@ -50,6 +61,8 @@ class BundleState(msgspec.Struct, frozen=True):
     problem: str = ""
     """Why the last fetch failed; empty: it did not."""
     failed_at: int = 0
+    failing_since: int = 0
+    """When the first of the fetches that failed in a row ended, microseconds; 0: the last one did not fail."""
     warnings: list[str] = []
 
 
@@ -66,7 +79,8 @@ def write_state(folder: str, answer: FetchAnswer) -> None:
     """Record the result of a fetch. Raises OSError."""
     now, state = time.time_ns() // 1000, state_of(folder)
     if answer.problem:
-        state = msgspec.structs.replace(state, problem=answer.problem, failed_at=now)
+        since = state.failing_since or now
+        state = msgspec.structs.replace(state, problem=answer.problem, failed_at=now, failing_since=since)
     else:
         state = BundleState(answer.version, now, warnings=answer.warnings)
     path = os.path.join(private_folder(folder), "state.json")
@@ -91,17 +105,60 @@ def fetch(request: FetchRequest) -> FetchAnswer:
 
 
 def _fetch_alone(request: FetchRequest) -> FetchAnswer:
-    repository = GitRepository(request.folder, request.spec, request.connection)
-    version = request.version or repository.refresh()
+    source, versions = _source(request), VersionFolders(request.folder)
+    version = request.version or source.refresh()
     fp("bundles.before_version")
-    repository.make(version)
+    source.make(version)
     fp("bundles.after_version")
-    answer = FetchAnswer(version, warnings=repository.warnings(version))
+    answer = FetchAnswer(version, warnings=source.warnings(version))
     if not request.version:
-        repository.point_to(version)
+        versions.point_to(version)
         write_state(request.folder, answer)
-        repository.clean({*request.used, version})
+    if request.used is not None:
+        answer.warnings.extend(_clean(request, source, versions, {*request.used, version}))
     return answer
+
+
+def _clean(
+    request: FetchRequest, source: GitRepository | ObjectStoreFolder, versions: VersionFolders, used: set[str]
+) -> list[str]:
+    """Delete old versions. Returns a warning if what has to stay is larger than the limit."""
+    most = request.bytes_max
+    size = versions.clean(used, most, source.size())
+    if most is None or size <= most:
+        return []
+    source.shrink({*used, *versions.names()})
+    size = versions.clean(used, most, source.size())
+    if size <= most:
+        return []
+    return [
+        f"the bundle needs {size / MIB:,.0f} MiB of disk space, more than bundles.max_mb ({most / MIB:,.0f} MiB), "
+        f"and nothing more can be deleted: {len(versions.names())} versions are in use"
+    ]
+
+
+def _source(request: FetchRequest) -> GitRepository | ObjectStoreFolder:
+    connection = _with_extra(request.connection)
+    if request.spec.kind == "git":
+        return GitRepository(request.folder, request.spec, connection)
+    try:
+        from tradewind.bundles.object_store import ObjectStoreFolder  # lazy import: an extra
+    except ImportError:
+        raise FetchFailed(NO_FSSPEC) from None
+    return ObjectStoreFolder(request.folder, request.spec, connection)
+
+
+def _with_extra(connection: dict[str, Any]) -> dict[str, Any]:
+    """The connection with its extra as an object: it is stored as a text."""
+    extra = connection.get("extra") or {}
+    if isinstance(extra, str):
+        try:
+            extra = json.loads(extra)
+        except ValueError:
+            extra = None
+    if not isinstance(extra, dict):
+        raise FetchFailed("the extra of the connection is no JSON object")
+    return {**connection, "extra": extra}
 
 
 if __name__ == "__main__":

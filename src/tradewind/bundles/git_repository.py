@@ -3,8 +3,8 @@
     <bundle>/repository.git/         all branches and tags, and a ref for each commit that was used as a version
     <bundle>/versions/<commit>/      the files of a version
 
-A version's folder appears with all its files at once, and never changes. The ref keeps a commit after a force-push, so that a
-deleted folder can be made again without the network. Everything is repeatable: a process that is killed leaves only drafts.
+The ref keeps a commit after a force-push, so that a deleted folder can be made again without the network. Everything is repeatable:
+a process that is killed leaves only drafts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ import tempfile
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tradewind.bundles.specs import NEWEST, BundleSpec, hidden
-from tradewind.model.bundles import version_folder
-from tradewind.platform.private_file import private_folder
+from tradewind.bundles.specs import BundleSpec, hidden
+from tradewind.bundles.version_folders import FetchFailed, VersionFolders, disk_space
 
-VERSIONS_KEPT = 10
-"""How many of the newest versions keep their folder although no unfinished run uses them."""
+READ_SECONDS = 10.0
+"""Deadline for reading a file from the copy."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LFS = b"version https://git-lfs.github.com/spec/"
 _ASKPASS = """#!/bin/sh
@@ -35,10 +34,6 @@ esac
 _HOST_KEYS = {"yes": "yes", "no": "no", "off": "no", "accept-new": "accept-new"}
 
 
-class FetchFailed(Exception):
-    """A version cannot be fetched or made. The argument is a sentence for people, without secrets."""
-
-
 class GitRepository:
     """See the module.
 
@@ -48,7 +43,7 @@ class GitRepository:
     """
 
     def __init__(self, folder: str, spec: BundleSpec, connection: Mapping[str, Any]) -> None:
-        self._folder = folder
+        self._versions = VersionFolders(folder)
         self._spec = spec
         self._connection = connection
         self._git_dir = os.path.join(folder, "repository.git")
@@ -83,47 +78,44 @@ class GitRepository:
         known = self._git("for-each-ref", "--count=10", "--format=%(refname:short)", "refs/heads").split()
         raise FetchFailed(f"the repository has no branch, tag or commit {ref!r}; its branches: {', '.join(known) or 'none'}")
 
-    def make(self, version: str) -> str:
-        """Return the folder of a version, made if it is missing. Raises FetchFailed."""
+    def make(self, version: str) -> None:
+        """Make the folder of a version if it is missing. Raises FetchFailed."""
         if not _COMMIT.fullmatch(version):
             raise FetchFailed(f"{version!r} is no commit")
-        final = version_folder(self._folder, version)
-        if os.path.isdir(final):
-            return final
+        if self._versions.has(version):
+            return
         if self._run("cat-file", "-e", f"{version}^{{commit}}").returncode:
             raise FetchFailed(f"the commit {version} is not in the copy of the repository on this machine")
         self._git("update-ref", f"refs/versions/{version}", version)
-        draft = tempfile.mkdtemp(prefix=".new-", dir=private_folder(os.path.dirname(final)))
-        try:
-            self._git(
-                *("--work-tree", draft, "read-tree", "--reset", "-u", version),
-                environment={"GIT_INDEX_FILE": f"{draft}.index", "GIT_LFS_SKIP_SMUDGE": "1"},
-            )
+        with self._versions.draft(version) as draft:
             try:
-                os.rename(draft, final)
-            except OSError:
-                if not os.path.isdir(final):  # otherwise another process has just made it
-                    raise
-        except OSError as error:
-            raise FetchFailed(f"the folder of the version cannot be written: {error.strerror}") from None
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-            for path in (f"{draft}.index", f"{draft}.index.lock"):
-                if os.path.exists(path):
-                    os.unlink(path)
-        return final
+                self._git(
+                    *("--work-tree", draft, "read-tree", "--reset", "-u", version),
+                    environment={"GIT_INDEX_FILE": f"{draft}.index", "GIT_LFS_SKIP_SMUDGE": "1"},
+                )
+            finally:
+                for path in (f"{draft}.index", f"{draft}.index.lock"):
+                    if os.path.exists(path):
+                        os.unlink(path)
 
-    def point_to(self, version: str) -> None:
-        """Have the link `newest` lead to a version. It never leads nowhere."""
-        draft = os.path.join(self._folder, f"{NEWEST}.new")
-        if os.path.lexists(draft):
-            os.unlink(draft)
-        os.symlink(os.path.join("versions", version), draft)
-        os.rename(draft, os.path.join(self._folder, NEWEST))
+    def read(self, version: str, path: str, at_most: int) -> bytes:
+        """Return the content of one file of a version. Raises FetchFailed: there is none, or it is larger than `at_most` bytes."""
+        if not _COMMIT.fullmatch(version):
+            raise FetchFailed(f"{version!r} is no commit")
+        name = f"{version}:{path}"
+        size = self._run("cat-file", "-s", name, timeout=READ_SECONDS)
+        if size.returncode:
+            raise FetchFailed(f"the file {path} of the commit {version} is not in the copy of the repository on this machine")
+        if int(size.stdout) > at_most:
+            raise FetchFailed(f"the file {path} is larger than {at_most} bytes")
+        found = self._run("cat-file", "blob", name, timeout=READ_SECONDS)
+        if found.returncode:
+            raise FetchFailed(f"{path} is no file in the commit {version}")
+        return found.stdout
 
     def warnings(self, version: str) -> list[str]:
         """What of a version DAG files may miss: submodules, files in Git LFS, the configured folder."""
-        root, found = version_folder(self._folder, version), []
+        root, found = self._versions.path(version), []
         if self._spec.subdir and not os.path.isdir(os.path.join(root, self._spec.subdir)):
             found.append(f"the repository has no folder {self._spec.subdir!r} at this commit, so it has no DAG files")
         if os.path.isfile(os.path.join(root, ".gitmodules")):
@@ -139,28 +131,18 @@ class GitRepository:
             return []
         return [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
 
-    def clean(self, used: Collection[str]) -> None:
-        """Delete the folders of old versions that are not in `used`, and drafts of processes that were killed.
+    def size(self) -> int:
+        """The disk space of the copy, bytes."""
+        return disk_space(self._git_dir)
 
-        The caller holds the lock of the bundle, so no draft belongs to a living process.
-        """
-        versions = os.path.join(self._folder, "versions")
-        try:
-            entries = sorted(os.scandir(versions), key=lambda entry: entry.stat().st_mtime, reverse=True)
-        except OSError:
-            return
-        names = [entry.name for entry in entries if _COMMIT.fullmatch(entry.name)]
-        for name in set(names[VERSIONS_KEPT:]) - set(used):
-            gone = os.path.join(versions, f".gone-{name}")
-            try:
-                os.rename(os.path.join(versions, name), gone)
-            except OSError:
-                continue
-        for draft in [entry.path for entry in os.scandir(versions) if entry.name.startswith((".new-", ".gone-"))]:
-            if os.path.isdir(draft):
-                shutil.rmtree(draft, ignore_errors=True)
-            else:
-                os.unlink(draft)
+    def shrink(self, kept: Collection[str]) -> None:
+        """Forget the commits that were versions, except `kept`, and delete what no branch and no tag needs. Raises FetchFailed."""
+        refs = self._git("for-each-ref", "--format=%(refname)", "refs/versions").split()
+        forgotten = [ref for ref in refs if ref.rpartition("/")[2] not in kept]
+        for ref in forgotten:
+            self._git("update-ref", "-d", ref)
+        if forgotten:
+            self._git("gc", "--quiet", "--prune=now")
 
     # --- git --------------------------------------------------------------------------------------------------------
 
@@ -172,7 +154,11 @@ class GitRepository:
         return done.stdout.decode(errors="replace")
 
     def _run(
-        self, *arguments: str, environment: Mapping[str, str] | None = None, inside: bool = True
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        inside: bool = True,
+        timeout: float | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith("GIT_SSL_")}
         fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file", "LC_ALL": "C"}
@@ -184,9 +170,12 @@ class GitRepository:
                 capture_output=True,
                 env={**kept, **fixed, **(environment or {})},
                 check=False,
+                timeout=timeout,
             )
         except FileNotFoundError:
             raise FetchFailed("the command git is not installed on this machine") from None
+        except subprocess.TimeoutExpired:
+            raise FetchFailed(f"git {arguments[0]} took longer than {timeout:g} s") from None
 
     def _without_secrets(self, text: str) -> str:
         for secret in (self._connection.get("password"), self._extra().get("private_key_passphrase")):

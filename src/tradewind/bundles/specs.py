@@ -1,7 +1,8 @@
 """The bundles of a deployment, read from the setting `bundles.list`. Pure.
 
 Two forms are accepted. Airflow's JSON list names all bundles, with the DAG folder only if it is in the list. Tradewind's own form
-adds bundles to the DAG folder: `git+URL@ref#subdir=folder&conn=id`, each with an optional name before it (`reports=git+…`).
+adds bundles to the DAG folder: `git+URL@ref#subdir=folder&conn=id` for git, `s3://bucket/prefix#conn=id` for an object store, each
+with an optional name before it (`reports=git+…`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,16 @@ NEWEST = "newest"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 _FOLDER_CLASSES = ("airflow.dag_processing.bundles.local.LocalDagBundle",)
 _GIT_CLASSES = ("airflow.providers.git.bundles.git.GitDagBundle",)
-_NOT_YET = ("airflow.providers.amazon.aws.bundles.s3.S3DagBundle", "airflow.providers.google.cloud.bundles.gcs.GCSDagBundle")
+_STORE_CLASSES = {
+    "airflow.providers.amazon.aws.bundles.s3.S3DagBundle": ("s3", "bucket_name", "aws_conn_id", "aws_default"),
+    "airflow.providers.google.cloud.bundles.gcs.GCSDagBundle": ("gs", "bucket_name", "gcp_conn_id", "google_cloud_default"),
+    "airflow.providers.microsoft.azure.bundles.wasb.WasbDagBundle": ("abfs", "container_name", "wasb_conn_id", "wasb_default"),
+}
+"""Class → scheme, name of the argument with the bucket, that with the connection, default connection."""
+_DEFAULT_CONNECTIONS = {default for *_, default in _STORE_CLASSES.values()}
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+_NO_STORES = ("http", "https", "ssh", "git")
+"""Schemes of addresses of repositories: the prefix `git+` was forgotten."""
 _GIT_OPTIONS = (
     "tracking_ref",
     "subdir",
@@ -35,15 +45,17 @@ _GIT_OPTIONS = (
     "view_url_template",
 )
 _OWN_OPTIONS = ("subdir", "conn", "refresh")
+_OWN_STORE_OPTIONS = ("conn", "refresh")
 
 
 class BundleSpec(msgspec.Struct, frozen=True):
     """One bundle."""
 
     name: str
-    kind: Literal["folder", "git"]
+    kind: Literal["folder", "git", "object-store"]
     place: str = ""
-    """The folder (empty: the DAG folder), or the address of the repository (empty: the host of the connection)."""
+    """The folder (empty: the DAG folder), the address of the repository (empty: the host of the connection), or the address of the
+    folder in an object store, as fsspec writes it."""
     ref: str = "main"
     """Branch, tag or commit that is followed."""
     subdir: str = ""
@@ -54,14 +66,24 @@ class BundleSpec(msgspec.Struct, frozen=True):
     view_url: str = ""
     """Address of a page that shows a version, with `{version}` and `{subdir}`; empty: derived from the address."""
 
-    def view_url_of(self, version: str | None) -> str | None:
-        """The page of the repository's host that shows this version; None: unknown."""
-        template = self.view_url or _known_view_url(self.place)
-        if not version or not template:
-            return None
+    @property
+    def has_versions(self) -> bool:
+        """Whether runs keep the version of their DAG files."""
+        return self.kind != "folder"
+
+    @property
+    def needs_connection(self) -> bool:
+        """Whether the bundle cannot be fetched without its connection. Airflow's default connections may be missing: then
+        credentials come from the environment."""
+        return bool(self.conn_id) and not (self.kind == "object-store" and self.conn_id in _DEFAULT_CONNECTIONS)
+
+    @property
+    def view_template(self) -> str:
+        """The address of the page that shows a version, with `{version}`; empty: unknown."""
+        template = self.view_url or (_known_view_url(self.place) if self.kind == "git" else "")
         if not self.subdir:
             template = template.replace("/{subdir}", "")
-        return template.replace("{version}", version).replace("{subdir}", self.subdir)
+        return template.replace("{subdir}", self.subdir)
 
 
 class VersionedBundle(msgspec.Struct, frozen=True):
@@ -108,7 +130,7 @@ def read_bundles(text: str | None, default: str) -> tuple[BundleSpec, ...]:
     for spec in found:
         if spec.name in seen:
             raise ConfigError(
-                f"bundles.list has two bundles with the name {spec.name!r}; give each its own: name=git+https://…"
+                f"bundles.list has two bundles with the name {spec.name!r}; give each its own: name=git+https://…, name=s3://…"
             )
         seen.add(spec.name)
     return tuple(found)
@@ -132,10 +154,10 @@ def _from_airflow(entry: Any, number: int) -> BundleSpec:
     if classpath in _FOLDER_CLASSES:
         _refuse_unknown(kwargs, ("path", "refresh_interval", "view_url_template"), where)
         return BundleSpec(name, "folder", _text(kwargs, "path", where))
+    if classpath in _STORE_CLASSES:
+        return _store_from_airflow(name, classpath, kwargs, where)
     if classpath not in _GIT_CLASSES:
-        known = (*_FOLDER_CLASSES, *_GIT_CLASSES)
-        if classpath in _NOT_YET:
-            raise ConfigError(f"{where}: {classpath} is not supported yet; supported: {', '.join(known)}")
+        known = (*_FOLDER_CLASSES, *_GIT_CLASSES, *_STORE_CLASSES)
         raise ConfigError(
             f"{where}: unknown classpath {classpath!r}.{did_you_mean(classpath, known)} Known: {', '.join(known)}"
         )
@@ -161,13 +183,39 @@ def _from_airflow(entry: Any, number: int) -> BundleSpec:
     )
 
 
+def _store_from_airflow(name: str, classpath: str, kwargs: dict[str, Any], where: str) -> BundleSpec:
+    scheme, bucket_argument, conn_argument, default = _STORE_CLASSES[classpath]
+    _refuse_unknown(kwargs, (bucket_argument, "prefix", conn_argument, "refresh_interval", "view_url_template"), where)
+    bucket = _text(kwargs, bucket_argument, where).strip("/")
+    if not bucket:
+        raise ConfigError(f"{where}: {bucket_argument} is missing")
+    place = f"{scheme}://{bucket}/{_text(kwargs, 'prefix', where).strip('/')}".rstrip("/")
+    _check_store(place, where)
+    return BundleSpec(
+        name,
+        "object-store",
+        place,
+        "",
+        "",
+        _text(kwargs, conn_argument, where) if conn_argument in kwargs else default,
+        _interval(kwargs.get("refresh_interval"), where),
+        _text(kwargs, "view_url_template", where),
+    )
+
+
 def _from_text(word: str) -> BundleSpec:
     name, equals, address = word.partition("=")
     if not equals or not _NAME.fullmatch(name):
         name, address = "", word
     where = f"bundle {hidden(word)!r} of bundles.list"
+    scheme, colon, _ = address.partition("://")
+    if colon and _SCHEME.fullmatch(scheme) and not scheme.startswith(GIT) and scheme not in _NO_STORES:
+        return _store_from_text(name, address, where)
     if not address.startswith(GIT):
-        raise ConfigError(f"{where} must be git+URL@branch#subdir=folder, or Airflow's JSON list")
+        raise ConfigError(
+            f"{where} must be git+URL@branch#subdir=folder, the address of a folder in an object store (s3://bucket/folder), or "
+            "Airflow's JSON list"
+        )
     address, _, fragment = address.removeprefix(GIT).partition("#")
     options = dict(parse_qsl(fragment))
     _refuse_unknown(options, _OWN_OPTIONS, where)
@@ -186,6 +234,16 @@ def _from_text(word: str) -> BundleSpec:
     return _git(spec, where)
 
 
+def _store_from_text(name: str, address: str, where: str) -> BundleSpec:
+    place, _, fragment = address.partition("#")
+    options = dict(parse_qsl(fragment))
+    _refuse_unknown(options, _OWN_STORE_OPTIONS, where)
+    place = place.rstrip("/")
+    _check_store(place, where)
+    name = name or _checked_name(place.rpartition("/")[2].partition("@")[0], where)
+    return BundleSpec(name, "object-store", place, "", "", options.get("conn", ""), _interval(options.get("refresh"), where))
+
+
 def _ref_of(address: str) -> tuple[str, str]:
     """Split `URL@ref`. The user in `ssh://git@host/` and `git@host:path` is no ref."""
     if "://" in address:
@@ -199,15 +257,26 @@ def _ref_of(address: str) -> tuple[str, str]:
 def _git(spec: BundleSpec, where: str) -> BundleSpec:
     if spec.place.startswith("-") or spec.ref.startswith("-") or "::" in spec.place:
         raise ConfigError(f"{where}: {hidden(spec.place)!r} with {spec.ref!r} is no address and branch of a repository")
-    if urlsplit(spec.place).password:
-        raise ConfigError(
-            f"{where}: the address contains a password, which other users of this machine could read. "
-            "Put it into a connection of type git, and give its id as git_conn_id (or #conn=ID)"
-        )
+    _refuse_password(spec.place, "git_conn_id (or #conn=ID)", "of type git", where)
     parts = spec.subdir.split("/") if spec.subdir else []
     if spec.subdir.startswith("/") or ".." in parts:
         raise ConfigError(f"{where}: subdir {spec.subdir!r} must be a folder inside the repository")
     return spec
+
+
+def _check_store(place: str, where: str) -> None:
+    inside = place.partition("://")[2]
+    if not inside or "::" in place or ".." in inside.split("/"):
+        raise ConfigError(f"{where}: {hidden(place)!r} is no address of a folder, such as s3://bucket/folder")
+    _refuse_password(place, "#conn=ID", "with credentials", where)
+
+
+def _refuse_password(place: str, argument: str, kind: str, where: str) -> None:
+    if urlsplit(place).password:
+        raise ConfigError(
+            f"{where}: the address contains a password, which other users of this machine could read. "
+            f"Put it into a connection {kind}, and give its id as {argument}"
+        )
 
 
 def _refuse_unknown(given: dict[str, Any], known: tuple[str, ...], where: str) -> None:

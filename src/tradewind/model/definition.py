@@ -180,6 +180,7 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     max_active_tasks_of_folders: tuple[tuple[str, int | None], ...] = ()
     """(folder inside the DAG folder, `max_active_tasks_all_runs` of the files below it; None: no limit)."""
     disable_bundle_versioning: bool = False
+    rerun_with_latest_version: bool | None = None
     executors: str = LOCAL
     """The setting `core.executor`: the executors that tasks may name."""
 
@@ -365,6 +366,8 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     is_paused_upon_creation: bool | None = None
     disable_bundle_versioning: bool = False
     """Runs follow the newest version of the bundle; otherwise each keeps the version that it was created with."""
+    rerun_with_latest_version: bool | None = None
+    """Whether a clear moves a run to the newest version of the bundle, if the person does not say. None: only a backfill does."""
     params: tuple[ParamDefinition, ...] = ()
     groups: tuple[GroupDefinition, ...] = ()
     edge_labels: tuple[tuple[str, str, str], ...] = ()

@@ -665,6 +665,8 @@ class RunWrite:
     """Defaults that answer a question. If a person has answered meanwhile, nothing of the run is written."""
     summary: bytes | None = None
     """At the end of the run: the states of its task instances (see `kernel.run_summary`)."""
+    bundle_version: str | None = None
+    """The version of its bundle that the run keeps to from now on. None: unchanged."""
 
 
 @dataclass(slots=True)

@@ -36,6 +36,7 @@ class BundleRefresher:
         look_up: requests a connection from the scheduler.
         interval: microseconds between two fetches.
         deadline: microseconds that one fetch may take.
+        bytes_max: disk space that the bundle may take; None: no limit.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class BundleRefresher:
         look_up: Callable[[Lookup, Answered], None],
         interval: int,
         deadline: int,
+        bytes_max: int | None = None,
     ) -> None:
         self._bundle = bundle
         self._service = service
@@ -53,8 +55,14 @@ class BundleRefresher:
         self._look_up = look_up
         self._interval = bundle.spec.refresh_interval or interval
         self._deadline = deadline
+        self._bytes_max = bytes_max
         self._waits = Backoff(min(FIRST_RETRY, self._interval), max(self._interval, FIRST_RETRY), random.random)
         self._fetch: Fetch | None = None
+        self._cleaning: Fetch | None = None
+        self._clean_due = True
+        """Old versions are to be deleted: after the start, and after each new version."""
+        self._asking = False
+        """The scheduler was asked which versions must stay, and has not answered yet."""
         self._timer: TimerHandle | None = None
         self._problem = ""
         self._warnings: list[str] = []
@@ -72,13 +80,14 @@ class BundleRefresher:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        if self._fetch is not None:
-            self._fetch.stop()
+        for running in (self._fetch, self._cleaning):
+            if running is not None:
+                running.stop()
 
     @property
-    def pid(self) -> int:
-        """The process of the running fetch; 0: there is none."""
-        return self._fetch.pid if self._fetch is not None else 0
+    def pids(self) -> set[int]:
+        """The processes that fetch, or delete old versions."""
+        return {running.pid for running in (self._fetch, self._cleaning) if running is not None}
 
     def refresh(self) -> None:
         """Fetch now, unless a fetch is running."""
@@ -97,6 +106,8 @@ class BundleRefresher:
             return
         if not isinstance(answer, Value):  # the scheduler is not reachable now
             self._refresh_in(NO_ANSWER_RETRY)
+        elif not answer.found and not self._bundle.spec.needs_connection:
+            self._begin({})
         elif not answer.found:
             why = f"there is no connection {self._bundle.spec.conn_id!r}; add it: tradewind connections add"
             self._done(FetchAnswer(problem=why))
@@ -104,9 +115,7 @@ class BundleRefresher:
             self._begin(dict(answer.value))
 
     def _begin(self, connection: dict[str, object]) -> None:
-        request = FetchRequest(
-            self._bundle.folder, self._bundle.spec, connection=connection, used=list(self._service.used_versions)
-        )
+        request = FetchRequest(self._bundle.folder, self._bundle.spec, connection=connection)
         try:
             self._fetch = Fetch(self._loop, request, self._deadline, self._done)
         except OSError as error:
@@ -133,9 +142,34 @@ class BundleRefresher:
                 log.info("a bundle can be fetched again", bundle=name)
             if answer.version != self._service.config.version:
                 log.info("a bundle has a new version", bundle=name, version=answer.version)
+                self._clean_due = True
             for warning in answer.warnings:
                 if warning not in self._warnings:
                     log.warning("a bundle has a warning", bundle=name, warning=warning)
             self._warnings = answer.warnings
             self._service.use_version(answer.version, self._bundle.files(answer.version))
+            if self._clean_due and not self._asking:
+                self._asking = True
+                self._service.ask_used_versions(answer.version, self._clean)
         self._problem = answer.problem
+
+    def _clean(self, used: list[str] | None) -> None:
+        """Delete old versions in a process of its own. What is in use was asked just before: a clear brings old runs back."""
+        self._asking, version = False, self._service.config.version
+        if self._closed or self._cleaning is not None or not version or used is None:
+            return
+        self._clean_due = False
+        request = FetchRequest(self._bundle.folder, self._bundle.spec, version, used=used, bytes_max=self._bytes_max)
+        try:
+            self._cleaning = Fetch(self._loop, request, self._deadline, self._cleaned)
+        except OSError as error:
+            self._cleaned(FetchAnswer(problem=f"its process cannot be started: {error.strerror}"))
+
+    def _cleaned(self, answer: FetchAnswer) -> None:
+        self._cleaning = None
+        if answer.problem:
+            self._clean_due = True  # after the next fetch
+            log.warning("old versions of a bundle cannot be deleted", bundle=self._bundle.spec.name, why=answer.problem)
+        for warning in answer.warnings:
+            if warning not in self._warnings:
+                log.warning("a bundle has a warning", bundle=self._bundle.spec.name, warning=warning)

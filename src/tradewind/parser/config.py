@@ -32,6 +32,8 @@ class ParserConfig(msgspec.Struct, frozen=True):
     """Time between two fetches of a bundle with versions."""
     fetch_timeout: int = 300_000_000
     """Maximum duration of one fetch."""
+    bundle_bytes_max: int | None = None
+    """Disk space of each bundle with versions; None: no limit."""
     only: str = ""
     """A file or folder inside, with forward slashes: only this is read, and other files keep their state. Empty: everything."""
     scheduler_socket: str = ""

@@ -68,6 +68,7 @@ class ParserProcess:
                 self.link.look_up,
                 config.refresh_interval,
                 config.fetch_timeout,
+                config.bundle_bytes_max,
             )
             for service in self.services
             if service.config.version is not None
@@ -99,7 +100,7 @@ class ParserProcess:
 
     def _kill_orphans(self) -> None:
         """The zygote has ended: every child of this process but the fetches is an orphan that a DAG file left behind."""
-        killed = linux.reap_and_kill_orphans(frozenset(refresher.pid for refresher in self.refreshers))
+        killed = linux.reap_and_kill_orphans(frozenset().union(*(refresher.pids for refresher in self.refreshers)))
         if killed:
             log.info("killed processes that DAG files had left behind", count=len(killed))
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -134,8 +134,6 @@ class ParserService:
     """
 
     def __init__(self, config: ParserConfig, clock: Clock, loop: Loop, send: Send, children: ParseChildren) -> None:
-        self.used_versions: list[str] = []
-        """Versions of the bundle that unfinished runs keep to, as far as the scheduler has told."""
         self.config = config
         self.clock = clock
         self.loop = loop
@@ -202,9 +200,18 @@ class ParserService:
             file = self.files.get(name)
             if file is not None:
                 file.bundle_version = command.version
-        self.used_versions = result_of(answer, command).used
         if command.version != self.config.version:
             self._move_unchanged_files()
+
+    def ask_used_versions(self, version: str, done: Callable[[list[str] | None], None]) -> None:
+        """Ask the scheduler for the versions that must stay. `done` is called with them, or with None after an error, however long
+        that takes.
+
+        Args:
+            version: the newest version of the bundle.
+        """
+        command = MoveToBundleVersion(self.config.bundle, version, {})
+        self.send(command, lambda answer: done(None if answer.error is not None else result_of(answer, command).used))
 
     def stop(self) -> None:
         """Stop scanning. The results of current readings are ignored."""

@@ -47,9 +47,6 @@ _NOT_SUPPORTED = {
 _NO_EFFECT = ("default_view", "orientation", "full_filepath")
 """Arguments of Airflow 1 and 2 that configured a page of their web interface: accepted, without effect."""
 
-_WITHOUT_VERSIONS = ("rerun_with_latest_version",)
-"""Arguments about versions of DAG folders: accepted without effect, because DAG folders have no versions."""
-
 _RENAMED = {"concurrency": "max_active_tasks", "fail_stop": "fail_fast"}
 """Name in Airflow 1 or 2 → name since then."""
 
@@ -136,6 +133,8 @@ class DAG:
         deadline: a `DeadlineAlert`, or a list: when a run has to be finished, and the callback for a run that is not.
         access_control: what the users of a role may do with the DAG, besides their other rights: {"finance": {"can_edit"}}.
         disable_bundle_versioning: runs follow the newest version of their bundle. None: the setting. Without effect for a folder.
+        rerun_with_latest_version: whether a clear moves a run to the newest version of its bundle, if the person does not say.
+            None: the setting. Without effect for a folder.
         template_searchpath, template_undefined, user_defined_macros, user_defined_filters, jinja_environment_kwargs,
             render_template_as_native_obj: how templates are rendered.
         auto_register: register the DAG when its `with` block is entered, even if no top-level variable holds it.
@@ -184,6 +183,7 @@ class DAG:
         sla_miss_callback: Callback | Sequence[Callback] | None = None,
         access_control: Mapping[str, Any] | None = None,
         disable_bundle_versioning: bool | None = None,
+        rerun_with_latest_version: bool | None = None,
         deadline: Any = None,
         **older: Any,
     ) -> None:
@@ -203,11 +203,10 @@ class DAG:
         tasks = older.get("max_active_tasks", max_active_tasks)
         self._read_limits(tasks, max_active_tasks_all_runs, max_active_runs or None, max_consecutive_failed_dag_runs)
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
-        self.catchup = catchup
-        self.fail_fast = bool(older.get("fail_fast", fail_fast))
+        self.catchup, self.fail_fast = catchup, bool(older.get("fail_fast", fail_fast))
         self._read_callbacks(on_success_callback, on_failure_callback, sla_miss_callback, deadline)
         self.access_control = access_control
-        self.disable_bundle_versioning = disable_bundle_versioning
+        self.disable_bundle_versioning, self.rerun_with_latest_version = disable_bundle_versioning, rerun_with_latest_version
         self.is_paused_upon_creation, self.auto_register = is_paused_upon_creation, auto_register
         self._read_dates(start_date, end_date)
         self._describe(doc_md, tags, owner_links, dag_display_name)
@@ -284,7 +283,7 @@ class DAG:
         elif name in _RENAMED:
             message = f"{name} was renamed to {_RENAMED[name]} in Airflow 2; use {_RENAMED[name]}"
             open_dags.warn_author(self.located_message(message), DeprecationWarning)
-        elif name not in ("schedule_interval", "timetable", *_WITHOUT_VERSIONS):
+        elif name not in ("schedule_interval", "timetable"):
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
             raise UnknownArgument(self.located_message(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
 

@@ -93,9 +93,8 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         owner_links=dag.owner_links,
         display_name=dag.dag_display_name,
         is_paused_upon_creation=dag.is_paused_upon_creation,
-        disable_bundle_versioning=defaults.disable_bundle_versioning
-        if dag.disable_bundle_versioning is None
-        else bool(dag.disable_bundle_versioning),
+        disable_bundle_versioning=bool(_value_or(dag.disable_bundle_versioning, defaults.disable_bundle_versioning)),
+        rerun_with_latest_version=_flag(dag.rerun_with_latest_version, defaults.rerun_with_latest_version),
         params=_params(dag, assets is not None or not isinstance(schedule, NoSchedule)),
         groups=tuple(
             GroupDefinition(
@@ -123,6 +122,10 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         assets=assets,
         asset_uses=uses,
     )
+
+
+def _flag(value: bool | None, default: bool | None) -> bool | None:
+    return default if value is None else bool(value)
 
 
 def _value_or(value: int | None, default: int) -> int:

@@ -1313,9 +1313,9 @@ _BUNDLES = (
         kind="str",
         default=None,
         nullable=True,
-        description="Further DAG files, from git: `git+https://host/repo@branch#subdir=dags&conn=ID`, several with spaces between, "
-        "each with an optional name before it (`name=git+…`). Or Airflow's JSON list of bundles; then the DAG folder is read "
-        "only if it is in the list.",
+        description="Further DAG files, from git (`git+https://host/repo@branch#subdir=dags&conn=ID`) or from an object store "
+        "(`s3://bucket/folder#conn=ID`), several with spaces between, each with an optional name before it (`name=git+…`). Or "
+        "Airflow's JSON list of bundles; then the DAG folder is read only if it is in the list.",
         airflow=("dag_processor.dag_bundle_config_list",),
     ),
     Option(
@@ -1326,7 +1326,7 @@ _BUNDLES = (
         low=1,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Time between two fetches of a repository.",
+        description="Time between two fetches of a repository or of the list of files in an object store.",
         airflow=("dag_processor.refresh_interval",),
     ),
     Option(
@@ -1349,12 +1349,33 @@ _BUNDLES = (
     ),
     Option(
         section="bundles",
+        key="max_mb",
+        kind="int",
+        default=4096,
+        low=10,
+        high=16 * MIB,
+        zero_ok=True,
+        unit="MiB",
+        description="Disk space of each bundle. If it is exceeded, the oldest versions that no unfinished run needs are deleted, "
+        "and then the commits that no branch has any more; 0 = no limit.",
+    ),
+    Option(
+        section="bundles",
         key="disable_versioning",
         kind="bool",
         default=False,
         description="Runs follow the newest version of their bundle and do not keep the version that they were created with. "
         "A DAG's `disable_bundle_versioning` has priority.",
         airflow=("dag_processor.disable_bundle_versioning",),
+    ),
+    Option(
+        section="bundles",
+        key="rerun_with_latest_version",
+        kind="bool",
+        default=False,
+        description="A clear moves a run to the newest version of its bundle, if the person does not say otherwise. "
+        "A DAG's `rerun_with_latest_version` has priority.",
+        airflow=("core.rerun_with_latest_version",),
     ),
 )
 

@@ -101,12 +101,15 @@ class Core(Frozen):
         seconds = self.default_task_execution_timeout
         return None if seconds is None else round(seconds * 1_000_000)
 
-    def definition_defaults(self, disable_bundle_versioning: bool = False) -> DefinitionDefaults:
+    def definition_defaults(
+        self, disable_bundle_versioning: bool = False, rerun_with_latest_version: bool = False
+    ) -> DefinitionDefaults:
         """The default values of DAG and task arguments."""
         from tradewind.model.definition import DefinitionDefaults  # lazy import: loads msgspec; few processes make definitions
 
         return DefinitionDefaults(
             disable_bundle_versioning=disable_bundle_versioning,
+            rerun_with_latest_version=True if rerun_with_latest_version else None,
             retries=self.default_task_retries,
             retry_delay=self.default_task_retry_delay_us,
             max_active_tasks=self.max_active_tasks_per_dag,
@@ -155,7 +158,9 @@ class Bundles(Frozen):
     refresh_interval: float
     fetch_timeout: float
     storage_folder: str
+    max_mb: int
     disable_versioning: bool
+    rerun_with_latest_version: bool
 
     refresh_interval_us = _Micros("refresh_interval")
     fetch_timeout_us = _Micros("fetch_timeout")

@@ -260,6 +260,8 @@ class ClearTasks(EditTasks, frozen=True, tag="clear"):
     """False: a finished run does not change, and its cleared task instances do not run before the run is queued by hand."""
     not_running: bool = False
     """Refuse where a selected task instance runs."""
+    latest_version: bool | None = None
+    """Move the runs to the newest version of their bundle. None: as the DAG says with `rerun_with_latest_version`."""
 
 
 class MarkTasks(EditTasks, frozen=True, kw_only=True, tag="mark"):
@@ -796,7 +798,7 @@ class MoveToBundleVersionResult(_Result, frozen=True):
     moved: list[str]
     """Ids of DAGs whose next runs use the version."""
     used: list[str]
-    """Versions of the bundle that unfinished runs keep to."""
+    """Versions of the bundle that unfinished runs keep to, and those that the next runs of its DAGs get."""
 
 
 class MoveToBundleVersion(Command[MoveToBundleVersionResult], frozen=True, tag="move_to_bundle_version"):

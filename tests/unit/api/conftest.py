@@ -20,6 +20,7 @@ from tradewind.api.app import create_app
 from tradewind.api.auth.passwords import hash_password
 from tradewind.api.config import ApiConfig
 from tradewind.api.event_hub import EventHub
+from tradewind.bundles.specs import BundleSpec, VersionedBundle
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.errors import Unreachable
 from tradewind.model.rows import NewRun, ParsedDag, ParsedFile, RunRow
@@ -102,6 +103,11 @@ class World:
             fernet_key_file=str(home / "keys" / "fernet.key"),
             dags_folder="/dags",
             bundle_folders={"example_dags": "/examples"},
+            versioned={
+                "repo": VersionedBundle(
+                    BundleSpec("repo", "git", "https://github.com/team/repo", subdir="dags"), str(home / "bundles" / "repo")
+                )
+            },
             test_connection=True,
             options={"core": {"parallelism": "32"}, "secrets": {"fernet_key": "***"}},
             airflow_names={"core.dags_folder_of_airflow": ("core", "parallelism")},

@@ -99,6 +99,7 @@ def test_clear_passes_all_fields_of_airflow(world: World) -> None:
         "include_future": True,
         "reset_dag_runs": False,
         "prevent_running_task": True,
+        "run_on_latest_version": False,
     }
     answer = world.request("POST", "/api/v2/dags/sales/clearTaskInstances", json=body)
     assert answer.status_code == 200, answer.text
@@ -116,6 +117,7 @@ def test_clear_passes_all_fields_of_airflow(world: World) -> None:
         "reset_dag_runs": False,
         "not_running": True,
         "dry_run": True,
+        "latest_version": False,
     }
 
 
@@ -127,6 +129,7 @@ def test_a_run_is_cleared(world: World) -> None:
     assert world.request("POST", f"{RUN}/clear", json={"dry_run": False, "note": "again"}).json()["note"] == "again"
     assert world.request("POST", f"{RUN}/clear", json={"only_new": True}).status_code == 400
     assert world.request("POST", f"{RUN}/clear", json={"run_on_latest_version": True}).status_code == 200
+    assert world.control.calls[-1][2]["latest_version"] is True
 
 
 # --- backfills ------------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def test_host_and_parser_are_healthy_while_their_loops_make_progress(world: Worl
 def test_readiness_names_unhealthy_components(world: World, tmp_path: Path) -> None:
     stamps = _stamped(world, tmp_path)
     answer = world.bare("GET", "/api/tradewind/v1/ready")
-    assert (answer.status_code, answer.json()) == (200, {"ready": True, "reasons": []})
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "reasons": [], "warnings": []})
     world.clock.advance(40 * SECOND)
     stamps["parser"].stamp()
     world.control.gone = True

@@ -14,8 +14,9 @@ import pytest
 from tests.git_server import GitServer
 from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, fetch, state_of
 from tradewind.bundles.fetches import Fetch
-from tradewind.bundles.git_repository import VERSIONS_KEPT, FetchFailed, GitRepository
+from tradewind.bundles.git_repository import GitRepository
 from tradewind.bundles.specs import VersionedBundle
+from tradewind.bundles.version_folders import VERSIONS_KEPT, FetchFailed, disk_space
 from tradewind.model.moments import SECOND
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
@@ -125,6 +126,41 @@ def test_old_folders_are_deleted_but_not_those_in_use(server: GitServer, bundle:
     assert there == [commits[0], *commits[-VERSIONS_KEPT:]]
 
 
+def test_a_bundle_that_is_too_large_loses_its_oldest_unused_folders_first(server: GitServer, bundle: VersionedBundle) -> None:
+    commits = []
+    for number in range(5):
+        commits.append(server.commit({"dags/a.py": str(number), "data": os.urandom(100_000).hex()}))
+        refreshed(bundle)
+        os.utime(Path(bundle.folder, "versions", commits[-1]), (number, number))
+    one = disk_space(str(Path(bundle.folder, "versions", commits[0])))
+    most = disk_space(f"{bundle.folder}/repository.git") + 3 * one + one // 2
+    assert refreshed(bundle, version=commits[-1], used=commits[:1], bytes_max=most).warnings == []
+    assert [commit for commit in commits if os.path.isdir(bundle.files(commit))] == [commits[0], *commits[-2:]]
+
+
+def test_commits_that_no_branch_has_are_the_last_to_go(server: GitServer, bundle: VersionedBundle) -> None:
+    server.commit({"readme": "first"})
+    commits = []
+    for text in ("lost", "used", "newest"):
+        commits.append(server.commit({"dags/a.py": text}, amend=True))
+        refreshed(bundle)
+    lost, used, newest = commits
+    (warning,) = refreshed(bundle, version=newest, used=[used], bytes_max=10).warnings
+    assert "more than bundles.max_mb" in warning
+    assert "2 versions are in use" in warning
+    subprocess.run(["rm", "-r", f"{bundle.folder}/versions/{used}"], check=True)
+    assert refreshed(bundle, version=used) == FetchAnswer(used)
+    assert "is not in the copy" in refreshed(bundle, version=lost).problem
+    assert read(bundle, newest) == "newest"
+
+
+def test_a_fetch_that_does_not_know_what_is_used_deletes_nothing(server: GitServer, bundle: VersionedBundle) -> None:
+    for number in range(VERSIONS_KEPT + 2):
+        server.commit({"dags/a.py": str(number)})
+        refreshed(bundle)
+    assert len(list(Path(bundle.folder, "versions").iterdir())) == VERSIONS_KEPT + 2
+
+
 def test_what_killed_processes_left_is_deleted(server: GitServer, bundle: VersionedBundle) -> None:
     commit = server.commit({"dags/a.py": "1"})
     refreshed(bundle)
@@ -132,7 +168,7 @@ def test_what_killed_processes_left_is_deleted(server: GitServer, bundle: Versio
     (versions / ".new-killed" / "dags").mkdir(parents=True)
     (versions / ".new-killed.index.lock").touch()
     (versions / f".gone-{ABSENT}").mkdir()
-    refreshed(bundle)
+    refreshed(bundle, used=[])
     assert [one.name for one in versions.iterdir()] == [commit]
 
 
@@ -151,6 +187,14 @@ def test_secrets_are_in_no_command_line_and_no_message(bundle: VersionedBundle, 
     ]
     assert answers == ["me\n", "s3cret\n"]
     assert repository._without_secrets("fatal: s3cret is wrong") == "fatal: *** is wrong"
+
+
+def test_the_extra_of_a_connection_is_stored_as_a_text(server: GitServer, bundle: VersionedBundle) -> None:
+    commit = server.commit({"dags/a.py": "1"})
+    assert refreshed(bundle, connection={"extra": '{"ssh_port": 22}', "password": None}) == FetchAnswer(commit)
+    assert refreshed(bundle, connection={"extra": None}) == FetchAnswer(commit)
+    assert "no JSON object" in refreshed(bundle, connection={"extra": "[1]"}).problem
+    assert "no JSON object" in refreshed(bundle, connection={"extra": "{"}).problem
 
 
 def test_a_private_key_of_the_connection_is_a_private_file(bundle: VersionedBundle, tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from tradewind.model.moments import SECOND
 
 FOLDER = BundleSpec("dags-folder", "folder")
 GIT = "airflow.providers.git.bundles.git.GitDagBundle"
+S3 = "airflow.providers.amazon.aws.bundles.s3.S3DagBundle"
+GCS = "airflow.providers.google.cloud.bundles.gcs.GCSDagBundle"
+WASB = "airflow.providers.microsoft.azure.bundles.wasb.WasbDagBundle"
 LOCAL = "airflow.dag_processing.bundles.local.LocalDagBundle"
 
 
@@ -32,6 +35,13 @@ def airflow(*entries: tuple[str, str, dict[str, object]]) -> str:
             "etl=git+https://host/repo@main#subdir=a/dags&conn=gh&refresh=5",
             BundleSpec("etl", "git", "https://host/repo", "main", "a/dags", "gh", 5 * SECOND),
         ),
+        ("s3://bucket/team/dags/", BundleSpec("dags", "object-store", "s3://bucket/team/dags", "")),
+        ("gs://bucket", BundleSpec("bucket", "object-store", "gs://bucket", "")),
+        (
+            "etl=abfs://box@host/a=b#conn=az&refresh=5",
+            BundleSpec("etl", "object-store", "abfs://box@host/a=b", "", "", "az", 5 * SECOND),
+        ),
+        ("file:///srv/dags", BundleSpec("dags", "object-store", "file:///srv/dags", "")),
     ],
 )
 def test_own_form_adds_to_the_dag_folder(text: str, spec: BundleSpec) -> None:
@@ -54,6 +64,22 @@ def test_airflow_form_names_all_bundles() -> None:
     )
 
 
+def test_airflow_bundles_of_object_stores() -> None:
+    text = airflow(
+        ("one", S3, {"bucket_name": "b", "prefix": "/a/dags/", "aws_conn_id": "minio", "refresh_interval": 30}),
+        ("two", GCS, {"bucket_name": "b"}),
+        ("three", WASB, {"container_name": "c", "prefix": "dags", "wasb_conn_id": None, "view_url_template": "https://x"}),
+    )
+    found = read_bundles(text, "dags-folder")
+    assert found == (
+        BundleSpec("one", "object-store", "s3://b/a/dags", "", "", "minio", 30 * SECOND),
+        BundleSpec("two", "object-store", "gs://b", "", "", "google_cloud_default"),
+        BundleSpec("three", "object-store", "abfs://c/dags", "", "", "", None, "https://x"),
+    )
+    assert [spec.needs_connection for spec in found] == [True, False, False]
+    assert [spec.view_template for spec in found] == ["", "", "https://x"]
+
+
 @pytest.mark.parametrize("text", [None, "", "  "])
 def test_nothing_is_the_dag_folder(text: str | None) -> None:
     assert read_bundles(text, "dags-folder") == (FOLDER,)
@@ -74,7 +100,13 @@ def test_nothing_is_the_dag_folder(text: str | None) -> None:
         (airflow(("a", GIT, {"tracking_ref": "main", "refresh_interval": 0})), "at least 1"),
         (airflow(("a", GIT, {"tracking_ref": "main", "prune_dotgit_folder": False})), "no .git folder"),
         (airflow(("a", LOCAL, {}), ("a", LOCAL, {})), "two bundles with the name 'a'"),
-        (airflow(("a", "airflow.providers.amazon.aws.bundles.s3.S3DagBundle", {})), "not supported yet"),
+        (airflow(("a", S3, {"prefix": "x"})), "bucket_name is missing"),
+        (airflow(("a", S3, {"bucket": "x"})), "Did you mean 'bucket_name'"),
+        (airflow(("a", S3, {"bucket_name": "b", "prefix": "../x"})), "no address of a folder"),
+        ("s3://", "no address of a folder"),
+        ("simplecache::s3://bucket/x", "must be git+URL"),
+        ("s3://bucket/x#subdir=a", "unknown option 'subdir'"),
+        ("sftp://me:s3cret@host/x", "the address contains a password"),
         ("https://host/repo", "must be git+URL"),
         ("git+https://host/repo#branch=x", "unknown option 'branch'"),
     ],
@@ -95,14 +127,14 @@ def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
 @pytest.mark.parametrize(
     ("place", "url"),
     [
-        ("git@github.com:team/repo.git", "https://github.com/team/repo/tree/abc/dags"),
-        ("https://me@gitlab.com/team/repo", "https://gitlab.com/team/repo/-/tree/abc/dags"),
-        ("/srv/repo.git", None),
+        ("git@github.com:team/repo.git", "https://github.com/team/repo/tree/{version}/dags"),
+        ("https://me@gitlab.com/team/repo", "https://gitlab.com/team/repo/-/tree/{version}/dags"),
+        ("/srv/repo.git", ""),
     ],
 )
-def test_page_of_a_version(place: str, url: str | None) -> None:
+def test_page_of_a_version(place: str, url: str) -> None:
     spec = BundleSpec("repo", "git", place, subdir="dags")
-    assert (spec.view_url_of("abc"), spec.view_url_of(None)) == (url, None)
+    assert spec.view_template == url
 
 
 def test_a_version_is_never_a_path() -> None:

@@ -234,13 +234,22 @@ class Bench:
         self._op += 1
         return incoming(f"op{self._op}", command, args)
 
-    def dag(self, dag_id: str, *tasks: TaskDefinition, paused: bool = False, file: str | None = None, **more: Any) -> None:
+    def dag(
+        self,
+        dag_id: str,
+        *tasks: TaskDefinition,
+        paused: bool = False,
+        file: str | None = None,
+        bundle_version: str | None = None,
+        **more: Any,
+    ) -> None:
         """Parse a file with this DAG."""
         more.setdefault("is_paused_upon_creation", paused)
         data = encode_definition(DagDefinition(dag_id, tasks=tasks, **more))
         dag = ParsedDag(dag_id, data, version_hash(data))
         at = self.clock.wall()
         parsed = ParsedFile("dags", file or f"{dag_id}.py", version_hash(data), (dag,), None, 5, False, at)
+        parsed = parsed._replace(bundle_version=bundle_version)
         for changed in self.store.register_file(parsed, paused_at_creation=False):
             self.scheduler.schedules.refresh(changed)
         self.process()

@@ -159,6 +159,61 @@ def test_a_run_of_a_versioned_bundle_keeps_its_version(bench: Bench) -> None:
     assert (bench.run("r").version, bench.states("r")) == (version, {"a": "success", "b": "success"})
 
 
+def test_a_clear_may_move_a_run_to_the_newest_version_of_its_bundle(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"), bundle_version="one")
+    bench.trigger("d", "r")
+    bench.work()
+    bench.dag("d", task("a"), task("c", "a"), bundle_version="two")
+    bench.clear("d", "r")
+    bench.work()
+    assert (bench.run("r").bundle_version, bench.states("r")) == ("one", {"a": "success", "b": "success"})
+    bench.clear("d", "r", latest_version=True)
+    bench.work()
+    assert bench.states("r") == {"a": "success", "b": "removed", "c": "success"}
+    assert [bench.attempt(f"r.{name}").bundle_version for name in "abc"] == ["two", "one", "two"]
+    assert (bench.run("r").bundle_version, bench.run("r").version) == ("two", bench.store.need_dag("d").version)
+    bench.dag("d", task("a"), bundle_version="three")
+    bench.clear("d", "r")
+    bench.restart()
+    bench.work()
+    assert (bench.run("r").bundle_version, bench.attempt("r.c").bundle_version) == ("two", "two"), "it keeps to that version"
+
+
+def test_a_running_run_moves_too_and_a_dag_may_say_so(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"), bundle_version="one")
+    bench.trigger("d", "r")
+    bench.finish("r.a")
+    bench.dag("d", task("a"), task("b", "a"), bundle_version="two", rerun_with_latest_version=True)
+    bench.clear("d", "r", "a", latest_version=False)
+    assert bench.run("r").bundle_version == "one"
+    bench.finish("r.a")
+    bench.clear("d", "r", "a", "b")
+    bench.work()
+    assert (bench.run("r").state, bench.run("r").bundle_version) == (RunState.SUCCESS, "two")
+    assert [bench.attempt(f"r.{name}").bundle_version for name in "ab"] == ["two", "two"]
+
+
+def test_a_run_moves_where_only_a_module_of_its_bundle_has_changed(bench: Bench) -> None:
+    bench.dag("d", task("a"), bundle_version="one")
+    bench.trigger("d", "r")
+    bench.work()
+    version = bench.run("r").version
+    bench.dag("d", task("a"), bundle_version="two")
+    bench.clear("d", "r", latest_version=True)
+    bench.work()
+    assert (bench.run("r").bundle_version, bench.run("r").version) == ("two", version)
+    assert bench.attempt("r.a").bundle_version == "two"
+
+
+def test_a_run_that_follows_its_bundle_keeps_to_no_version_after_a_clear(bench: Bench) -> None:
+    bench.dag("d", task("a"), bundle_version="one", disable_bundle_versioning=True)
+    bench.trigger("d", "r")
+    bench.work()
+    bench.clear("d", "r", latest_version=True)
+    bench.work()
+    assert bench.run("r").bundle_version is None
+
+
 def test_new_edges_rules_and_retries_apply_to_tasks_that_have_not_begun(bench: Bench) -> None:
     bench.pool("shut", 0)
     bench.dag("d", task("a"), task("early", pool="shut"), task("late", "a", retries=0))

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
@@ -53,7 +53,7 @@ def get_backfill(api: Api, backfill_id: Number) -> Response:
 
 
 class NewBackfill(BaseModel):
-    """A backfill to create. `run_on_latest_version` has no effect: new runs use the latest version."""
+    """A backfill to create. New runs use the newest version of their bundle, and so do repeated ones."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,6 +65,15 @@ class NewBackfill(BaseModel):
     reprocess_behavior: str = "none"
     max_active_runs: int = Field(default=10, ge=1, le=2**31)
     run_on_latest_version: bool = True
+
+    @model_validator(mode="after")
+    def _possible(self) -> NewBackfill:
+        if not self.run_on_latest_version and self.reprocess_behavior != "none":
+            raise ValueError(
+                "run_on_latest_version=false is not supported with reprocess_behavior: "
+                "set rerun_with_latest_version=False on the DAG"
+            )
+        return self
 
 
 @router.post("", responses=described(BackfillView, also=(400, 404, 409, 503)))

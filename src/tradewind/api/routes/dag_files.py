@@ -25,6 +25,9 @@ from tradewind.api.responses import (
     total_of,
 )
 from tradewind.api.routes.ranges import Pattern, Prefix, conditions
+from tradewind.api.services import Services
+from tradewind.bundles.file_of_version import read_file_of_version
+from tradewind.bundles.version_folders import FetchFailed
 from tradewind.model.errors import NotFound
 from tradewind.store.views import BadQuery, DagWarningView
 from tradewind.wire import commands as c
@@ -72,20 +75,36 @@ def get_dag_source(
     api: Api,
     dag_id: str,
     version_number: Annotated[
-        Number | None, Query(description="The current version; the source of others is not kept.")
+        Number | None, Query(description="The current version, or any version that was read from a bundle with versions.")
     ] = None,
     accept: Annotated[str, Header()] = "*/*",
 ) -> Response:
-    """The file of a DAG as it is now, as JSON, or as text with `Accept: text/plain`."""
+    """The file of a DAG as it is now, or of one of its versions, as JSON, or as text with `Accept: text/plain`.
+
+    Bundles with versions (git, object stores) have the source of earlier versions of a DAG. A DAG folder has only the current one.
+    """
     details = api.reader().dag_details(dag_id)
     current = details.latest_dag_version
     number = current.version_number if current is not None else None
+    as_json = wants_json(accept)
     if version_number is not None and version_number != number:
-        api.reader().version_number(dag_id, version_number)
-        raise NotFound(f"The source of version {version_number} of DAG {dag_id} is not kept; the current version is {number}.")
-    if not wants_json(accept):
-        return Response(_source(details.fileloc), media_type="text/plain")
-    return json_response(DagSource(_source(details.fileloc), dag_id, number, details.dag_display_name))
+        source, number = _source_of_version(api, dag_id, version_number, number), version_number
+    else:
+        source = _source(details.fileloc)
+    if not as_json:
+        return Response(source, media_type="text/plain")
+    return json_response(DagSource(source, dag_id, number, details.dag_display_name))
+
+
+def _source_of_version(api: Services, dag_id: str, number: int, current: int | None) -> str:
+    bundle, version, file = api.reader().version_file(dag_id, number)
+    known = api.config.versioned.get(bundle)
+    if known is None or version is None:
+        raise NotFound(f"The source of version {number} of DAG {dag_id} is not kept; the current version is {current}.")
+    try:
+        return read_file_of_version(known, version, file, SOURCE_MAX).decode(errors="replace")
+    except FetchFailed as failed:
+        raise NotFound(f"The source of version {number} of DAG {dag_id} cannot be read: {failed}.") from None
 
 
 def wants_json(accept: str) -> bool:

@@ -20,6 +20,7 @@ from tradewind.api.shapes import (
     Version,
     WorkerHostHealth,
 )
+from tradewind.bundles.report import failing_since
 from tradewind.model.errors import InternalError, StoreError
 from tradewind.model.moments import iso
 from tradewind.platform.progress import read_progress
@@ -74,9 +75,22 @@ def health(api: Api) -> Response:
 @router.get("/api/tradewind/v1/ready", responses=described(Readiness))
 @open_to_all()
 def ready(api: Api) -> Response:
-    """200 if work can be accepted and run now; else 503 with a sentence for each unhealthy component."""
+    """200 if work can be accepted and run now; else 503 with a sentence for each unhealthy component.
+
+    `warnings` names the bundles that cannot be fetched now.
+    """
     reasons = [part.problem for part in components_of(api) if part.status == _UNHEALTHY]
-    return json_response(Readiness(not reasons, reasons), status=503 if reasons else 200)
+    return json_response(Readiness(not reasons, reasons, _bundles_that_fail(api)), status=503 if reasons else 200)
+
+
+def _bundles_that_fail(api: Services) -> list[str]:
+    """No reasons for a client that is not logged in: they may have addresses."""
+    since = {name: failing_since(bundle) for name, bundle in api.config.versioned.items()}
+    return [
+        f"the bundle {name} cannot be fetched since {moment}; tradewind bundles list says why"
+        for name, moment in since.items()
+        if moment is not None
+    ]
 
 
 def components_of(api: Services) -> Components:

@@ -126,7 +126,9 @@ def _readable(found: BulkResult) -> BulkResult:
 
 
 class ClearRuns(BaseModel):
-    """Which runs to clear: those in `dag_runs`, or all with a partition key. `run_on_latest_version` has no effect."""
+    """Which runs to clear: those in `dag_runs`, or all with a partition key. With `run_on_latest_version` they run the newest
+    version of their bundle; null: as their DAG says.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -155,7 +157,14 @@ def clear_runs(api: Api, caller: Caller, dag_id: str, body: ClearRuns) -> Respon
         reader.run_details(dag, run_id)
     touched: list[TaskKey] = []
     for dag, run_id in runs:
-        clear = c.ClearTasks(dag, run_id, only_failed=body.only_failed, dry_run=body.dry_run, reason=body.note)
+        clear = c.ClearTasks(
+            dag,
+            run_id,
+            only_failed=body.only_failed,
+            dry_run=body.dry_run,
+            reason=body.note,
+            latest_version=body.run_on_latest_version,
+        )
         touched += edited(api, caller, clear)
         if body.note is not None and not body.dry_run:
             api.control().call(c.NoteRun(dag, run_id, body.note), actor=caller.name)

@@ -48,7 +48,7 @@ def patch_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: RunP
 
 
 class ClearRun(BaseModel):
-    """How to clear a run. `run_on_latest_version` has no effect: a run of a git bundle keeps its commit."""
+    """How to clear a run. With `run_on_latest_version` it runs the newest version of its bundle; null: as its DAG says."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,7 +69,14 @@ def clear_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: Clea
         )
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
-    clear = c.ClearTasks(dag_id, dag_run_id, only_failed=body.only_failed, dry_run=body.dry_run, reason=body.note)
+    clear = c.ClearTasks(
+        dag_id,
+        dag_run_id,
+        only_failed=body.only_failed,
+        dry_run=body.dry_run,
+        reason=body.note,
+        latest_version=body.run_on_latest_version,
+    )
     touched = edited(api, caller, clear)
     if body.dry_run:
         return shown(api, touched)

@@ -22,7 +22,9 @@ _MARKS = ("success", "failed", "skipped")
 
 
 class Clear(BaseModel):
-    """What to clear: task instances of one run (`dag_run_id`), or of the runs between two logical dates."""
+    """What to clear: task instances of one run (`dag_run_id`), or of the runs between two logical dates. With
+    `run_on_latest_version` the runs continue with the newest version of their bundle; null: as their DAG says.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -80,6 +82,7 @@ def clear_task_instances(api: Api, caller: Caller, dag_id: str, body: Clear) -> 
         only_running=body.only_running,
         reset_dag_runs=body.reset_dag_runs,
         not_running=body.prevent_running_task,
+        latest_version=body.run_on_latest_version,
         dry_run=body.dry_run,
         reason=body.note,
         note=body.note,

@@ -9,6 +9,8 @@ from tradewind.cli.output import output_option, show
 from tradewind.settings import load
 
 _COLUMNS = ("name", "kind", "address", "ref", "version", "refreshed", "problem")
+_MORE = ("failing_since", "to_do", "warnings")
+"""Columns that are shown where one bundle has something there."""
 
 
 @click.group(cls=CommandGroup)
@@ -21,6 +23,7 @@ def bundles() -> None:
 def list_bundles(output: str) -> None:
     """List the configured bundles with their newest version on this machine. The exit code is 1 if the last fetch of one failed."""
     from tradewind.bundles.fetch_child import state_of
+    from tradewind.bundles.report import advice, failing_since
     from tradewind.bundles.specs import read_bundles
     from tradewind.cli.compose.bundles import DAGS_BUNDLE, versioned_bundles
     from tradewind.model.moments import iso
@@ -34,8 +37,9 @@ def list_bundles(output: str) -> None:
             row |= {"ref": spec.ref, "version": versioned[spec.name].newest_version(), "problem": state.problem}
             row["refreshed"] = iso(state.refreshed_at) or "" if state.refreshed_at else ""
             row["warnings"] = "; ".join(state.warnings)
-        rows.append(dict.fromkeys([*_COLUMNS, "warnings"], "") | row)
-    columns = _COLUMNS if not any(row["warnings"] for row in rows) else (*_COLUMNS, "warnings")
-    show(rows, output, columns)
+            row["failing_since"] = failing_since(versioned[spec.name]) or ""
+            row["to_do"] = advice(state.problem, spec.conn_id) if state.problem else ""
+        rows.append(dict.fromkeys([*_COLUMNS, *_MORE], "") | row)
+    show(rows, output, (*_COLUMNS, *(name for name in _MORE if any(row[name] for row in rows))))
     if any(row["problem"] for row in rows):
         raise SystemExit(1)

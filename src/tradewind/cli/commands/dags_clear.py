@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 @click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
 @click.option("-f", "--only-failed", is_flag=True, help="Only failed task instances.")
 @click.option("--only-running", is_flag=True, help="Only running task instances.")
+@click.option(
+    "--latest-version/--own-version",
+    default=None,
+    help="Run with the newest version of the DAG's bundle, or with the version that the run has. Default: as the DAG says with "
+    "rerun_with_latest_version, otherwise its own version.",
+)
 @click.option("--reason", help="Reason, for the audit log and the history of each task instance.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--dry-run", is_flag=True, help="Only list the task instances that would be cleared.")
@@ -32,6 +38,7 @@ def clear(
     end_date: int | None,
     only_failed: bool,
     only_running: bool,
+    latest_version: bool | None,
     reason: str | None,
     yes: bool,
     dry_run: bool,
@@ -54,6 +61,7 @@ def clear(
             reason=reason,
             only_failed=only_failed,
             only_running=only_running,
+            latest_version=latest_version,
         )
         for run_id in run_ids or (None,)
     ]

@@ -37,6 +37,7 @@ def info(anonymize: bool, output: str) -> None:
         "paths": _paths(settings),
         "running": _running(settings),
         "processes": _processes(settings),
+        **_bundles(settings),
         "database": _database(settings),
         "isolation": _isolation(settings),
     }
@@ -137,6 +138,18 @@ def _processes(settings: Settings) -> dict[str, Any]:
         else:
             found[kind] = f"process {progress.pid} is running since {iso(progress.started)}"
     return found
+
+
+def _bundles(settings: Settings) -> dict[str, Any]:
+    """The state of each bundle that has versions; empty: there are none."""
+    from tradewind.cli.compose.bundles import versioned_bundles
+
+    versioned = versioned_bundles(settings)
+    if not versioned:
+        return {}
+    from tradewind.bundles.report import sentence_of
+
+    return {"bundles": {name: sentence_of(bundle) for name, bundle in versioned.items()}}
 
 
 def _database(settings: Settings) -> dict[str, Any]:

@@ -52,6 +52,12 @@ def _options(command: Any) -> Any:
     show_default=True,
     help="Queue finished runs again, so that their cleared tasks run. Otherwise finished runs and their tasks are not changed.",
 )
+@click.option(
+    "--latest-version/--own-version",
+    default=None,
+    help="Run with the newest version of the DAG's bundle, or with the version that the run has. Default: as the DAG says with "
+    "rerun_with_latest_version, otherwise its own version.",
+)
 @click.option("-R", "--dag-regex", is_flag=True, help="DAG_ID is a regular expression.")
 @click.option("-x", "--exclude-subdags", "--exclude-parentdag", is_flag=True, hidden=True)
 def clear(
@@ -61,6 +67,7 @@ def clear(
     only_failed: bool,
     only_running: bool,
     reset_dag_runs: bool,
+    latest_version: bool | None,
     dag_regex: bool,
     exclude_subdags: bool,
     yes: bool,
@@ -87,6 +94,7 @@ def clear(
             only_failed=only_failed,
             only_running=only_running,
             reset_dag_runs=reset_dag_runs,
+            latest_version=latest_version,
         )
         for name, ids in chosen.items()
         if ids or task_regex is None

@@ -16,7 +16,7 @@ from tradewind.platform.progress import Stamp, stamp_interval, unhealthy_after
 if TYPE_CHECKING:
     from tradewind.settings import Settings
 
-from tradewind.cli.compose.bundles import bundle_folders
+from tradewind.cli.compose.bundles import bundle_folders, versioned_bundles
 from tradewind.cli.compose.log_uploads import remote_options, remote_url
 from tradewind.cli.compose.service_process import do_nothing, log_stream
 
@@ -45,6 +45,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
         jwt_key=paths.jwt_key,
         dags_folder=paths.dags,
         bundle_folders=bundle_folders(settings),
+        versioned=versioned_bundles(settings),
         fernet_key_file=paths.fernet_key,
         fernet_key=settings.secrets.fernet_key,
         spills=paths.xcom,

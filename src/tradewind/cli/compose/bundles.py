@@ -88,7 +88,7 @@ def configured_bundles(settings: Settings) -> tuple[BundleSpec, ...]:
 
 def versioned_bundles(settings: Settings) -> dict[str, VersionedBundle]:
     """The bundles that have versions, by name."""
-    specs = [spec for spec in configured_bundles(settings) if spec.kind == "git"]
+    specs = [spec for spec in configured_bundles(settings) if spec.has_versions]
     if not specs:
         return {}
     from tradewind.bundles.specs import VersionedBundle  # lazy import: see above

@@ -38,6 +38,7 @@ def parser_config(settings: Settings, folder: str, bundle: str, only: str = "") 
         versioned=versioned_bundles(settings),
         refresh_interval=settings.bundles.refresh_interval_us,
         fetch_timeout=settings.bundles.fetch_timeout_us,
+        bundle_bytes_max=settings.bundles.max_mb * 1024 * 1024 or None,
         only=only,
         plugins_folder=settings.paths.plugins if bundle != EXAMPLES_BUNDLE else "",
         scheduler_socket=settings.paths.scheduler_socket,
@@ -47,7 +48,7 @@ def parser_config(settings: Settings, folder: str, bundle: str, only: str = "") 
         rescan_interval=parser.rescan_interval_us,
         dynamic_interval=parser.dynamic_interval_us,
         max_tasks_per_dag=parser.max_tasks_per_dag,
-        defaults=core.definition_defaults(settings.bundles.disable_versioning),
+        defaults=core.definition_defaults(settings.bundles.disable_versioning, settings.bundles.rerun_with_latest_version),
         user_settings=user_settings(settings),
     )
 

@@ -9,6 +9,7 @@ from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.external_markers import clearable_beyond
 from tradewind.scheduler.commands.notes import checked_note
 from tradewind.scheduler.commands.selection import TaskSelection, is_step_full, refuse_other_changes, runs_after
+from tradewind.store.port import Store
 from tradewind.wire import commands as c
 
 
@@ -39,7 +40,8 @@ def clear_tasks(context: CommandContext, command: c.ClearTasks) -> c.EditTasksRe
             if part and not command.dry_run:
                 slots = [slot for slot, *_ in part]
                 reason = command.reason or ""
-                store.clear(run.id, slots, context.actor, now, reason, reset_run=command.reset_dag_runs)
+                latest = moves_to_latest(store, run.dag_id, command.latest_version, otherwise=False)
+                store.clear(run.id, slots, context.actor, now, reason, reset_run=command.reset_dag_runs, to_latest=latest)
                 if note is not None:
                     store.set_task_notes(run.id, slots, note, context.actor, now)
                 effects.runs.add(run.id)
@@ -49,3 +51,11 @@ def clear_tasks(context: CommandContext, command: c.ClearTasks) -> c.EditTasksRe
         after = None
     refuse_other_changes(command, touched)
     return c.EditTasksResult(touched, command.dry_run, after)
+
+
+def moves_to_latest(store: Store, dag_id: str, wanted: bool | None, *, otherwise: bool) -> bool:
+    """Whether a clear moves the runs of a DAG to the newest version of its bundle: as the person wants, else as the DAG says."""
+    if wanted is not None:
+        return wanted
+    of_dag = store.current_definition(dag_id).rerun_with_latest_version
+    return otherwise if of_dag is None else of_dag

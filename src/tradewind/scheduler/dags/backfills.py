@@ -157,7 +157,8 @@ class BackfillPlanner:
             slots = [slot for slot, *_ in store.clearable(run, everything)]
             # in this order: the clear then creates the deadlines of a backfill's run, which has no sla
             store.move_run_to_backfill(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
-            return RERUN, store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")
+            latest = store.definition(plan.version).rerun_with_latest_version is not False
+            return RERUN, store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}", to_latest=latest)
         if turn.outcome != NEW:
             return turn.outcome, None
         new = NewRun(

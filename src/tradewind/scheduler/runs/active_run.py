@@ -83,6 +83,7 @@ class ActiveRun:
         "machine",
         "missing",
         "new_rows",
+        "newest_bundle",
         "pool_choices",
         "pools",
         "reason",
@@ -107,6 +108,8 @@ class ActiveRun:
         """Whether admission has the run's max_active_tasks set to 0 (see `RunRegistry.update_capacity`)."""
         self.target = row.version
         """The version of its DAG that `topology` belongs to. Until all rows match it, the run itself has its earlier version."""
+        self.newest_bundle: str | None = None
+        """The version of its bundle that the run is to keep to, where it keeps to none: it belongs to `target`. None: none."""
         self.earlier: dict[int, TaskDefinition] = {}
         """slot → its task when the attempt was dispatched, where that was under an earlier version."""
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
@@ -317,7 +320,12 @@ class ActiveRun:
             self.input_requests,
             self.input_answers,
             self._summary(),
+            self._new_bundle_version(),
         )
+
+    def _new_bundle_version(self) -> str | None:
+        """Return the version of its bundle that the run keeps to from this batch on; None: unchanged."""
+        return self.newest_bundle if self.row.bundle_version is None and self.version == self.target else None
 
     def _summary(self) -> bytes | None:
         """Return the summary of a run that has ended, so that a grid of many runs need not read their rows."""
@@ -335,6 +343,7 @@ class ActiveRun:
             rows_created=self.row.rows_created + len(self.new_rows),
             state=self.state,
             version=self.version,
+            bundle_version=self.row.bundle_version or self._new_bundle_version(),
             started_at=started,
             ended_at=ended,
             reason=self.reason,

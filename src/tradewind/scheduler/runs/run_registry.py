@@ -170,6 +170,8 @@ class RunRegistry:
         entry = state.dags.get(row.dag_id)
         if entry is not None:
             entry.running.add(row.id)
+            if row.bundle_version is None and not active_run.topology.definition.disable_bundle_versioning:
+                active_run.newest_bundle = entry.plan.bundle_version  # a clear has moved it to the newest version
         for resource, capacity in active_run.limits():
             state.admission.set_capacity(resource, capacity)
         self.update_capacity(active_run)

@@ -78,7 +78,7 @@ class DagStore(Protocol):
         """Record that files (name → stored hash) are the same in this version. Returns the ids of the DAGs that moved."""
 
     def used_bundle_versions(self, bundle: str) -> list[str]:
-        """The versions of a bundle that unfinished runs keep to."""
+        """The versions of a bundle that unfinished runs keep to, and those that the next runs of its DAGs get."""
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
         """These files are gone: deactivate their DAGs and delete their import errors. Return the ids of the DAGs."""

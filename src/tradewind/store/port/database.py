@@ -14,6 +14,8 @@ class DatabaseReader(Protocol):
     """The folder that absolute file names in lists begin with; set by the process that shows them."""
     bundle_folders: Mapping[str, str]
     """Name of a further bundle → its folder, for the same purpose."""
+    bundle_pages: Mapping[str, str]
+    """Name of a bundle → address of the page that shows a version of it, with `{version}`; set like `dags_folder`."""
 
     def show_only(self, dag_ids: frozenset[str]) -> None:
         """From now on, read only rows of these DAGs, as if there were no other DAGs. May be called again with other ids."""

@@ -28,9 +28,20 @@ class EditStore(Protocol):
     """Writes what people change. Each edit raises the run's revision, so that the scheduler loads the run again."""
 
     def clear(
-        self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "", *, reset_run: bool = True
+        self,
+        run_id: int,
+        slots: Collection[int],
+        actor: str,
+        at: int,
+        reason: str = "",
+        *,
+        reset_run: bool = True,
+        to_latest: bool = False,
     ) -> RunRow:
         """Reset task instances; a run that has ended is queued again, except without `reset_run`.
+
+        With `to_latest`, a run that keeps to a version of its bundle does so no longer: it follows the newest version of its DAG,
+        and the scheduler has it keep to that version with its next step. A run of a DAG that is not active keeps its version.
 
         A task instance with a live attempt becomes `restarting`: the attempt is stopped before the task may start again. Each task
         instance gets its retries again. A pool that a person chose for a task instance counts until the live attempt ends.

@@ -110,6 +110,9 @@ class DagLists(Protocol):
     def version_number(self, dag_id: str, number: int) -> VersionView:
         """The version of a DAG with this number, counted from 1. Raises NotFound."""
 
+    def version_file(self, dag_id: str, number: int) -> tuple[str, str | None, str]:
+        """Where a version of a DAG was read: bundle, version of the bundle, path of the file inside it. Raises NotFound."""
+
 
 class RunLists(Protocol):
     """DAG runs."""

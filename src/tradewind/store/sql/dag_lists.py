@@ -93,6 +93,7 @@ class ShownDag(msgspec.Struct):
     is_paused_upon_creation: bool | None = None
     params: tuple[ParamDefinition, ...] = ()
     render_template_as_native_obj: bool = False
+    rerun_with_latest_version: bool | None = None
 
     @property
     def shown_name(self) -> str:
@@ -146,6 +147,7 @@ class DagLists(RunOperations):
 
     dags_folder: str = ""
     bundle_folders: Mapping[str, str] = MappingProxyType({})
+    bundle_pages: Mapping[str, str] = MappingProxyType({})
 
     SHOWN_TASKS_KEPT = 20_000
     """Size of the cache of versions, as the number of their tasks."""
@@ -296,7 +298,7 @@ class DagLists(RunOperations):
             timezone=dag.timezone,
             last_parsed=iso(row[3]),
             default_args=None,
-            rerun_with_latest_version=None,
+            rerun_with_latest_version=dag.rerun_with_latest_version,
             owner_links=dag.owner_links,
             is_favorite=False,
             active_runs_count=active[0],
@@ -330,6 +332,15 @@ class DagLists(RunOperations):
             self.need_dag(dag_id)
             raise NotFound(f"DAG {dag_id} has no version {number}")
         return self.shown_version(row[0]).view
+
+    def version_file(self, dag_id: str, number: int) -> tuple[str, str | None, str]:
+        row = self.engine.row(
+            "SELECT id, bundle, bundle_version FROM dag_version WHERE dag_id = ? AND number = ?", (dag_id, number)
+        )
+        if row is None:
+            self.need_dag(dag_id)
+            raise NotFound(f"DAG {dag_id} has no version {number}")
+        return row[1], row[2], self.definition(row[0]).fileloc
 
     def shown_version(self, version: int) -> ShownVersion:
         """What lists show of a version. A version without runs may be replaced by other content: the hash is compared each time.
@@ -379,13 +390,20 @@ class DagLists(RunOperations):
             bundle_version=row[5],
             created_at=iso(row[6]) or "",
             dag_display_name=dag.shown_name,
-            bundle_url=None,
+            bundle_url=self._page_of(row[4], row[5]),
         )
         shown = self._shown[row[0]] = ShownVersion(dag, hash_, view, data)
         self._shown.move_to_end(row[0])
         while len(self._shown) > 1 and sum(20 + len(one.dag.tasks) for one in self._shown.values()) > self.SHOWN_TASKS_KEPT:
             self._shown.popitem(last=False)
         return shown
+
+    def _page_of(self, bundle: str, version: str | None) -> str | None:
+        """The address of the page that shows this version of a bundle."""
+        template = self.bundle_pages.get(bundle, "")
+        if not template or (version is None and "{version}" in template):
+            return None
+        return template.replace("{version}", version or "")
 
     def _dag_row(self, dag_id: str) -> Row:
         row = self.engine.row(f"SELECT {_DAG} FROM dag d WHERE d.dag_id = ?", (dag_id,))

@@ -234,9 +234,10 @@ class DagOperations(AssetOperations):
 
     def used_bundle_versions(self, bundle: str) -> list[str]:
         rows = self.engine.rows(
-            f"""SELECT DISTINCT r.bundle_version FROM dag_run r JOIN dag d ON d.dag_id = r.dag_id
-                WHERE r.state IN ({_UNFINISHED}) AND d.bundle = ? AND r.bundle_version IS NOT NULL""",
-            (bundle,),
+            f"""SELECT r.bundle_version FROM dag_run r JOIN dag d ON d.dag_id = r.dag_id
+                WHERE r.state IN ({_UNFINISHED}) AND d.bundle = ? AND r.bundle_version IS NOT NULL
+                UNION SELECT bundle_version FROM dag WHERE bundle = ? AND is_active = 1 AND bundle_version IS NOT NULL""",
+            (bundle, bundle),
         )
         return [row[0] for row in rows]
 

@@ -17,6 +17,9 @@ _NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, T
 
 
 _EDITED = "UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id = ? AND revision = ?"
+_CLEARED = """UPDATE dag_run SET revision = revision + 1, journal_seq = ?, state = ?, clear_number = clear_number + ?,
+    queued_at = ?, started_at = ?, ended_at = NULL, reason = NULL WHERE id = ? AND revision = ?"""
+_UNPINNED = "UPDATE dag_run SET bundle_version = NULL WHERE id = ? AND revision = ?"
 
 
 class EditOperations(RunOperations):
@@ -49,13 +52,23 @@ class EditOperations(RunOperations):
         ]
 
     def clear(
-        self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "", *, reset_run: bool = True
+        self,
+        run_id: int,
+        slots: Collection[int],
+        actor: str,
+        at: int,
+        reason: str = "",
+        *,
+        reset_run: bool = True,
+        to_latest: bool = False,
     ) -> RunRow:
         with self.engine.transaction():
             run = self.run(run_id)
             if run is None:
                 raise NotFound(f"there is no run number {run_id}")
-            version = run.version if run.bundle_version is not None else self.need_dag(run.dag_id).version
+            to_latest = to_latest and run.bundle_version is not None and self.need_dag(run.dag_id).is_active
+            follows = run.bundle_version is None or to_latest
+            version = self.need_dag(run.dag_id).version if follows else run.version
             retries = {task.task_id: task.retries for task in self.definition(version).tasks}
             cause = f"cleared by {actor}" + (f": {reason}" if reason else "")
             seq, cleared = run.journal_seq, list[int]()
@@ -89,13 +102,13 @@ class EditOperations(RunOperations):
                     (run_id, seq, slot, new_fence, state, after, at, cause),
                 )
             ended = run.state in FINISHED_RUNS
+            if to_latest:
+                self.engine.change(_UNPINNED, (run_id, run.revision), f"run {run.run_id}")
             if ended and not reset_run:
                 self.engine.change(_EDITED, (seq, run_id, run.revision), f"run {run.run_id}")
             else:
                 self.engine.change(
-                    """UPDATE dag_run SET revision = revision + 1, journal_seq = ?, state = ?,
-                       clear_number = clear_number + ?, queued_at = ?, started_at = ?, ended_at = NULL, reason = NULL
-                       WHERE id = ? AND revision = ?""",
+                    _CLEARED,
                     (
                         seq,
                         RunState.QUEUED.code if ended else run.state.code,
@@ -109,9 +122,8 @@ class EditOperations(RunOperations):
                 )
             payload = msgspec.msgpack.encode({"slots": cleared, "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
-            self._audit(
-                "clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail={"count": len(cleared), "reason": reason}
-            )
+            detail = {"count": len(cleared), "reason": reason} | ({"latest_version": True} if to_latest else {})
+            self._audit("clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
             found = self.run(run_id)
             assert found is not None
             if ended and reset_run:

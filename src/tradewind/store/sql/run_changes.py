@@ -9,7 +9,8 @@ from tradewind.model.states import TaskState
 from tradewind.store.sql.engine import FREE, GUARDED, Change, Row
 
 _MOVE_RUN = """UPDATE dag_run SET revision = revision + 1, epoch = ?, state = ?, started_at = ?, ended_at = ?, reason = ?,
-    journal_seq = ?, version = coalesce(?, version) WHERE id = ? AND revision = ? AND journal_seq = ? AND epoch <= ?"""
+    journal_seq = ?, version = coalesce(?, version), bundle_version = coalesce(?, bundle_version)
+    WHERE id = ? AND revision = ? AND journal_seq = ? AND epoch <= ?"""
 
 _RESTARTING = TaskState.RESTARTING.code
 
@@ -123,6 +124,7 @@ def _run_parameters(write: RunWrite, epoch: int) -> Row:
         write.reason,
         write.journal_seq + len(write.journal),
         write.version,
+        write.bundle_version,
         write.run,
         write.revision,
         write.journal_seq,

@@ -196,6 +196,8 @@ def test_a_run_gets_the_bundle_version_of_its_definition(store: Store) -> None:
     assert (first.bundle_version, first.task_count) == ("one", 1)
     assert (second.bundle_version, second.task_count) == ("two", 2)
     assert set(store.used_bundle_versions("dags")) == {"one", "two"}
+    assert register(store, definition(tasks=3), bundle_version="three") == ["d"]
+    assert set(store.used_bundle_versions("dags")) == {"one", "two", "three"}, "the next run gets the third"
     assert store.used_bundle_versions("other") == []
 
 
