@@ -32,6 +32,8 @@ PROVIDERS = "airflow.providers"
 TALK = "airflow_plugins"
 TALK_PLUGINS = "tradewind.airflow.compat.talk_plugins"
 EXAMPLES = ("airflow.example_dags", "airflow.contrib.example_dags")
+OWN_EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
+"""What public DAG files import from the examples, where the examples themselves are not there."""
 SWITCH = "TRADEWIND_AIRFLOW_NAMESPACE"
 """Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never does."""
 
@@ -249,7 +251,7 @@ def _example(name: str) -> ModuleSpec | None:
             entries = [entry for entry in sys.path if os.path.basename(os.path.normpath(entry)) == "example_dags"]
             entries += [os.path.join(entry, "example_dags") for entry in sys.path]
             found = [entry for entry in dict.fromkeys(entries) if os.path.isdir(entry)]
-            return _spec(name, found) if found else None
+            return _spec(name, [*found, OWN_EXAMPLES])
         if name.startswith(f"{package}."):
             parent = sys.modules.get(name.rpartition(".")[0])
             return PathFinder.find_spec(name, list(getattr(parent, "__path__", ())))

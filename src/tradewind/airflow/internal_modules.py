@@ -325,7 +325,7 @@ www.app cached_app cached_appbuilder purge_cached_app sync_appbuilder_roles
 www.auth has_access has_access_dag
 www.decorators action_logging gzipped
 www.security AirflowSecurityManager
-www.utils CustomSQLAInterface UIAlert get_dag json_f json_response
+www.utils CustomSQLAInterface get_dag json_f json_response
 www.views Airflow AirflowBaseView AirflowModelView ConnectionModelView DagModelView
 www_rbac.app cached_app create_app
 www_rbac.decorators action_logging has_dag_access

@@ -154,6 +154,7 @@ ROWS: tuple[Row, ...] = (
     # --- hooks, plugins, notifications -----------------------------------------------------------------------------------
     ("tradewind.sdk.plugins", "AirflowPlugin", "plugins_manager sdk.plugins_manager:3"),
     ("tradewind.airflow.compat.plugin_loading", "*", "plugins_manager"),
+    ("tradewind.airflow.compat.ui_alert", "UIAlert", "www.utils:2 api_fastapi.common.types:3"),
     ("tradewind.sdk.notifier", "BaseNotifier", "notifications:2 notifications.basenotifier:2 sdk:3 sdk.bases.notifier:3"),
     ("tradewind.execution.macros", "*", "macros sdk.execution_time.macros:3"),
     ("tradewind.execution.macros", "time uuid json dateutil yaml", "macros"),
@@ -610,6 +611,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.execution.task_instance", "TaskInstanceKey", "models"),
     ("tradewind.airflow.compat.server_internals", "BackfillJob SchedulerJob LocalTaskJob TriggererJob", "jobs"),
     ("tradewind.airflow.compat.models", "DagModel ScheduleInterval", "models.dag"),
+    ("tradewind.airflow.compat.models", "ScheduleInterval", "models.baseoperator:2"),
     ("tradewind.airflow.compat.xcom", "XCom BaseXCom", "models models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
     ("tradewind.airflow.compat.models", "Pool", "models.pool"),
     ("tradewind.airflow.compat.dag_bag", "DagBag", "models.dagbag models"),

@@ -153,6 +153,38 @@ def test_example_dags_import_each_other(tmp_path: Path) -> None:
     assert run(code, path=tmp_path / "example_dags") == "42"
 
 
+HELPERS = """
+import tradewind.airflow
+from datetime import datetime, timezone
+from airflow import DAG
+from airflow.example_dags.libs.helper import print_stuff
+from airflow.example_dags.plugins.workday import AfterWorkdayTimetable
+from airflow.example_dags.subdags.subdag import subdag
+from airflow.operators.subdag_operator import SubDagOperator
+from airflow.timetables.base import DataInterval, TimeRestriction
+
+start = datetime(2024, 3, 1, tzinfo=timezone.utc)  # a Friday
+with DAG("d", start_date=start, schedule=None) as dag:
+    SubDagOperator(task_id="section", subdag=subdag("d", "section", {"start_date": start}))
+times = AfterWorkdayTimetable()
+first = times.next_dagrun_info(last_automated_data_interval=None, restriction=TimeRestriction(start, None, True))
+second = times.next_dagrun_info(last_automated_data_interval=first.data_interval, restriction=TimeRestriction(start, None, True))
+manual = times.infer_manual_data_interval(run_after=first.run_after.replace(day=4, hour=5))
+print(len(dag.tasks), first.logical_date.day, second.logical_date.day, manual.start.day)
+"""
+
+
+def test_helpers_of_the_examples_are_there_without_the_examples(tmp_path: Path) -> None:
+    assert run(HELPERS, path=tmp_path) == "5 1 4 1"
+
+
+def test_alerts_of_the_dashboard_do_not_break_local_settings() -> None:
+    from airflow.api_fastapi.common.types import UIAlert as OfAirflow3  # type: ignore[import-not-found]
+    from airflow.www.utils import UIAlert  # type: ignore[import-not-found]
+
+    assert (UIAlert("Hello", category="warning", html=True).message, OfAirflow3(text="Hello").text) == ("Hello", "Hello")
+
+
 # --- what only Airflow has --------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,1 @@
+"""Sub-DAGs of the examples."""
