@@ -65,6 +65,7 @@ def fetched(bundle: VersionedBundle, server: str) -> FetchAnswer:
     return answers[0]
 
 
+@pytest.mark.timeout(400)  # five processes that import the packages of AWS
 def test_a_folder_of_a_bucket(server: str, tmp_path: Path) -> None:
     bundle = VersionedBundle(BundleSpec("dags", "object-store", "s3://bucket/team/dags", "", "", "c"), str(tmp_path / "dags"))
     assert "cannot be read: FileNotFoundError" in fetched(bundle, server).problem
