@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.browser.conftest import Visit
 
 SOURCE = """
 import datetime
+from airflow.sdk import FixedKeyMapper, PartitionedAssetTimetable, RollupMapper, SegmentWindow
 from tradewind import DAG, Asset
 from tradewind.operators.bash import BashOperator
 
@@ -20,6 +22,14 @@ with DAG("page_ingest", start_date=datetime.datetime(2024, 1, 1), schedule=None,
     BashOperator(task_id="load", bash_command="echo", outlets=[raw])
 with DAG("page_clean", start_date=datetime.datetime(2024, 1, 1), schedule=[raw, other], is_paused_upon_creation=False):
     BashOperator(task_id="scrub", bash_command="echo", outlets=[clean])
+with DAG(
+    "page_regions", start_date=datetime.datetime(2024, 1, 1), is_paused_upon_creation=False,
+    schedule=PartitionedAssetTimetable(
+        assets=Asset("s3://page/regions"),
+        default_partition_mapper=RollupMapper(upstream_mapper=FixedKeyMapper("all"), window=SegmentWindow(["eu", "us"])),
+    ),
+):
+    BashOperator(task_id="join", bash_command="echo")
 with DAG("page_apart", start_date=datetime.datetime(2024, 1, 1), schedule=None):
     BashOperator(task_id="load", bash_command="echo", outlets=[apart])
 """
@@ -27,9 +37,12 @@ with DAG("page_apart", start_date=datetime.datetime(2024, 1, 1), schedule=None):
 
 @pytest.fixture(scope="module")
 def lake(server: Standalone) -> Iterator[Standalone]:
-    """page_ingest → raw → page_clean → clean; page_clean also waits for other, which nobody produces; page_apart → apart."""
+    """page_ingest → raw → page_clean → clean; page_clean also waits for other, which nobody produces; page_apart → apart.
+
+    page_regions waits for both partition keys of regions.
+    """
     path = server.write_dag("page_assets.py", SOURCE)
-    for dag_id in ("page_ingest", "page_clean", "page_apart"):
+    for dag_id in ("page_ingest", "page_clean", "page_apart", "page_regions"):
         server.wait_dag(dag_id)
     yield server
     path.unlink()
@@ -60,7 +73,7 @@ def test_an_asset_is_materialised_and_its_event_arrives_by_itself(visit: Visit, 
     visit.page.get_by_text("This starts a run of page_ingest, whose task load produces the asset.").wait_for()
     visit.page.get_by_role("dialog").get_by_role("button", name="Materialise").click()
     visit.page.get_by_role("link", name="page_ingest · load").first.wait_for()
-    visit.page.get_by_text("1 event queued").wait_for()
+    visit.page.get_by_text(re.compile("^event queued")).wait_for()
     visit.page.get_by_role("button", name="Discard the queued events").click()
     visit.page.get_by_text("no event queued").wait_for()
 
@@ -96,6 +109,28 @@ def test_the_graph_shows_assets_and_dags_and_narrows_to_one_asset(visit: Visit, 
     visit.page.get_by_placeholder("Search assets").fill("nothing is called like this")
     visit.page.get_by_role("heading", name="No asset matches").wait_for()
     assert visit.axe() == []
+
+
+def test_a_dag_with_partitions_names_the_keys_that_are_missing(visit: Visit, lake: Standalone) -> None:
+    visit.page.goto("/dags/page_regions")
+    card = visit.page.get_by_role("region", name="What the next run waits for")
+    card.get_by_text("No partition key waits.").wait_for()
+    asset = next(one for one in visit.get("/api/v2/assets")["assets"] if one["name"] == "s3://page/regions")["id"]
+    visit.page.goto(f"/assets/{asset}")
+    visit.page.get_by_role("button", name="Add event").click()
+    form = visit.page.get_by_role("dialog")
+    form.get_by_label("Partition key").fill("eu")
+    form.get_by_role("button", name="Add event").click()
+    visit.page.get_by_text("Partition key eu").wait_for()
+    visit.page.goto("/dags/page_regions")
+    card.get_by_text("1 of 2 keys").wait_for()
+    card.get_by_text("us", exact=True).wait_for()
+    assert visit.axe_in_both_themes() == []
+    card.get_by_role("link", name="s3://page/regions").click()
+    visit.page.get_by_text("Partition key eu").wait_for()
+    visit.page.get_by_text("What it waits for").click()
+    visit.page.get_by_text("1 of 2 keys").wait_for()
+    assert visit.axe_in_both_themes() == []
 
 
 def test_opening_an_asset_needs_one_address(visit: Visit, lake: Standalone) -> None:

@@ -137,9 +137,20 @@ def test_the_values_of_a_former_run_fill_the_trigger_form(visit: Visit, server: 
     assert dialog.get_by_label("name").input_value() == "former"
     assert dialog.get_by_label("copies").input_value() == "4"
     assert visit.axe_in_both_themes() == []
+    dialog.get_by_role("button", name="Save as preset").click()
+    dialog.get_by_label("Name of the preset").fill("evening")
+    assert visit.axe_in_both_themes() == []
+    dialog.get_by_role("button", name="Save", exact=True).click()
     dialog.get_by_role("button", name="Values").click()
     page.get_by_role("option", name="Default values").click()
     assert dialog.get_by_label("name").input_value() == "world"
+    page.reload()
+    page.locator("header").get_by_role("button", name="Trigger", exact=True).click()
+    dialog.get_by_role("button", name="Values").click()
+    page.get_by_role("option", name="evening").click()
+    assert dialog.get_by_label("copies").input_value() == "4"
+    dialog.get_by_role("button", name="Delete the preset evening").click()
+    dialog.get_by_role("button", name="Delete the preset evening").wait_for(state="detached")
 
 
 def test_a_dag_is_deleted_after_the_page_said_what_is_lost(visit: Visit, server: Standalone) -> None:

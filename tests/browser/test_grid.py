@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.acceptance.harness import Standalone
 from tests.browser.conftest import Visit
 
@@ -59,6 +61,18 @@ def test_keys_move_the_active_cell_and_find_failures(visit: Visit) -> None:
     assert active.inner_text().endswith("failed")
     visit.page.keyboard.press("Enter")
     visit.page.wait_for_url("**/tasks/**")
+
+
+def test_a_count_leads_to_its_task_instances(visit: Visit) -> None:
+    open_grid(visit, f"{GRID}?fold=*")
+    visit.page.get_by_role("button", name=re.compile("^failed ")).click()
+    visit.page.wait_for_url("**task=**")
+    first = visit.page.url
+    aside = visit.page.get_by_role("complementary", name="Selection")
+    aside.get_by_text("failed", exact=True).first.wait_for()
+    assert visit.page.locator("#grid-active").inner_text().endswith("failed")
+    visit.page.get_by_role("button", name=re.compile("^failed ")).click()
+    visit.page.wait_for_url(lambda url: url != first)
 
 
 def test_folds_and_filter_are_in_the_address(visit: Visit) -> None:

@@ -110,6 +110,29 @@ def test_a_question_is_answered_on_the_page_of_its_task(visit: Visit, task_run: 
     visit.page.locator("header").get_by_text("success", exact=True).first.wait_for()
 
 
+def test_an_xcom_is_edited_and_deleted(visit: Visit, server: Standalone) -> None:
+    server.cli("dags", "unpause", "hello_page")
+    run = server.trigger("hello_page")
+    server.wait_run("hello_page", run, deadline=PATIENCE)
+    visit.page.goto(f"/dags/hello_page/runs/{quote(run, safe='')}/tasks/numbers?tab=xcom")
+    value = visit.page.get_by_role("region", name="return_value")
+    value.get_by_role("button", name="Edit").click()
+    field = value.get_by_label("Value, as JSON")
+    field.fill("[4, 5")
+    value.get_by_text("This is not JSON.").wait_for()
+    field.fill('["***"]')
+    value.get_by_text("The value has masked parts").wait_for()
+    assert visit.axe_in_both_themes() == []
+    field.fill("[4, 5]")
+    value.get_by_role("button", name="Save").click()
+    field.wait_for(state="detached")
+    path = f"/api/v2/dags/hello_page/dagRuns/{quote(run, safe='')}/taskInstances/numbers/xcomEntries/return_value"
+    assert visit.get(path)["value"] == [4, 5]
+    value.get_by_role("button", name="Delete this XCom").click()
+    visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    visit.page.get_by_text("It has pushed no XComs").wait_for()
+
+
 RETRY = """
 from datetime import datetime, timedelta
 from tradewind import DAG

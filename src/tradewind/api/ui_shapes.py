@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from tradewind.model.phrases import Phrase
@@ -324,6 +326,57 @@ class AssetUse(msgspec.Struct, frozen=True):
     """The latest 100, the newest first."""
     queued: list[QueuedEventView]
     """Events that DAGs have not consumed."""
+
+
+class AwaitedAsset(msgspec.Struct, frozen=True):
+    """An asset or alias in the schedule of a DAG, and whether its next run still waits for it."""
+
+    id: int | None
+    """Number of the asset; null: it is an alias, or no asset fits the reference yet."""
+    name: str
+    is_alias: bool
+    is_complete: bool
+    """Its updates suffice for the run."""
+    updated_at: Moment | None
+    """When its latest event that waits for the run was emitted; null: there is none, or the DAG has partitions."""
+    arrived: int
+    """With partitions: how many of the expected partition keys have come; else 0 or 1."""
+    needed: int
+    """How many have to come."""
+    missing: list[str]
+    """Expected partition keys that have not come: the first 20, sorted."""
+    missing_count: int
+    problem: str | None
+    """Why the expected partition keys are not known."""
+
+
+class AwaitedRun(msgspec.Struct, frozen=True):
+    """A run that waits for assets."""
+
+    partition_key: str | None
+    """null: the DAG has no partitions."""
+    since: Moment | None
+    """When the first event that waits for the run was emitted."""
+    is_due: bool
+    """The condition of the schedule is met."""
+    assets: list[AwaitedAsset]
+
+
+class AwaitedAssets(msgspec.Struct, frozen=True):
+    """What the next runs of a DAG that is scheduled by assets wait for."""
+
+    rule: Literal["all", "any", "mixed"]
+    """`all`: all assets have to be updated; `any`: one of them; `mixed`: a condition of both kinds."""
+    is_partitioned: bool
+    """Each partition key has a run of its own."""
+    is_paused: bool
+    """Updates do not count while the DAG is paused."""
+    runs: list[AwaitedRun]
+    """With partitions: the keys that wait, by first event, at most 20. Else exactly one; none: no assets schedule the DAG."""
+    has_more: bool
+    """More partition keys wait."""
+    dropped: str | None
+    """Why the latest event of the DAG's assets was dropped; null: it was not."""
 
 
 class AssetLinks(msgspec.Struct, frozen=True):

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from tradewind.model.assets import AssetSchedule, Update, holds, progress
+from typing import NamedTuple
+
+from tradewind.model.assets import AssetKey, AssetSchedule, Leaf, Update, holds, leaves, matches, progress
 from tradewind.model.partitions import Identity, PartitionRules, Rollup
 from tradewind.model.rows import AssetRow, WaitingPartition
 from tradewind.timetables.partition_keys import PartitionKeyError, enough, expected_keys, run_date, shown, wanted
 
 _NAMED_MAX = 3
 """How many missing keys a sentence names at most."""
+
+
+class KeyProgress(NamedTuple):
+    """How many partition keys of one asset of a schedule have come for the run of a downstream key."""
+
+    asset: Leaf
+    complete: bool
+    """Enough keys have come."""
+    arrived: int
+    """How many of the expected keys have come."""
+    needed: int
+    """How many of the expected keys have to come."""
+    missing: tuple[str, ...]
+    """Expected keys that have not come, sorted. Empty for a mapper that does not wait for several keys."""
+    problem: str | None = None
+    """Why the expected keys are not known; None: they are."""
 
 
 def is_due(schedule: AssetSchedule, waiting: WaitingPartition) -> bool:
@@ -22,6 +40,26 @@ def partition_date(rules: PartitionRules, waiting: WaitingPartition) -> int | No
     by_number = {asset.id: rules.mapper(asset.name, asset.uri) for asset, _ in waiting.assets}
     carried = [date for number, date in waiting.dates if isinstance(by_number.get(number), Identity)]
     return run_date(rules, assets, waiting.key, carried)
+
+
+def key_progress(schedule: AssetSchedule, waiting: WaitingPartition) -> list[KeyProgress]:
+    """Return the progress of each asset of a schedule for the run of one key, in the author's order."""
+    return [_key_progress(schedule, leaf, waiting) for leaf in dict.fromkeys(leaves(schedule.condition))]
+
+
+def _key_progress(schedule: AssetSchedule, leaf: Leaf, waiting: WaitingPartition) -> KeyProgress:
+    found = [(asset, keys) for asset, keys in waiting.assets if matches(leaf, Update(asset.name, asset.uri, frozenset()))]
+    complete = any(_asset_is_complete(schedule, asset, waiting.key, keys) for asset, keys in found)
+    name, uri = (found[0][0].name, found[0][0].uri) if found else (leaf.name, leaf.uri if isinstance(leaf, AssetKey) else "")
+    mapper = (schedule.partitions or PartitionRules()).mapper(name, uri)
+    if not isinstance(mapper, Rollup):
+        return KeyProgress(leaf, complete, int(bool(found)), 1, ())
+    arrived = frozenset(key for _, keys in found for key in keys)
+    try:
+        expected = expected_keys(mapper, waiting.key)
+    except PartitionKeyError as error:
+        return KeyProgress(leaf, complete, len(arrived), 1, (), str(error))
+    return KeyProgress(leaf, complete, len(expected & arrived), wanted(mapper, expected), tuple(sorted(expected - arrived)))
 
 
 def partition_progress(schedule: AssetSchedule, waiting: WaitingPartition) -> str:

@@ -74,9 +74,13 @@ export function useLanguage(): Language {
   );
 }
 
+const numberFormats = new Map<Language, Intl.NumberFormat>();
+
 /** A number with the separators of the language. */
 export function formatNumber(value: number): string {
-  return new Intl.NumberFormat(language()).format(value);
+  let format = numberFormats.get(language());
+  if (!format) numberFormats.set(language(), (format = new Intl.NumberFormat(language())));
+  return format.format(value);
 }
 
 /** Bytes with a unit: `1.2 MB`. */

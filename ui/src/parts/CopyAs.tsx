@@ -1,5 +1,5 @@
 // "Copy as command" and "copy as curl" beside each action: the page teaches the command line and the API.
-import { Copy, Terminal } from "lucide-react";
+import { Copy, SquareTerminal, Terminal } from "lucide-react";
 
 import { t, useText } from "../i18n";
 import { Button } from "./Button";
@@ -48,7 +48,7 @@ export function CopyAs({ action, compact = false }: { action: CopyableAction; co
   return (
     <Menu label={t("common.copyAs")} entries={entries}>
       <Button look="quiet" icon compact={compact} label={t("common.copyAs")}>
-        <Copy size={14} />
+        <SquareTerminal size={14} />
       </Button>
     </Menu>
   );

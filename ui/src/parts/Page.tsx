@@ -20,6 +20,9 @@ interface Props {
   children: ReactNode;
 }
 
+/** A longer title is written smaller, and on several lines. */
+const LONG = 80;
+
 export function Page({ title, name, crumbs, facts, actions, tabs, toolbar, fill = false, children }: Props) {
   const text = name ?? (typeof title === "string" ? title : "");
   useEffect(() => {
@@ -32,7 +35,7 @@ export function Page({ title, name, crumbs, facts, actions, tabs, toolbar, fill 
           <div className={styles.titles}>
             <div className={styles.title}>
               {crumbs && <span className={styles.crumbs}>{crumbs}</span>}
-              <h1 className="cut" title={text}>{title}</h1>
+              <h1 title={text} data-long={text.length > LONG || undefined}>{title}</h1>
             </div>
             {facts && <div className={styles.facts}>{facts}</div>}
           </div>

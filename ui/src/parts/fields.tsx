@@ -1,6 +1,6 @@
 // Fields of forms. Each shows its label, a hint, and an error of its own.
 import { Check, ChevronDown, Minus, Search } from "lucide-react";
-import { useId, type ReactNode } from "react";
+import { useId, type CSSProperties, type ReactNode } from "react";
 import {
   Button as AriaButton, CheckboxButton, CheckboxField, ListBox, ListBoxItem, Popover, Select as AriaSelect, SelectValue, SwitchButton, SwitchField,
 } from "react-aria-components";
@@ -31,9 +31,11 @@ interface TextProps extends FieldProps {
   name?: string;
   /** Values that the browser offers while the user types; others are allowed. */
   suggestions?: readonly string[];
+  /** Enter in a field of one line; without it, Enter sends the form. */
+  onEnter?: () => void;
 }
 
-export function TextField({ label, hint, error, value, onChange, type = "text", lines, mono, suggestions, ...rest }: TextProps) {
+export function TextField({ label, hint, error, value, onChange, type = "text", lines, mono, suggestions, onEnter, ...rest }: TextProps) {
   const id = useId();
   const common = {
     id, value, className: `${styles.input} ${mono ? "mono" : ""}`, "aria-invalid": Boolean(error), "aria-describedby": `${id}-more`, spellCheck: false,
@@ -47,7 +49,14 @@ export function TextField({ label, hint, error, value, onChange, type = "text", 
       {lines ? (
         <textarea rows={lines} {...common} onChange={(event) => onChange(event.target.value)} />
       ) : (
-        <input type={type} {...common} {...(suggestions ? { list: `${id}-list` } : {})} onChange={(event) => onChange(event.target.value)} />
+        <input
+          type={type} {...common} {...(suggestions ? { list: `${id}-list` } : {})} onChange={(event) => onChange(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || !onEnter) return;
+            event.preventDefault();
+            onEnter();
+          }}
+        />
       )}
       {suggestions && <datalist id={`${id}-list`}>{suggestions.map((one) => <option key={one} value={one} />)}</datalist>}
       <More id={`${id}-more`} hint={hint} error={error} />
@@ -63,7 +72,7 @@ export function More({ id, hint, error }: { id?: string; hint?: ReactNode; error
 /** The field of a filter bar. `/` moves the focus to the field with `data-search`. */
 export function SearchField({ label, value, onChange, width }: { label: string; value: string; onChange: (value: string) => void; width?: number }) {
   return (
-    <label className={styles.search} {...(width ? { style: { width, maxWidth: "100%" } } : {})}>
+    <label className={styles.search} {...(width ? { style: { "--wide": `${width}px` } as CSSProperties } : {})}>
       <span className="hidden">{label}</span>
       <Search size={14} aria-hidden />
       <input

@@ -52,10 +52,16 @@ export function clockText(moment: string | number, zone: string): string {
   return momentText(moment, zone).slice(11);
 }
 
+// Making a format takes longer than using it, and a table shows hundreds of moments.
+const zoneFormats = new Map<string, Intl.DateTimeFormat>();
+const relativeFormats = new Map<string, Intl.RelativeTimeFormat>();
+
 /** The short name of a zone at a moment: `UTC`, `CET`, `GMT+8`. */
 export function zoneName(zone: string, moment: number): string {
   if (zone === "UTC") return "UTC";
-  const found = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "short" }).formatToParts(moment);
+  let format = zoneFormats.get(zone);
+  if (!format) zoneFormats.set(zone, (format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "short" })));
+  const found = format.formatToParts(moment);
   return found.find((one) => one.type === "timeZoneName")?.value ?? zone;
 }
 
@@ -63,7 +69,8 @@ export function zoneName(zone: string, moment: number): string {
 export function relativeText(moment: string, now: number, locale: string): string {
   const seconds = (Date.parse(moment) - now) / 1000;
   const size = Math.abs(seconds);
-  const format = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
+  let format = relativeFormats.get(locale);
+  if (!format) relativeFormats.set(locale, (format = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" })));
   if (size < 60) return format.format(Math.round(seconds), "second");
   if (size < 3600) return format.format(Math.round(seconds / 60), "minute");
   if (size < 86_400) return format.format(Math.round(seconds / 3600), "hour");

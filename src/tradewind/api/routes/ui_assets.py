@@ -5,17 +5,18 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from tradewind.api.auth.policy import allow
+from tradewind.api.awaited_assets import awaited_assets
 from tradewind.api.responses import Api, Number, described, json_response
-from tradewind.api.ui_shapes import AssetGraph, AssetLinks, AssetUse
+from tradewind.api.ui_shapes import AssetGraph, AssetLinks, AssetUse, AwaitedAssets
 
-router = APIRouter(prefix="/api/tradewind/v1/assets", tags=["Web page"])
+router = APIRouter(prefix="/api/tradewind/v1", tags=["Web page"])
 
 EVENTS_MAX = 100
 GRAPH_MAX = 2000
 """Maximum number of assets in the graph. A larger drawing is not readable; the page says that assets are missing."""
 
 
-@router.get("/graph", responses=described(AssetGraph))
+@router.get("/assets/graph", responses=described(AssetGraph))
 @allow("read", "asset")
 def get_asset_graph(api: Api) -> Response:
     """Which DAGs produce each asset, and which DAGs it starts. At most 2000 assets, by name."""
@@ -34,7 +35,7 @@ def get_asset_graph(api: Api) -> Response:
     return json_response(AssetGraph(links, len(links) if found.total is None else found.total))
 
 
-@router.get("/{asset_id}", responses=described(AssetUse, also=(404,)))
+@router.get("/assets/{asset_id}", responses=described(AssetUse, also=(404,)))
 @allow("read", "asset")
 def get_asset_use(api: Api, asset_id: Number) -> Response:
     """An asset with its latest 100 events and the events that DAGs have not consumed."""
@@ -42,3 +43,10 @@ def get_asset_use(api: Api, asset_id: Number) -> Response:
     asset = reader.asset_details(asset_id)
     events = reader.list_asset_events(asset=asset_id, limit=EVENTS_MAX, order_by=("-timestamp",))
     return json_response(AssetUse(asset, events.rows, reader.queued_events(asset=asset_id)))
+
+
+@router.get("/dags/{dag_id}/awaitedAssets", responses=described(AwaitedAssets, also=(404,)))
+@allow("read", "dag")
+def get_awaited_assets(api: Api, dag_id: str) -> Response:
+    """What the next runs of a DAG that is scheduled by assets wait for; for a DAG with partitions, the missing partition keys."""
+    return json_response(awaited_assets(api.reader(), dag_id))

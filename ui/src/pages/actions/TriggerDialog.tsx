@@ -12,10 +12,10 @@ import { Checkbox, Select, Switch, TextField } from "../../parts/fields";
 import parts from "../../parts/parts.module.css";
 import { ErrorState, Loading, Notice } from "../../parts/status";
 import { toast } from "../../parts/toast";
-import { StateIcon } from "../../state/StateIcon";
 import { headQuery } from "../dag/query";
 import styles from "./actions.module.css";
 import type { DialogProps } from "./dialogs";
+import { PresetBar } from "./PresetBar";
 import { fieldOf, textOf, valueOf, withValues, type Field, type Param } from "./schema";
 
 type Texts = Readonly<Record<string, string>>;
@@ -43,9 +43,9 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
   const [json, setJson] = useState("{}");
   const [runId, setRunId] = useState("");
   const [date, setDate] = useState("");
+  const [partition, setPartition] = useState("");
   const [note, setNote] = useState("");
   const [unpause, setUnpause] = useState(paused);
-  const [from, setFrom] = useState("");
   const earlier = useEarlierValues(dagId);
   const problems: Record<string, string> = {};
   const conf: Record<string, unknown> = {};
@@ -62,7 +62,7 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
     // The field says that its text is no JSON object.
   }
   const sent = asJson ? (jsonConf ?? {}) : conf;
-  const body = { logical_date: date ? `${date}:00Z` : null, conf: sent, ...(runId ? { dag_run_id: runId } : {}), ...(note ? { note } : {}) };
+  const body = { logical_date: date ? `${date}:00Z` : null, conf: sent, ...(runId ? { dag_run_id: runId } : {}), ...(partition ? { partition_key: partition } : {}), ...(note ? { note } : {}) };
   const trigger = useMutation({
     mutationFn: async () => {
       if (paused && unpause) await read(api.PATCH("/api/v2/dags/{dag_id}", { params: { path: { dag_id: dagId } }, body: { is_paused: false } }));
@@ -87,10 +87,8 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
     setAsJson(toJson);
   }
 
-  /** Fills the form with the values of a former run; empty: with the default values. */
-  function takeValues(runOf: string): void {
-    const given = earlier.find((one) => one.dag_run_id === runOf)?.conf ?? {};
-    setFrom(runOf);
+  /** Fills the form with these values, and with the defaults of the other params. */
+  function takeValues(given: Record<string, unknown>): void {
     setJson(JSON.stringify(given, null, 2));
     setTexts({ ...defaults, ...Object.fromEntries(fields.filter((one) => one.name in given).map((one) => [one.name, textOf(one.kind, given[one.name])])) });
     if (Object.keys(given).some((name) => !(name in params))) setAsJson(true); // the form has no field for it
@@ -101,7 +99,7 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
       title={t("actions.triggerTitle", { dag: dagId })} onClose={onClose}
       foot={
         <>
-          <CopyAs action={{ command: commandLine("tradewind", "dags", "trigger", dagId, Object.keys(sent).length > 0 && "--conf", Object.keys(sent).length > 0 && JSON.stringify(sent), runId && "--run-id", runId, date && "--logical-date", date), method: "POST", path: `/api/v2/dags/${encodeURIComponent(dagId)}/dagRuns`, body }} />
+          <CopyAs action={{ command: commandLine("tradewind", "dags", "trigger", dagId, Object.keys(sent).length > 0 && "--conf", Object.keys(sent).length > 0 && JSON.stringify(sent), runId && "--run-id", runId, partition && "--partition-key", partition, date && "--logical-date", date), method: "POST", path: `/api/v2/dags/${encodeURIComponent(dagId)}/dagRuns`, body }} />
           <span className="grow" />
           <Button onPress={onClose}>{t("common.cancel")}</Button>
           <Button look="primary" type="submit" form="trigger" pending={trigger.isPending} refused={broken ? t("actions.fixFirst") : undefined}>{t("dag.trigger")}</Button>
@@ -122,12 +120,7 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
             <Checkbox selected={unpause} onChange={setUnpause}>{t("actions.unpause")}</Checkbox>
           </Notice>
         )}
-        {earlier.length > 0 && (
-          <Select
-            label={t("actions.valuesOf")} labelled value={from} onChange={takeValues}
-            choices={[{ value: "", label: t("actions.valuesDefault") }, ...earlier.map((one) => ({ value: one.dag_run_id, label: one.dag_run_id, icon: <StateIcon state={one.state} size={14} decorative /> }))]}
-          />
-        )}
+        <PresetBar dagId={dagId} earlier={earlier} conf={asJson ? jsonConf : broken ? null : conf} onTake={takeValues} />
         {fields.length > 0 && (
           <div className={parts.tabs} role="tablist" aria-label={t("actions.params")}>
             <button type="button" role="tab" className={parts.tab} aria-selected={!asJson} onClick={() => switchForm(false)}>{t("actions.form")}</button>
@@ -150,6 +143,7 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
           <summary>{t("actions.moreOptions")}</summary>
           <div className={styles.fields}>
             <TextField label={t("actions.logicalDate")} type="datetime-local" value={date} onChange={setDate} hint={t("actions.logicalDateHint")} error={refusals.logical_date} />
+            <TextField label={t("actions.partitionKey")} value={partition} onChange={setPartition} hint={t("actions.partitionKeyHint")} error={refusals.partition_key} />
             <TextField label={t("actions.runId")} value={runId} onChange={setRunId} hint={t("actions.runIdHint")} error={refusals.dag_run_id} />
           </div>
           <TextField label={t("actions.runNote")} value={note} onChange={setNote} lines={2} />

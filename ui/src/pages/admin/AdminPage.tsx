@@ -5,7 +5,7 @@ import type { ComponentType } from "react";
 import { useText } from "../../i18n";
 import type { MessageKey } from "../../i18n/keys";
 import { Select } from "../../parts/fields";
-import { usePhone } from "../../parts/filters";
+import { useNarrow } from "../../parts/filters";
 import { Page } from "../../parts/Page";
 import { NotFoundPage } from "../../shell/fallbacks";
 import { AccountSection } from "./AccountSection";
@@ -70,14 +70,14 @@ export default function AdminPage() {
   const t = useText();
   const { section } = useParams({ from: "/shell/admin/$section" });
   const navigate = useNavigate();
-  const phone = usePhone();
+  const narrow = useNarrow();
   const shown = PARTS.find((one) => one.id === section);
   if (!shown) return <NotFoundPage />;
   const Shown = shown.component;
   return (
     <Page title={t(shown.text)} crumbs={<span className="muted">{t("admin.title")} /</span>} fill>
-      <div className={styles.split}>
-        {phone ? (
+      <div className={styles.split} data-narrow={narrow || undefined}>
+        {narrow ? (
           <div className={styles.choose}>
             <Select
               label={t("admin.sections")} value={section} choices={PARTS.map((one) => ({ value: one.id, label: t(one.text) }))}

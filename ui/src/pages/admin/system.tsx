@@ -87,7 +87,7 @@ export function JobsSection() {
   const { alive } = useAddress();
   const columns = useMemo<Column<Job>[]>(() => {
     const found: Column<Job>[] = [
-      { id: "type", title: t("admin.jobType"), width: "minmax(96px, 1fr)", render: (one) => <b>{one.job_type.replace(/Job$/, "")}</b> },
+      { id: "type", title: t("admin.jobType"), width: phone ? "minmax(96px, 1fr)" : "minmax(132px, 1fr)", render: (one) => <b>{one.job_type.replace(/Job$/, "")}</b> },
       {
         id: "state", title: t("admin.state"), width: "96px",
         render: (one) => <span className={styles.alive} data-state={one.state}><i aria-hidden /> {tOr(`admin.job_${one.state}`, one.state)}</span>,

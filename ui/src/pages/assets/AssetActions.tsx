@@ -51,12 +51,13 @@ function objectOf(text: string): Record<string, unknown> | undefined {
 export function EventDialog({ asset, onClose }: Props) {
   useText();
   const [extra, setExtra] = useState("{}");
+  const [partition, setPartition] = useState("");
   const found = objectOf(extra);
   const wrong = found ? undefined : t("assets.extraWrong");
-  const body = { asset_id: asset.id, extra: found ?? {} };
+  const body = { asset_id: asset.id, extra: found ?? {}, ...(partition ? { partition_key: partition } : {}) };
   return (
     <Frame
-      title={t("assets.addEventTitle", { name: asset.name })} button={t("assets.addEvent")} refused={wrong} onClose={onClose} copy={{ command: commandLine("tradewind", "assets", "create-event", "--name", asset.name, ...(extra === "{}" ? [] : ["--extra", extra])), method: "POST", path: "/api/v2/assets/events", body }}
+      title={t("assets.addEventTitle", { name: asset.name })} button={t("assets.addEvent")} refused={wrong} onClose={onClose} copy={{ command: commandLine("tradewind", "assets", "create-event", "--name", asset.name, ...(extra === "{}" ? [] : ["--extra", extra]), partition && "--partition-key", partition), method: "POST", path: "/api/v2/assets/events", body }}
       send={async () => {
         await read(api.POST("/api/v2/assets/events", { body }));
         toast(t("assets.added"));
@@ -64,6 +65,7 @@ export function EventDialog({ asset, onClose }: Props) {
     >
       <p>{t("assets.addEventText", { count: asset.scheduled_dags.length })}</p>
       {asset.scheduled_dags.length > 0 && <ul className={styles.items}>{asset.scheduled_dags.map((one) => <li key={one.dag_id}><To className={styles.strong} href={`/dags/${enc(one.dag_id)}`}>{one.dag_id}</To></li>)}</ul>}
+      <TextField label={t("assets.partitionKey")} value={partition} onChange={setPartition} hint={t("assets.partitionKeyHint")} />
       <TextField label={t("assets.extra")} value={extra} onChange={setExtra} lines={4} mono error={wrong} />
     </Frame>
   );

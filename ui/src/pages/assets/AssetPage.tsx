@@ -16,8 +16,9 @@ import { Loaded } from "../../parts/status";
 import { To, ToButton } from "../../parts/To";
 import { toastError } from "../../parts/toast";
 import { StateIcon } from "../../state/StateIcon";
-import { AgoText, TimeText } from "../../time/TimeText";
+import { AgoText, DueText, TimeText } from "../../time/TimeText";
 import { NotFoundPage } from "../../shell/fallbacks";
+import { Awaited } from "./Awaited";
 import { EventDialog, MaterialiseDialog } from "./AssetActions";
 import styles from "./assets.module.css";
 import { assetKey } from "./graph";
@@ -69,6 +70,7 @@ function Shown({ id }: { id: number }) {
                   <TaskList tasks={found.consuming_tasks} />
                 </Section>
               )}
+              <Watchers watchers={found.watchers} />
               {found.aliases.length > 0 && (
                 <Section title={t("assets.aliases")}><p className={styles.badges}>{found.aliases.map((one) => <span key={one.id} className={parts.badge}>{one.name}</span>)}</p></Section>
               )}
@@ -116,30 +118,55 @@ function Consumers({ asset, queued }: { asset: Schemas["AssetView"]; queued: rea
   return (
     <Section title={t("assets.consumers")} more={<span className="muted figures">{asset.scheduled_dags.length}</span>}>
       {asset.scheduled_dags.length === 0 ? <p className="muted">{t("assets.noConsumers")}</p> : (
-        <ul className={styles.items}>
-          {asset.scheduled_dags.map((one) => {
-            const count = queued.filter((event) => event.dag_id === one.dag_id).length;
-            return (
-              <li key={one.dag_id}>
-                <To className={`${styles.strong} cut`} href={`/dags/${enc(one.dag_id)}`} title={one.dag_id}>{one.dag_id}</To>
-                <span className="muted cut">{count ? t("assets.queued", { count }) : t("assets.noneQueued")}</span>
-                {count > 0 && (
-                  <>
-                    <CopyAs
-                      compact
-                      action={{
-                        command: commandLine("tradewind", "assets", "clear-queued", one.dag_id, "--name", asset.name), method: "DELETE",
-                        path: `/api/v2/dags/${enc(one.dag_id)}/assets/${asset.id}/queuedEvents`,
-                      }}
-                    />
-                    <Button look="quiet" icon compact label={t("assets.dropQueued")} refused={refusal} onPress={() => void dropQueued(one.dag_id, asset.id)}><Trash2 size={14} /></Button>
-                  </>
-                )}
-              </li>
-            );
-          })}
+        <ul>
+          {asset.scheduled_dags.map((one) => <Consumer key={one.dag_id} asset={asset} dagId={one.dag_id} queued={queued.find((event) => event.dag_id === one.dag_id)} refusal={refusal} />)}
         </ul>
       )}
+    </Section>
+  );
+}
+
+function Consumer({ asset, dagId, queued, refusal }: { asset: Schemas["AssetView"]; dagId: string; queued: Schemas["QueuedEventView"] | undefined; refusal: string | undefined }) {
+  const t = useText();
+  const [open, setOpen] = useState(false);
+  return (
+    <li className={styles.consumer}>
+      <div className={styles.consumerLine}>
+        <To className={`${styles.strong} cut`} href={`/dags/${enc(dagId)}`} title={dagId}>{dagId}</To>
+        <span className="muted figures">{queued ? <>{t("assets.queuedSince")} <AgoText at={queued.created_at} /></> : t("assets.noneQueued")}</span>
+        {queued && (
+          <>
+            <CopyAs compact action={{ command: commandLine("tradewind", "assets", "clear-queued", dagId, "--name", asset.name), method: "DELETE", path: `/api/v2/dags/${enc(dagId)}/assets/${asset.id}/queuedEvents` }} />
+            <Button look="quiet" icon compact label={t("assets.dropQueued")} refused={refusal} onPress={() => void dropQueued(dagId, asset.id)}><Trash2 size={14} /></Button>
+          </>
+        )}
+      </div>
+      <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>{t("assets.showAwaited")}</summary>
+        {open && <Awaited dagId={dagId} />}
+      </details>
+    </li>
+  );
+}
+
+function Watchers({ watchers }: { watchers: readonly Schemas["AssetWatcherView"][] }) {
+  const t = useText();
+  if (watchers.length === 0) return null;
+  return (
+    <Section title={t("assets.watchers")} more={<span className="muted figures">{watchers.length}</span>}>
+      <ul>
+        {watchers.map((one) => (
+          <li key={`${one.name} ${one.trigger_id}`} className={styles.watcher}>
+            <p className={styles.watcherLine}>
+              <span className={styles.strong}>{one.name}</span>
+              {one.failures > 0 && <span className="danger">{t("assets.watcherFailed", { count: one.failures })}</span>}
+              <span className="muted">{one.worker ? t("assets.watcherRuns", { worker: one.worker }) : one.next_start ? <>{t("assets.watcherNext")} <DueText at={one.next_start} /></> : t("assets.watcherIdle")}</span>
+            </p>
+            <code className="mono muted wrap">{one.trigger}</code>
+            {one.error && <pre className={parts.code}>{one.error.trim()}</pre>}
+          </li>
+        ))}
+      </ul>
     </Section>
   );
 }
@@ -159,6 +186,7 @@ function Events({ events }: { events: readonly Schemas["AssetEventView"][] }) {
               {one.source_dag_id && one.source_run_id
                 ? <span className="cut">{t("assets.by")} <To href={one.source_task_id ? `${run}/tasks/${enc(one.source_task_id)}` : run}>{[one.source_dag_id, one.source_task_id].filter(Boolean).join(" · ")}</To></span>
                 : <span className="muted">{t("assets.byPerson")}</span>}
+              {one.partition_key !== null && <span className="muted cut">{t("assets.partition", { key: one.partition_key })}</span>}
               {extra && <code className="mono muted cut" title={extra}>{extra}</code>}
             </span>
             <span className={styles.runs}>

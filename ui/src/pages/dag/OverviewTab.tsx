@@ -15,6 +15,7 @@ import { stateColour, stateOf, stateWord } from "../../state/states";
 import { durationText, momentText } from "../../time/format";
 import { AgoText, DueText, DurationText, TimeText } from "../../time/TimeText";
 import { useZone } from "../../time/zone";
+import { Awaited } from "../assets/Awaited";
 import { nameOf } from "../graph/model";
 import type { CellsRun, Window } from "../grid/cells";
 import { structureQuery, windowQuery } from "../grid/query";
@@ -37,7 +38,9 @@ export default function OverviewTab() {
         {(found) => (
           <div className={styles.cards}>
             <Card title={t("overview.last")}><LastResult dagId={dagId} found={found} head={head.data} /></Card>
-            <Card title={t("overview.next")}><NextRuns dagId={dagId} head={head.data} /></Card>
+            {head.data?.details.asset_expression
+              ? <Card title={t("overview.awaits")}><Awaited dagId={dagId} />{head.data.details.next_dagrun_run_after && <NextRuns dagId={dagId} head={head.data} />}</Card>
+              : <Card title={t("overview.next")}><NextRuns dagId={dagId} head={head.data} /></Card>}
             <Card title={t("overview.duration")} wide more={found.columns.length > 0 && <Link to="/dags/$dagId/runs" params={{ dagId }} className="small">{t("overview.ofRuns", { count: found.columns.length })}</Link>}>
               <Trend dagId={dagId} runs={found.columns.map((one) => one.run)} usual={head.data?.usual ?? null} />
             </Card>

@@ -15,11 +15,11 @@ import { StateIcon } from "../../state/StateIcon";
 import { BY_URGENCY, stateWord } from "../../state/states";
 import { TriggerDialog } from "../actions/dialogs";
 import { Aside } from "./Aside";
-import { totals, type Window } from "./cells";
-import { GridView } from "./GridView";
+import { nextCell, totals, type Window } from "./cells";
+import { GridView, type Sought } from "./GridView";
 import styles from "./grid.module.css";
 import { structureQuery, windowQuery } from "./query";
-import { foldText, groupsOf, namesWidth, readFolds, shownRows, type Structure } from "./rows";
+import { foldText, groupsOf, MAPPED, namesWidth, readFolds, shownRows, TASK, type Structure } from "./rows";
 
 const COUNTS = ["25", "50", "100", "366"] as const;
 
@@ -54,6 +54,7 @@ function Grid({ dagId, structure, window: shown }: { dagId: string; structure: S
   const longest = useMemo(() => namesWidth(structure), [structure]);
   const hasGroups = useMemo(() => groupsOf(structure).length > 0, [structure]);
   const [trigger, setTrigger] = useState(false);
+  const [sought, setSought] = useState<Sought | null>(null);
   const chosenRun = address.run ?? "";
   const chosenTask = address.task ?? "";
   const keys = useMemo<PageKey[]>(
@@ -68,6 +69,18 @@ function Grid({ dagId, structure, window: shown }: { dagId: string; structure: S
   function fold(id: string): void {
     const all = folds === "*" ? groupsOf(structure) : folds.split(",").filter(Boolean).map(decodeURIComponent);
     set({ fold: foldText(all.includes(id) ? all.filter((one) => one !== id) : [...all, id]) });
+  }
+
+  function seek(state: string): void {
+    const after = { row: structure.ids.indexOf(chosenTask), column: shown.columns.findIndex((one) => one.run.run_id === chosenRun) };
+    const found = nextCell(shown, (row) => structure.kinds[row] === TASK || structure.kinds[row] === MAPPED, shown.states.indexOf(state), after);
+    if (!found) return;
+    const around = new Set<string>();
+    for (let parent = structure.parents[found.row] ?? -1; parent >= 0; parent = structure.parents[parent] ?? -1) around.add(structure.ids[parent] ?? "");
+    const folded = folds === "*" ? groupsOf(structure) : folds.split(",").filter(Boolean).map(decodeURIComponent);
+    const target = { task: structure.ids[found.row] ?? "", run: shown.columns[found.column]?.run.run_id ?? "" };
+    set({ ...target, fold: foldText(folded.filter((one) => !around.has(one))), filter: "" });
+    setSought(target);
   }
 
   if (!shown.columns.length) {
@@ -87,14 +100,14 @@ function Grid({ dagId, structure, window: shown }: { dagId: string; structure: S
         {hasGroups && (
           <Button look="quiet" compact onPress={() => set({ fold: folds ? "" : "*" })}>{t(folds ? "grid.unfoldAll" : "grid.foldAll")}</Button>
         )}
-        <Legend dagId={dagId} window={shown} />
+        <Legend window={shown} onSeek={seek} />
         <Select label={t("grid.runs")} compact value={runs} onChange={setRuns} choices={COUNTS.map((value) => ({ value, label: t("grid.lastRuns", { count: Number(value) }) }))} />
         {shown.older && <Button look="quiet" compact onPress={() => set({ before: shown.columns[0]?.run.run_id ?? "" }, true)}>{t("grid.older")}</Button>}
         {address.before && <Button look="quiet" compact onPress={() => set({ before: "" }, true)}>{t("grid.newest")}</Button>}
       </div>
       <div className={styles.split}>
         <GridView
-          window={shown} rows={rows} longest={longest} chosenRun={chosenRun} chosenTask={chosenTask} onFold={fold}
+          window={shown} rows={rows} longest={longest} chosenRun={chosenRun} chosenTask={chosenTask} sought={sought} onFold={fold}
           onChoose={(task, run) => set({ task, run })}
           onOpen={(task, run) =>
             void (task
@@ -108,11 +121,10 @@ function Grid({ dagId, structure, window: shown }: { dagId: string; structure: S
   );
 }
 
-/** How many task instances of the window are in each state; each links to the list of runs with such instances. */
-function Legend({ dagId, window: shown }: { dagId: string; window: Window }) {
-  useText();
+/** How many task instances of the window are in each state. Each leads to the next of them. */
+function Legend({ window: shown, onSeek }: { window: Window; onSeek: (state: string) => void }) {
+  const t = useText();
   const counts = useMemo(() => totals(shown), [shown]);
-  const navigate = useNavigate();
   return (
     <ul className={styles.legend}>
       {BY_URGENCY.map((state) => {
@@ -120,10 +132,7 @@ function Legend({ dagId, window: shown }: { dagId: string; window: Window }) {
         if (!count) return null;
         return (
           <li key={state}>
-            <button
-              type="button" className={styles.legendItem}
-              onClick={() => void navigate({ to: "/runs", search: { dag: dagId, task_state: state } as never })}
-            >
+            <button type="button" className={styles.legendItem} title={t("grid.seek", { state: stateWord(state) })} onClick={() => onSeek(state)}>
               <StateIcon state={state} decorative size={14} /> {stateWord(state)} <b className="figures">{formatNumber(count)}</b>
             </button>
           </li>

@@ -1,16 +1,16 @@
 // The scrolling part of the grid: names at the left, bars of durations at the top, cells on a canvas. What is drawn always lies in a
 // frame that sticks to the visible part, so that scrolling moves no large layer.
 import { ChevronDown, ChevronRight } from "lucide-react";
-import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
+import { memo, useCallback, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 
-import { language, useLanguage, useText } from "../../i18n";
+import { formatNumber, useLanguage, useText } from "../../i18n";
 import { useShownTheme } from "../../shell/theme";
 import { StateIcon } from "../../state/StateIcon";
 import { stateColour, stateOf, stateWord, UNFINISHED } from "../../state/states";
 import { durationText, momentText, secondsBetween } from "../../time/format";
 import { useZone } from "../../time/zone";
 import { ABSENT, type Column, type Window } from "./cells";
-import { COLUMN, drawCells, makeTiles, resolve, ROW, type Tiles } from "./draw";
+import { COLUMN, drawCells, resolve, ROW, Tiles } from "./draw";
 import styles from "./grid.module.css";
 import type { Row } from "./rows";
 
@@ -24,9 +24,16 @@ interface Props {
   chosenRun: string;
   /** A task or a group; empty: the whole run. */
   chosenTask: string;
+  /** A cell to bring into view when it is the chosen one. */
+  sought: Sought | null;
   onFold: (id: string) => void;
   onChoose: (task: string, run: string) => void;
   onOpen: (task: string, run: string) => void;
+}
+
+export interface Sought {
+  task: string;
+  run: string;
 }
 
 interface Place {
@@ -40,7 +47,7 @@ interface Hovered extends Place {
   y: number;
 }
 
-export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, onFold, onChoose, onOpen }: Props) {
+export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, sought, onFold, onChoose, onOpen }: Props) {
   const t = useText();
   const theme = useShownTheme();
   const zone = useZone();
@@ -60,11 +67,14 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
   const chosenRow = useMemo(() => (chosenTask ? rows.findIndex((one) => one.id === chosenTask) : -1), [rows, chosenTask]);
   const [cursor, setCursor] = useState<Place>({ row: Math.max(0, chosenRow), column: chosenColumn < 0 ? columns.length - 1 : chosenColumn });
 
-  const tiles = useMemo<Tiles>(() => {
-    const context = document.createElement("canvas").getContext("2d");
-    // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the theme changes the colours
-    return context && theme ? makeTiles(context, shown.states, globalThis.devicePixelRatio || 1) : new Map<string, CanvasPattern>();
-  }, [theme, shown.states]);
+  const [followed, setFollowed] = useState(sought);
+  if (sought !== followed && sought?.task === chosenTask && sought.run === chosenRun && chosenRow >= 0 && chosenColumn >= 0) {
+    setFollowed(sought);
+    setCursor({ row: chosenRow, column: chosenColumn });
+  }
+
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- the theme changes the colours
+  const tiles = useMemo(() => new Tiles(globalThis.devicePixelRatio || 1), [theme]);
 
   const draw = useCallback(() => {
     const scroller = box.current, target = canvas.current;
@@ -91,10 +101,16 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
 
   useLayoutEffect(draw, [draw, theme]);
 
-  useEffect(() => {
+  // The size is read before the first paint: an observer tells it one frame later, and the cells would come another frame after that.
+  useLayoutEffect(() => {
     const scroller = box.current;
     if (!scroller) return undefined;
-    const observer = new ResizeObserver(() => setSize({ width: scroller.clientWidth, height: scroller.clientHeight }));
+    function measure(): void {
+      const width = scroller?.clientWidth ?? 0, height = scroller?.clientHeight ?? 0;
+      setSize((old) => (old.width === width && old.height === height ? old : { width, height }));
+    }
+    measure();
+    const observer = new ResizeObserver(measure);
     observer.observe(scroller);
     return () => observer.disconnect();
   }, []);
@@ -135,6 +151,16 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
     },
     [view],
   );
+
+  // The address may name a cell: it is in view when the grid opens. So is a cell that was sought.
+  const shownCell = useRef<Sought | "first" | null>(null);
+  useLayoutEffect(() => {
+    const wanted = sought ?? "first";
+    if (!view.width || shownCell.current === wanted || chosenRow < 0) return;
+    if (sought && (sought.task !== chosenTask || sought.run !== chosenRun || chosenColumn < 0)) return;
+    shownCell.current = wanted;
+    show({ row: chosenRow, column: chosenColumn < 0 ? columns.length - 1 : chosenColumn });
+  }, [view.width, sought, chosenTask, chosenRun, chosenRow, chosenColumn, columns.length, show]);
 
   const stateAt = useCallback(
     (row: number, column: number): string | null => {
@@ -231,7 +257,7 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
           <div className={styles.lower} style={{ height: view.height }}>
             <div className={styles.namesView} style={{ width: left }}>
               <div ref={names}>
-                <Names rows={rows} first={first.row} count={Math.ceil(view.height / ROW) + 1} chosen={chosenRow} hovered={hover?.row ?? -1} onFold={onFold} />
+                <Names rows={rows} first={first.row} count={Math.ceil(view.height / ROW) + 1} chosen={chosenRow} hovered={hover?.row ?? -1} narrow={left === NAMES_PHONE} onFold={onFold} />
               </div>
             </div>
             <canvas ref={canvas} className={styles.canvas} style={{ width: view.width, height: view.height }} />
@@ -322,25 +348,33 @@ interface NamesProps {
   count: number;
   chosen: number;
   hovered: number;
+  /** There is little room: groups and their tasks begin nearly at the same place. */
+  narrow: boolean;
   onFold: (id: string) => void;
 }
 
-const Names = memo(function Names({ rows, first, count, chosen, hovered, onFold }: NamesProps) {
+/** Characters at the end of a name that are always shown. Names of one group often differ only there. */
+const TAIL = 6;
+
+const Names = memo(function Names({ rows, first, count, chosen, hovered, narrow, onFold }: NamesProps) {
   const t = useText();
   return (
     <>
       {rows.slice(first, first + count).map((row, place) => (
         <div
           key={row.id} className={styles.name} data-chosen={first + place === chosen || undefined} data-hovered={first + place === hovered || undefined} data-group={row.isGroup || undefined}
-          style={{ paddingLeft: 12 + Math.min(row.depth, 6) * 12 + (row.isGroup ? 0 : 20) }} title={row.id}
+          style={{ paddingLeft: narrow ? 8 + Math.min(row.depth, 3) * 6 : 12 + Math.min(row.depth, 6) * 12 + (row.isGroup ? 0 : 20) }} title={row.id}
         >
           {row.isGroup && (
             <button type="button" className={styles.fold} tabIndex={-1} aria-label={t(row.folded ? "grid.unfold" : "grid.fold", { name: row.label })} onClick={() => onFold(row.id)}>
               {row.folded ? <ChevronRight size={14} /> : <ChevronDown size={14} />}
             </button>
           )}
-          <span className="cut">{row.label}</span>
-          {row.isGroup && <span className={styles.size}>{new Intl.NumberFormat(language()).format(row.size)}</span>}
+          <span className={styles.label}>
+            <span className="cut">{row.label.length > 2 * TAIL ? row.label.slice(0, -TAIL) : row.label}</span>
+            {row.label.length > 2 * TAIL && <span>{row.label.slice(-TAIL)}</span>}
+          </span>
+          {row.isGroup && <span className={styles.size}>{formatNumber(row.size)}</span>}
           {row.isMapped && !row.isGroup && <span className={styles.size} title={t("grid.mapped")}>[ ]</span>}
         </div>
       ))}

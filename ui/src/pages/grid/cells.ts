@@ -53,3 +53,30 @@ export function totals(window: Window): number[] {
   for (const { run } of window.columns) run.totals.forEach((count, state) => (found[state] = (found[state] ?? 0) + count));
   return found;
 }
+
+/** A cell by its row in the structure and its column. */
+export interface CellPlace {
+  row: number;
+  column: number;
+}
+
+/** The next cell of a task with instances in this state: newest runs first, in each run from the top; after the last one the first. `tasks`: whether a row is a task. */
+export function nextCell(window: Window, tasks: (row: number) => boolean, state: number, after: CellPlace): CellPlace | null {
+  const { columns, rows } = window;
+  const total = columns.length * rows;
+  const place = (at: number): CellPlace => ({ row: at % rows, column: columns.length - 1 - Math.floor(at / rows) });
+  const from = after.row < 0 || after.column < 0 ? -1 : (columns.length - 1 - after.column) * rows + after.row;
+  for (let step = 1; step <= total; step += 1) {
+    const found = place((from + step + total) % total);
+    const column = columns[found.column];
+    if (column && has(column, found.row, state) && tasks(found.row)) return found;
+  }
+  return null;
+}
+
+/** A mapped task has its worst state in `cells`, and all of them in `mapped`. */
+function has({ cells, run }: Column, row: number, state: number): boolean {
+  if (cells[row] === state) return true;
+  const counts = run.mapped[String(row)];
+  return counts?.some((one, at) => at % 2 === 0 && one === state) ?? false;
+}

@@ -12,24 +12,32 @@ export function resolve(colour: string): string {
   return name ? getComputedStyle(document.documentElement).getPropertyValue(name).trim() : colour;
 }
 
-export type Tiles = Map<string, CanvasPattern>;
+/** A pattern for each state: one cell with its glyph. Each is made when it is drawn first; a change of the theme or of the density of the screen needs new tiles. */
+export class Tiles {
+  readonly #made = new Map<string, CanvasPattern | undefined>();
+  readonly #ratio: number;
 
-/** A pattern for each state: one cell with its glyph. Made again when the theme or the density of the screen changes. */
-export function makeTiles(context: CanvasRenderingContext2D, names: readonly string[], ratio: number): Tiles {
-  const tiles: Tiles = new Map();
-  for (const name of names) {
-    const canvas = new OffscreenCanvas(Math.round(COLUMN * ratio), Math.round(ROW * ratio));
-    const inner = canvas.getContext("2d");
-    if (!inner) continue;
-    inner.scale(canvas.width / COLUMN, canvas.height / ROW);
-    drawCell(inner, stateOf(name), (COLUMN - CELL) / 2, (ROW - CELL) / 2);
-    const pattern = context.createPattern(canvas, "repeat");
-    if (pattern) {
-      pattern.setTransform(new DOMMatrix().scale(COLUMN / canvas.width, ROW / canvas.height));
-      tiles.set(name, pattern);
-    }
+  /** `ratio`: pixels of the screen for each pixel of the page. */
+  constructor(ratio: number) {
+    this.#ratio = ratio;
   }
-  return tiles;
+
+  /** The pattern of a state, for this context; undefined: the browser has no memory for it. */
+  of(context: CanvasRenderingContext2D, name: string): CanvasPattern | undefined {
+    if (!this.#made.has(name)) this.#made.set(name, makeTile(context, name, this.#ratio));
+    return this.#made.get(name);
+  }
+}
+
+function makeTile(context: CanvasRenderingContext2D, name: string, ratio: number): CanvasPattern | undefined {
+  const canvas = new OffscreenCanvas(Math.round(COLUMN * ratio), Math.round(ROW * ratio));
+  const inner = canvas.getContext("2d");
+  if (!inner) return undefined;
+  inner.scale(canvas.width / COLUMN, canvas.height / ROW);
+  drawCell(inner, stateOf(name), (COLUMN - CELL) / 2, (ROW - CELL) / 2);
+  const pattern = context.createPattern(canvas, "repeat") ?? undefined;
+  pattern?.setTransform(new DOMMatrix().scale(COLUMN / canvas.width, ROW / canvas.height));
+  return pattern;
 }
 
 function drawCell(context: OffscreenCanvasRenderingContext2D, state: State, x: number, y: number): void {
@@ -107,7 +115,7 @@ export function drawCells(context: CanvasRenderingContext2D, view: View, painted
       const state = cells[rows[from]?.at ?? 0] ?? ABSENT;
       let to = from + 1;
       while (to < lastRow && (cells[rows[to]?.at ?? 0] ?? ABSENT) === state) to += 1;
-      const tile = state === ABSENT ? undefined : tiles.get(states[state] ?? "none");
+      const tile = state === ABSENT ? undefined : tiles.of(context, states[state] ?? "none");
       if (tile) {
         context.fillStyle = tile;
         context.fillRect(column * COLUMN, from * ROW, COLUMN, (to - from) * ROW);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { merge, totals, unpack, type Cells, type CellsRun } from "./cells";
+import { merge, nextCell, totals, unpack, type Cells, type CellsRun } from "./cells";
 import { foldText, readFolds, shownRows, type Structure } from "./rows";
 
 function run(id: number, cells: number[]): CellsRun {
@@ -32,6 +32,17 @@ describe("a later answer", () => {
 
   it("of another version keeps nothing", () => {
     expect(merge(first, answer([1, 2], [run(2, [4, 1])], 2)).columns.map((one) => one.run.id)).toEqual([2]);
+  });
+
+  it("leads from a state to its task instances: the newest run first, from the top, and round again", () => {
+    const mapped = { ...run(2, [4, 0]), mapped: { 3: [0, 2, 1, 5] } } as CellsRun;
+    const window = merge(undefined, answer([1, 2], [run(1, [1, 1, 2, 0, 1, 1]), mapped]));
+    const all = (): boolean => true;
+    const path = [{ row: -1, column: -1 }];
+    for (let step = 0; step < 4; step += 1) path.push(nextCell(window, all, 1, path.at(-1) ?? { row: -1, column: -1 }) ?? { row: -1, column: -1 });
+    expect(path.slice(1)).toEqual([{ row: 3, column: 1 }, { row: 0, column: 0 }, { row: 3, column: 0 }, { row: 3, column: 1 }]);
+    expect(nextCell(window, (row) => row === 0, 1, { row: 0, column: 0 })).toEqual({ row: 0, column: 0 });
+    expect(nextCell(window, all, 7, { row: -1, column: -1 })).toBeNull();
   });
 
   it("counts the states of all runs", () => {

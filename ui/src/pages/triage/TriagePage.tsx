@@ -253,7 +253,7 @@ function Next({ data }: { data: Schemas["Triage"] }) {
           <li key={`${one.at} ${one.dag_id} ${one.run_id} ${task}`}>
             <TimeText at={one.at} precision="minute" zoned />
             <Link className="cut" to="/dags/$dagId" params={{ dagId: one.dag_id }} title={one.dag_id}>{one.dag_id}</Link>
-            <span className="muted cut" title={what}>{what}</span>
+            <span className="muted cut" data-kind={one.kind} title={what}>{what}</span>
             <span className="muted"><DueText at={one.at} /></span>
           </li>
         );
