@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import glob
+import hashlib
 import os
 import re
 import shutil
+import socket
 from collections.abc import Sequence
 
 from tradewind.model.errors import ConfigError, did_you_mean
@@ -97,9 +99,22 @@ def delete_spools(settings: Settings) -> None:
             shutil.rmtree(folder)
 
 
+def home_name(settings: Settings) -> str:
+    """A name for this home folder in the names of its worker hosts, such as `vm-3f2a`. Empty: the database is a SQLite file, so
+    no other home folder has worker hosts for it.
+    """
+    if settings.database.url is None:
+        return ""
+    return f"{socket.gethostname()}-{hashlib.sha256(settings.home.encode()).hexdigest()[:4]}"
+
+
 def may_live(settings: Settings, worker: str) -> bool:
-    """Whether a process of this worker host runs on this machine. The lock is held until all its descendants have ended."""
-    path = os.path.join(spool_folder(settings, worker), LOCK)
+    """Whether a process of this worker host of this home folder runs. The lock is held until all its descendants have ended.
+
+    Args:
+        worker: name of the worker host, with or without the name of the home folder.
+    """
+    path = os.path.join(spool_folder(settings, worker.partition("@")[0]), LOCK)
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,10 +1,11 @@
 """On a machine with a standby scheduler, the scheduler's socket forwards to the active scheduler on another machine.
 
-    command, web server, gateway ─▶ Unix socket ─▶ WebSocket ─▶ gateway beside the active scheduler ─▶ its Unix socket
+    command, web server, gateway, worker host ─▶ Unix socket ─▶ WebSocket ─▶ gateway beside the active scheduler ─▶ its socket
 
 So after a takeover each web server, command and gateway reaches the new scheduler. Only the relay has to know its address,
-which is in the lease. Worker hosts and parsers beside a standby are not connected: the active scheduler has its own, and finds
-the processes of a local worker host by a lock in its home folder.
+which is in the lease. A worker host beside a standby is connected only if it has attempts of the time when its scheduler was
+active: it finishes them and takes nothing new, because logs and large XComs are files on the machine of a scheduler. Parsers
+beside a standby are not connected: the active scheduler has its own.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ STOP_SECONDS = 5.0
 READ_SIZE = 256 * 1024
 
 
-def may_pass(message: ToScheduler) -> bool:
-    """Whether a connection that begins with this message may be forwarded to a scheduler on another machine."""
+def passed_on(message: ToScheduler) -> ToScheduler | None:
+    """The first message of a connection as the scheduler on another machine gets it; None: the connection is not forwarded."""
     if isinstance(message, ClientHello):
-        return not message.answers_timetables
-    return isinstance(message, GatewayHello) or (isinstance(message, HostHello) and bool(message.gateway))
+        return None if message.answers_timetables else message
+    if isinstance(message, HostHello) and not message.gateway:
+        return msgspec.structs.replace(message, draining=True) if message.live else None
+    return message if isinstance(message, GatewayHello | HostHello) else None
 
 
 class SchedulerRelay:
@@ -130,11 +133,12 @@ class SchedulerRelay:
         """Serve one connection to the scheduler's socket until one of its ends closes it."""
         try:
             async with asyncio.timeout(FIRST_MESSAGE_SECONDS):
-                begin, message = await _first_message(reader)
+                message, rest = await _first_message(reader)
             if isinstance(message, Relayed):
                 return  # two standby machines must not forward to each other
-            if may_pass(message):
-                await self._pass_on(begin, reader, writer)
+            passed = passed_on(message)
+            if passed is not None:
+                await self._pass_on(frame(encode(passed)) + rest, reader, writer)
             else:
                 while await reader.read(READ_SIZE):
                     pass  # the peer waits for the scheduler of this machine, and need not connect again and again
@@ -215,12 +219,12 @@ async def _until_one_ends(*both: Awaitable[None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _first_message(reader: asyncio.StreamReader) -> tuple[bytes, ToScheduler]:
-    """(all bytes read so far, the first message in them)."""
+async def _first_message(reader: asyncio.StreamReader) -> tuple[ToScheduler, bytes]:
+    """(the first message, the bytes that were read behind it)."""
     begin, frames = b"", FrameReader(READ_SIZE)
     while data := await reader.read(READ_SIZE):
         begin += data
         for document in frames.feed(data):
             message: ToScheduler = decode_to_scheduler(document)
-            return begin, message
+            return message, begin[len(frame(document)) :]
     raise EOFError

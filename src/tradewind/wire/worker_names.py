@@ -2,6 +2,10 @@
 
 A worker keeps its name when its process is started again; each process of a worker has a name of its own: `WORKER.PROCESS`.
 At most one process of a worker lives at a time, so a process that registers speaks for all earlier processes of its worker.
+
+    w1            the first worker of a home folder whose database is a SQLite file
+    w1@vm-3f2a    the same on PostgreSQL: several machines may have a scheduler and workers there, and each has a `w1`
+    etl@remote    a worker that is connected through a gateway
 """
 
 from __future__ import annotations
@@ -20,8 +24,30 @@ def worker_of(host: str) -> str:
     return host.rpartition(".")[0] or FIRST_WORKER
 
 
+def worker_at(worker: str, home: str) -> str:
+    """The name of a worker beside a scheduler, unique among the home folders that share a database.
+
+    Args:
+        home: names the home folder; empty: no other home folder has workers for this database.
+    """
+    return f"{worker}@{home}" if home else worker
+
+
+def home_of(worker: str) -> str:
+    """The home folder of a worker beside a scheduler, as in `worker_at`; empty: its name has none."""
+    return worker.partition("@")[2]
+
+
+def may_speak_for(worker: str, holder: str) -> bool:
+    """Whether a process of the first worker may speak for attempts of the second one.
+
+    A worker without the name of a home folder had its attempts before `db move` brought them from a SQLite file.
+    """
+    return worker == holder or ("@" not in holder and not is_remote(worker) and worker.partition("@")[0] == holder)
+
+
 REMOTE_SUFFIX = "@remote"
-"""End of the name of a worker that is connected through a gateway. Names of other workers have no `@`."""
+"""End of the name of a worker that is connected through a gateway."""
 
 
 def remote_worker(name: str) -> str:

@@ -87,6 +87,8 @@ class HostConfig(msgspec.Struct, frozen=True):
     """Bundles that have versions, by name, with their folders on this machine."""
     worker: str = FIRST_WORKER
     """The worker's name, which its processes keep from one start to the next. One process of a worker lives at a time."""
+    home_name: str = ""
+    """Names this home folder among those that share the database (`wire.worker_names.worker_at`); empty: there is one."""
     queues: tuple[str, ...] = ()
     """Queues that the worker serves; empty: all."""
     executors: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ from tradewind.wire.messages import (
     decode_from_scheduler,
     encode,
 )
-from tradewind.wire.worker_names import process_name
+from tradewind.wire.worker_names import process_name, worker_at
 from tradewind.worker.attempt import Attempt
 from tradewind.worker.callback_processes import CallbackProcesses
 from tradewind.worker.config import TASKS_MARK, GatewayConfig, HostConfig
@@ -119,7 +119,7 @@ class WorkerHost:
         self.config = config
         self.clock = clock
         self.loop = loop if loop is not None else Loop(clock)
-        self.name = process_name(config.worker, secrets.token_hex(8))
+        self.name = process_name(worker_at(config.worker, config.home_name), secrets.token_hex(8))
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.by_pid: dict[int, Attempt] = {}
         self.by_task: dict[tuple[int, int], Attempt] = {}

@@ -98,18 +98,57 @@ def test_commands_and_web_page_of_a_standby_reach_the_active_scheduler(machines:
     assert epoch_of(standby) == 1
 
 
+def take_over(machines: Machines) -> None:
+    """Kill the active scheduler. Its supervisor starts it again as soon as the standby has taken over."""
+    active, standby = machines.houses
+    supervisor = active.process
+    assert supervisor is not None
+    supervisor.send_signal(signal.SIGSTOP)
+    os.kill(scheduler_of(active), signal.SIGKILL)
+    standby.wait(lambda: epoch_of(standby) == 2 or None, "a new epoch", 20)
+    supervisor.send_signal(signal.SIGCONT)
+
+
+def test_a_takeover_keeps_the_tasks_of_the_worker_beside_the_former_scheduler(machines: Machines) -> None:
+    """Its worker host finishes its tasks under the new scheduler. No second attempt starts meanwhile."""
+    active, standby = machines.houses
+    run_id = active.trigger("slow")
+    machines.first.wait_mark(machines.marks, "begin", "nap1")
+    (former,) = machines.first.connected()
+    take_over(machines)
+    standby.wait(lambda: {former} < machines.second.connected() or None, "the former worker at the new scheduler", 40)
+    standby.cli("dags", "trigger", "quick", "--run-id", "meanwhile")
+    assert standby.wait_run("quick", "meanwhile") == "success"
+    machines.go.touch()
+    assert standby.wait_run("slow", run_id) == "success"
+    assert [mark[:2] for mark in read_marks(machines.marks)] == [("begin", "nap1"), ("end", "nap1")]
+
+
+@pytest.mark.long  # a machine that stays away is given up after 40 seconds
+@pytest.mark.timeout(300)
+def test_tasks_of_a_lost_machine_are_tried_again_by_the_standby(machines: Machines) -> None:
+    active, standby = machines.houses
+    run_id = active.trigger("slow")
+    machines.first.wait_mark(machines.marks, "begin", "nap1")
+    supervisor = active.process
+    assert supervisor is not None
+    supervisor.send_signal(signal.SIGSTOP)  # it must not start what is killed
+    for pid in (*active.processes(), supervisor.pid):
+        os.kill(pid, signal.SIGKILL)
+    machines.second.wait_mark(machines.marks, "begin", "nap2", 90)
+    machines.go.touch()
+    assert standby.wait_run("slow", run_id) == "success"
+    begin, again, end = read_marks(machines.marks)
+    assert [begin[:2], again[:2], end[:2]] == [("begin", "nap1"), ("begin", "nap2"), ("end", "nap2")]
+
+
 def test_a_takeover_keeps_the_tasks_of_workers_on_other_machines(machines: Machines) -> None:
     """The worker stays connected to the gateway of the former machine, which leads it to the new scheduler."""
     active, standby = machines.houses
     machines.worker("etl-1")
     run_id = active.trigger("slow")
     machines.first.wait_mark(machines.marks, "begin", "nap1")
-    supervisor = active.process
-    assert supervisor is not None
-    supervisor.send_signal(signal.SIGSTOP)  # it must not start a scheduler again before the standby has taken over
-    os.kill(scheduler_of(active), signal.SIGKILL)
-    standby.wait(lambda: epoch_of(standby) == 2 or None, "a new epoch", 20)
-    supervisor.send_signal(signal.SIGCONT)
+    take_over(machines)
     standby.wait(lambda: "etl-1@remote" in machines.second.connected() or None, "the worker at the new scheduler", 40)
     machines.go.touch()
     assert standby.wait_run("slow", run_id) == "success"

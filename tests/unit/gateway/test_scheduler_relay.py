@@ -9,17 +9,19 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("websockets", reason="tests of gateways need websockets: pip install 'tradewind[remote]'")
 
 from websockets.asyncio.server import serve
 
-from tradewind.gateway.scheduler_relay import SchedulerRelay, may_pass, serve_relay
+from tradewind.gateway.scheduler_relay import SchedulerRelay, passed_on, serve_relay
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     ClientHello,
     GatewayHello,
+    Goodbye,
     HostHello,
     Relayed,
     ToScheduler,
@@ -153,9 +155,21 @@ def test_connections_end_when_another_scheduler_is_active(tmp_path: Path, active
         (ClientHello("api", 1, job_type="ApiServerJob", service_id="a"), True),
         (GatewayHello("one:8974"), True),
         (HostHello("etl-1@remote/1", 1, "there", gateway="one:8974"), True),
-        (HostHello("default/1", 1, "here"), False),
+        (HostHello("w1@here-1f2e.1", 1, "here"), False),
         (ClientHello("parser", 1, answers_timetables=True), False),
     ],
 )
-def test_what_may_pass(message: ToScheduler, passes: bool) -> None:
-    assert may_pass(message) is passes
+def test_what_passes_as_it_is(message: ToScheduler, passes: bool) -> None:
+    assert passed_on(message) == (message if passes else None)
+
+
+def test_a_worker_host_with_attempts_passes_as_one_that_takes_nothing_new(
+    tmp_path: Path, active: Active, relay: SchedulerRelay
+) -> None:
+    hello = HostHello("w1@here-1f2e.1", 1, "here", live=((1, 2, 3),))
+    with connect(tmp_path, hello) as host, active.accept() as scheduler:
+        assert read(scheduler, 2)[1] == msgspec.structs.replace(hello, draining=True)
+        host.sendall(frame(encode(Goodbye())))
+        assert read(scheduler, 1) == [Goodbye()]
+        scheduler.close()
+        assert host.recv(1000) == b"", "the connection ends with that to the scheduler"

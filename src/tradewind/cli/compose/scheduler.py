@@ -8,23 +8,24 @@ import signal
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tradewind.cli.lost_database import recovery_hint
-from tradewind.cli.worker_hosts import may_live
+from tradewind.cli.worker_hosts import home_name, may_live
 from tradewind.model.errors import ConfigError, StoreBusy, StoreLost
 from tradewind.model.executor_names import CELERY, entries
-from tradewind.model.moments import DAY
+from tradewind.model.moments import DAY, SECOND
 from tradewind.observe import log as observe_log
 from tradewind.platform import HAVE_LINUX
 from tradewind.platform.clock import Clock, SystemClock
-from tradewind.wire.worker_names import is_remote
+from tradewind.wire.worker_names import home_of, is_remote, worker_at
 
 if TYPE_CHECKING:
     from tradewind.executors.local import LocalExecutor
     from tradewind.gateway.scheduler_relay import SchedulerRelay
+    from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
     from tradewind.scheduler.config import SchedulerConfig
     from tradewind.scheduler.core import Scheduler
     from tradewind.scheduler.duties import Duty
@@ -60,6 +61,7 @@ def run_scheduler(
     from tradewind.platform.boot import boot_id
     from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
     from tradewind.scheduler.composition import compose_server
+    from tradewind.scheduler.duties.lost_workers import LOST_AFTER
     from tradewind.scheduler.duties.watch_database import WatchDatabase
     from tradewind.scheduler.jobs import SCHEDULER, Heartbeat, JobRegistry
     from tradewind.scheduler.lease_keeper import LeaseKeeper
@@ -80,12 +82,8 @@ def run_scheduler(
     given = None if lease is None else lease.epoch
     epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall(), given)
     remote_workers = RemoteWorkers(clock, settings.worker.outage_lease_us)
-    executor = _make_executor(
-        settings,
-        clock,
-        lambda worker: remote_workers.may_live(worker) if is_remote(worker) else may_live(settings, worker),
-        config.kill_grace,
-    )
+    lives = _worker_check(settings, clock, remote_workers, lambda: executor.workers)
+    executor = _make_executor(settings, clock, lives, config.kill_grace)
 
     def stop() -> None:
         server.loop.stop()
@@ -113,6 +111,7 @@ def run_scheduler(
     keeper = None if lease is None else LeaseKeeper(lease, server.loop, lambda: store.is_current, stop)
     if keeper is not None:
         keeper.start()
+        server.loop.call_later(LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended)  # for workers of a machine that is lost
     with reporting_progress(settings, "scheduler", server.loop, alive):
         server.run()
     if keeper is not None and (keeper.lost is not None or server.scheduler.superseded):
@@ -164,6 +163,30 @@ def _lead_to(settings: Settings, relay: SchedulerRelay | None, address: str) -> 
         relay.start()
     relay.lead_to(address)
     return relay
+
+
+def _worker_check(
+    settings: Settings, clock: Clock, remote_workers: RemoteWorkers, connected: Callable[[], Collection[str]]
+) -> Callable[[str], bool]:
+    """Return a function that says whether processes of a worker that is not connected may still run.
+
+    Args:
+        connected: returns the names of the connected workers.
+    """
+    from tradewind.scheduler.duties.lost_workers import LOST_AFTER
+
+    own_home, loaded = home_name(settings), clock.monotonic()
+
+    def lives(worker: str) -> bool:
+        if is_remote(worker):
+            return remote_workers.may_live(worker)
+        if home_of(worker) not in ("", own_home):  # of another machine: its standby scheduler leads it to this scheduler
+            return clock.monotonic() < loaded + LOST_AFTER
+        if own_home and worker_at(worker, own_home) in connected():
+            return False  # of the time before `db move`; the worker's present process has its lock
+        return may_live(settings, worker)
+
+    return lives
 
 
 def _make_executor(settings: Settings, clock: Clock, lives: Callable[[str], bool], kill_grace: int) -> LocalExecutor:

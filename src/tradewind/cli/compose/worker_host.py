@@ -8,7 +8,7 @@ import resource
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tradewind.cli.worker_hosts import check_name, process_kind, spool_folder
+from tradewind.cli.worker_hosts import check_name, home_name, process_kind, spool_folder
 from tradewind.model.errors import ConfigError
 from tradewind.model.moments import SECOND
 from tradewind.platform import HAVE_LINUX
@@ -77,6 +77,7 @@ def run_host(
         bundles=bundle_folders(settings),
         versioned=versioned_bundles(settings) if gateway is None else {},
         worker=worker,
+        home_name=home_name(settings) if gateway is None and not offers_socket else "",
         queues=queues,
         scheduler_socket=paths.scheduler_socket,
         spool_folder=spool,

@@ -22,7 +22,7 @@ from tradewind.scheduler.shared_state import SharedState
 from tradewind.scheduler.waits.wait_index import OpenWait, order
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import WATCHER_RUN, AttemptKey, TriggerOrder, Workload
-from tradewind.wire.worker_names import is_remote, worker_of
+from tradewind.wire.worker_names import is_remote, may_speak_for, worker_of
 
 log = Log("scheduler")
 
@@ -109,7 +109,7 @@ class HostRegistry:
             if state is TaskState.QUEUED:
                 if key not in live and executor.worker_of(key) in (None, worker):
                     again += self._workload_of(key)
-            elif self._worker_of(key) == worker:
+            elif may_speak_for(worker, self._worker_of(key)):
                 if key not in live:
                     missing[key] = self._nonce(key)
                 elif state is TaskState.RESTARTING:
@@ -156,7 +156,7 @@ class HostRegistry:
         self._hand_over()
 
     def lease_ended(self) -> None:
-        """The lease of a remote worker has run out: give up its attempts, and submit what waited for the end of its processes."""
+        """No process of a lost worker runs any more: give up its attempts, and submit what waited for the end of its processes."""
         if not self._state.paused and not self._state.superseded:
             self.look_for_lost_workers(0)
             self._hand_over()
