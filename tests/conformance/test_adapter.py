@@ -26,6 +26,8 @@ DIFFERENT = {
 }
 """Undisputed specifications with a different result, and their names on the page of differences."""
 
+pytestmark = pytest.mark.timeout(600)  # much computing, which other tests slow down
+
 PAGE = ROOT / "docs" / "reference" / "airflow-differences.md"
 
 

@@ -17,6 +17,8 @@ from tradewind.simulation.workload import Habit, Plan
 from tradewind.simulation.world import World
 from tradewind.wire.messages import Accepted, HostHello, Report
 
+pytestmark = pytest.mark.timeout(600)  # much computing, which other tests slow down
+
 
 def world(*tasks: TaskDefinition, duration: int = SECOND, **more: object) -> World:
     """A simulation of one DAG that is triggered from time to time, without faults except those of the test."""

@@ -10,6 +10,8 @@ import pytest
 
 from tradewind.testing import simulate
 
+pytestmark = pytest.mark.timeout(600)  # much computing, which other tests slow down
+
 SEEDS = 36
 PART = 9
 
