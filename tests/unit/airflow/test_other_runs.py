@@ -14,7 +14,7 @@ from tradewind.execution.run_task import TaskResult
 from tradewind.execution.task_instance import TaskInstance
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.dag import DAG
-from tradewind.wire.messages import FindRuns, TriggerRun
+from tradewind.wire.messages import FindRuns, TriggerRun, XComPull
 
 DAY1, DAY2 = datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC)
 
@@ -70,6 +70,22 @@ def test_the_filters_of_airflow_2_and_3(world: World) -> None:
     world.tables = {"dag": [{"dag_id": "a"}, {"dag_id": "b"}]}
     DagRun.find(state="failed")
     assert [question.dag_id for question in world.questions[-2:]] == ["a", "b"], "of all DAGs"
+
+
+def test_an_xcom_of_the_run_of_another_date(world: World) -> None:
+    from airflow.models import XCom
+
+    world.runs = [row("r1", DAY1)]
+
+    def function() -> list[Any]:
+        found = XCom.get_one(DAY1, key="k", task_id="t", dag_id="other")
+        world.runs = []
+        return [found, XCom.get_one(execution_date=DAY2, key="k", task_id="t", dag_id="other")]
+
+    result = in_a_task(function)
+    assert pushed(result)["return_value"] == [None, None], result.reason
+    pulls = [question for question in world.questions if isinstance(question, XComPull)]
+    assert [(one.dag_id, one.run_id, one.task_ids, one.key) for one in pulls] == [("other", "r1", ("t",), "k")]
 
 
 def test_the_last_run(world: World) -> None:

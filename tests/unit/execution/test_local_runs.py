@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tradewind import DAG, Variable
+from tradewind.airflow.compat.xcom import XCom
 from tradewind.execution import local_database
 from tradewind.execution.local_database import LocalDatabase
 from tradewind.execution.task_instance import DagRun, TaskInstance
@@ -63,6 +64,8 @@ def test_a_run_is_created_and_its_tasks_run_one_by_one() -> None:
     second.run()
     assert second.xcom_pull(task_ids="second") == ["one", 2]
     assert {one.task_id: one.state for one in run.get_task_instances()} == {"first": "success", "second": "success"}
+    assert XCom.get_one(execution_date=START, key="two", task_id="first", dag_id="daily") == 2
+    assert XCom.get_one(run_id=run.run_id, key="three", task_id="first", dag_id="daily") is None
     run.update_state()
     assert DagRun.find(dag_id="daily", state="success")[0].run_id == run.run_id
     assert [one.dag_id for one in DagRun.find()] == ["daily"], "of all DAGs"

@@ -25,6 +25,7 @@ __all__ = [  # noqa: F822  the folders and the zone come with `__getattr__`
     "SIMPLE_LOG_FORMAT",
     "SQL_ALCHEMY_CONN",
     "STATE_COLORS",
+    "STORE_SERIALIZED_DAGS",
     "TIMEZONE",
     "WEB_COLORS",
     "_ENABLE_AIP_52",
@@ -46,6 +47,8 @@ SIMPLE_LOG_FORMAT = "%(asctime)s %(levelname)s - %(message)s"
 HEADER = ""
 WEB_COLORS = {"LIGHTBLUE": "#4d9de0", "LIGHTORANGE": "#FF9933"}
 MIN_SERIALIZED_DAG_UPDATE_INTERVAL = 30
+STORE_SERIALIZED_DAGS = False
+"""Airflow 1.10 read whether DAGs come from the database; DAG files hand it to `DagBag`, which reads files."""
 _ENABLE_AIP_52 = True
 """Airflow 2.6 asked this before it allowed setup and teardown tasks; its examples read it."""
 

@@ -6,12 +6,17 @@ All of them work in a running task. They read through the task's own `ti.xcom_pu
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from tradewind.airflow.compat.json_coding import XComDecoder, XComEncoder
 from tradewind.airflow.compat.models import Table
-from tradewind.execution.context import get_current_context
+from tradewind.execution.context import get_current_context, workload_that_runs
+from tradewind.execution.local_database import database, is_open
+from tradewind.execution.run_queries import find_runs
+from tradewind.execution.task_instance import micros_of
 from tradewind.execution.xcom_backend import backend
+from tradewind.execution.xcom_codec import decode_xcom
 from tradewind.sdk.exceptions import AirflowException
 
 __all__ = ["BaseXCom", "XCom", "resolve_xcom_backend"]
@@ -39,17 +44,31 @@ class BaseXCom(Table):
     @classmethod
     def get_one(
         cls,
-        *,
+        execution_date: datetime | None = None,
         key: str = _RETURN_VALUE,
-        dag_id: str | None = None,
         task_id: str | None = None,
+        dag_id: str | None = None,
+        include_prior_dates: bool = False,
+        session: Any = None,
+        *,
         run_id: str | None = None,
         map_index: int | None = None,
-        include_prior_dates: bool = False,
         **_ignored: Any,
     ) -> Any:
-        """The value of one key, or None. Without a task id: the value that the running task pushed itself."""
+        """The value of one key, or None. Without a task id: the value that the running task pushed itself.
+
+        Args:
+            execution_date: logical date of the run, the first argument of Airflow 1 and 2; without effect if `run_id` is given.
+            session: ignored.
+        """
+        if workload_that_runs() is None and is_open():
+            return _of_test(execution_date, key, task_id, dag_id, run_id, -1 if map_index is None else map_index)
         ti = _running_task()
+        if run_id is None and execution_date is not None and micros_of(execution_date) != ti.workload.logical_date:
+            runs = find_runs(dag_id or ti.dag_id, execution_date=execution_date)
+            if not runs:
+                return None
+            run_id = runs[-1].run_id
         own = (dag_id or ti.dag_id, run_id or ti.run_id, task_id or ti.task_id) == (ti.dag_id, ti.run_id, ti.task_id)
         if own and (map_index is None or map_index == ti.map_index) and key in ti.pushed:
             return ti.pushed[key]
@@ -99,6 +118,15 @@ class BaseXCom(Table):
 
 class XCom(BaseXCom):
     """XComs."""
+
+
+def _of_test(
+    date: datetime | None, key: str, task_id: str | None, dag_id: str | None, run_id: str | None, map_index: int
+) -> Any:
+    """The value of a run that a test has created in this process, or None."""
+    run = database().find(dag_id or "", run_id, None if date is None else micros_of(date))
+    data = None if run is None else run.xcoms.get((task_id or "", map_index, key))
+    return None if data is None else decode_xcom(data)
 
 
 def _running_task() -> Any:
