@@ -255,7 +255,7 @@ MUTANTS = [
     Mutant(
         "a registration speaks for all workers",
         "what one worker does not list is taken for lost, though another one runs it",
-        rewrite((HostRegistry, "_register", ("elif self._worker_of(key) == worker:", "else:"))),
+        rewrite((HostRegistry, "_register", ("elif may_speak_for(worker, self._worker_of(key)):", "else:"))),
         0,
     ),
     Mutant(
