@@ -154,6 +154,7 @@ def test_the_values_of_a_former_run_fill_the_trigger_form(visit: Visit, server: 
 
 
 def test_a_dag_is_deleted_after_the_page_said_what_is_lost(visit: Visit, server: Standalone) -> None:
+    visit.expected = ("/dags/short_lived", "status of 404", "There is no DAG")  # the page may ask once more for the deleted DAG
     path = server.write_dag("short_lived.py", NEW.replace("brand_new_dag", "short_lived"))
     server.wait_dag("short_lived")
     path.unlink()
