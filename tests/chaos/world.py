@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
+
 from tests.commands import PlainClient
 from tests.socket_paths import scheduler_socket
 from tradewind.model.errors import Conflict, TradewindError
@@ -46,6 +48,14 @@ def until(what: str, seconds: float, look: Callable[[], Any]) -> Any:
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:g} s: {what}")
         time.sleep(0.02)
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended. Its parent is that of all orphans, which may not have waited for it yet."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 class Process(NamedTuple):

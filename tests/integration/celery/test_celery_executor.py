@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.acceptance.harness import COMMAND, Standalone
+from tests.chaos.world import has_ended
 from tests.integration.celery.brokers import Broker, rabbitmq_broker, redis_broker
 from tests.integration.remote.world import read_marks
 
@@ -330,14 +330,6 @@ def test_a_scheduler_that_takes_over_adopts_the_running_task(world: World) -> No
     assert world.house.wait_run("slow", run) == "success"
     assert world.house.wait_run("slow", second) == "success"
     assert world.marked() == 2 * [("begin", "nap1"), ("end", "nap1")]
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process has ended. Its parent is that of all orphans, which may not have waited for it yet."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def active_tasks(app: Any) -> list[dict[str, Any]]:
