@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,8 +23,8 @@ from tradewind.execution import callbacks
 from tradewind.model.states import Outcome, TaskState
 from tradewind.sdk.assets import Asset
 from tradewind.sdk.import_paths import plugins_folder
-from tradewind.sdk.load import SourceFile
-from tradewind.sdk.plugins import listener_sources
+from tradewind.sdk.load import SourceFile, source_file
+from tradewind.sdk.plugins import listener_sources, plugins_folder_tree
 
 if TYPE_CHECKING:
     from tradewind.execution.task_instance import TaskInstance
@@ -37,6 +36,8 @@ _LISTENERS = "tradewind.sdk.listeners"
 
 _are_silent = False
 """No listener is called."""
+_there_are_none = False
+"""The process from which this one was forked has found no listeners."""
 
 
 @contextlib.contextmanager
@@ -90,21 +91,16 @@ def find_listeners() -> ListenerManager | None:
 
 
 def prepare_listeners() -> list[SourceFile]:
-    """Load the listeners before processes are forked from this one.
+    """Load the listeners before processes are forked from this one. If there are none, the forked processes do not search.
 
     Returns:
-        The plugins folder and the files in it with listeners. After a change of them the listeners have to be loaded again.
+        What has to be as it is now for the listeners to be the same: the plugins folder and the files in it with listeners, or
+        everything in it if there are none. Time and size of a plugins folder that does not exist are 0.
     """
-    if find_listeners() is None:
-        return []
-    found = []
-    for path in (Path(plugins_folder()), *listener_sources()):
-        try:
-            facts = os.stat(path)
-        except OSError:
-            continue
-        found.append(SourceFile(str(path), facts.st_mtime_ns, facts.st_size))
-    return found
+    global _there_are_none
+    _there_are_none = find_listeners() is None
+    paths = plugins_folder_tree() if _there_are_none else (Path(plugins_folder()), *listener_sources())
+    return [source_file(str(path)) for path in paths]
 
 
 def task_is_running(ti: TaskInstance) -> None:
@@ -157,7 +153,7 @@ def call_for_run(event: str, dag_run: Any, message: str) -> None:
 
 
 def _find() -> ListenerManager | None:
-    if _are_silent:
+    if _are_silent or _there_are_none:
         return None
     try:
         return find_listeners()

@@ -124,6 +124,7 @@ def execute_task(
     inline_max: int = INLINE_MAX,
     hard_max: int = HARD_MAX,
     max_map_length: int = MAX_MAP_LENGTH,
+    clear_state_store: bool | None = None,
     test_mode: bool = False,
     started: int | None = None,
     on_copy: bool = False,
@@ -139,6 +140,8 @@ def execute_task(
         spill: stores values of more than `inline_max` bytes. None: all values are stored inline.
         inline_max, hard_max: bytes of one encoded value. A value of more than `hard_max` bytes fails the task.
         max_map_length: maximum number of elements of a result over which other tasks are mapped.
+        clear_state_store: delete the values of the task in its state store after a success. None: as the setting
+            `state_store.clear_on_success` says.
         test_mode: value of the context variable `test_mode`.
         started: start of the attempt in microseconds. None: now.
         on_copy: run a shallow copy of `task` and leave `task` unchanged. `on_kill` must then be called on `running()`.
@@ -165,7 +168,8 @@ def execute_task(
         else:
             with _environment(ti), current_context(context):
                 _run_operator(task, context, ti, report_rendered)
-        _clear_state_store()
+        if clear_state_store or (clear_state_store is None and _clears_state_store()):
+            _clear_state_store()
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except (TaskDeferred, TaskWaits, TaskAwaitingInput) as error:
         result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, write)
@@ -193,10 +197,12 @@ def execute_task(
     return result
 
 
+def _clears_state_store() -> bool:
+    return bool(conf.getboolean("state_store", "clear_on_success", fallback=False))
+
+
 def _clear_state_store() -> None:
-    """Delete the values in the state store of the task, if `state_store.clear_on_success` is set."""
-    if not conf.getboolean("state_store", "clear_on_success", fallback=False):
-        return
+    """Delete the values in the state store of the task."""
     from tradewind.execution.state_stores import TaskStateStore  # lazy import: few installations clear the store
 
     try:

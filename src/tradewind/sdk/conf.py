@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from tradewind.model.errors import did_you_mean
@@ -32,6 +33,16 @@ def _variables_of(prefix: str, section: str) -> str:
     return f"{prefix}__{section.replace('.', '_').upper()}__"
 
 
+@lru_cache(maxsize=1024)
+def _places_of(name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Every name that a setting `section.key` has or had, its own first, each with its environment variables."""
+    places = []
+    for one in (name, *(other for other in names_of(name) if other != name)):
+        section, _, option = one.rpartition(".")
+        places.append((one, tuple(f"{_variables_of(prefix, section)}{option.upper()}" for prefix in ("TRADEWIND", "AIRFLOW"))))
+    return tuple(places)
+
+
 class SettingsReader:
     """The settings of a process by section and key. Values are strings, except from the typed methods."""
 
@@ -48,14 +59,12 @@ class SettingsReader:
 
     def _find(self, section: str, key: str) -> str | None:
         section, key = section.lower(), key.lower()
-        name = f"{section}.{key}"
-        for one in (name, *(other for other in names_of(name) if other != name)):
-            there, _, option = one.rpartition(".")
-            for prefix in ("TRADEWIND", "AIRFLOW"):
-                found = os.environ.get(f"{_variables_of(prefix, there)}{option.upper()}")
+        for name, variables in _places_of(f"{section}.{key}"):
+            for variable in variables:
+                found = os.environ.get(variable)
                 if found is not None:
                     return found
-            found = self._installed.get(one)
+            found = self._installed.get(name)
             if found is not None:
                 return found
         if section in CORE_SECTIONS:

@@ -19,8 +19,9 @@ def serve_airflow_names() -> None:
 def plugins_folder() -> str:
     """The plugins folder of this process. The composition root sets the environment variable for the processes it starts."""
     found = os.environ.get(PLUGINS_FOLDER) or os.environ.get("AIRFLOW__CORE__PLUGINS_FOLDER")
-    home = os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
-    return os.path.abspath(os.path.expanduser(found)) if found else os.path.join(home, "plugins")
+    if found:
+        return os.path.abspath(os.path.expanduser(found))
+    return os.path.join(os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind"), "plugins")
 
 
 def add_plugins_folder(folder: str) -> None:

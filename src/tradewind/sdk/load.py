@@ -44,7 +44,7 @@ def get_parsing_context() -> ParsingContext:
 
 
 class SourceFile(NamedTuple):
-    """A file of the DAG or plugins folder that was imported, with its modification time and size."""
+    """A file of the DAG or plugins folder that was imported, with its modification time in ns and size in bytes."""
 
     path: str
     mtime_ns: int
@@ -91,7 +91,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     path = os.path.join(bundle, file)
     open_folders(bundle, file)
     before = set(sys.modules) if analyse else set()
-    seen = _source(path)
+    seen = source_file(path)
     name = module_of(file)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -109,7 +109,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     sources = [seen, *_bundle_sources(bundle, path, before)]
     if policies:
         known = {source.path for source in sources}
-        sources += [_source(name) for name in policies_of_process().files if name not in known and os.path.exists(name)]
+        sources += [source_file(name) for name in policies_of_process().files if name not in known and os.path.exists(name)]
     reads = next(filter(None, (_why_volatile(Path(source.path)) for source in sources)), None)
     dags = {dag.dag_id: dag for dag in reversed(found.dags)}
     return Loaded(dags, [str(duplicate) for duplicate in found.duplicates], sources, reads)
@@ -123,8 +123,12 @@ def _generation(path: str) -> int:
         return CURRENT
 
 
-def _source(path: str) -> SourceFile:
-    facts = os.stat(path)
+def source_file(path: str) -> SourceFile:
+    """A file or folder as it is now. Time and size are 0 if it does not exist."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return SourceFile(path, 0, 0)
     return SourceFile(path, facts.st_mtime_ns, facts.st_size)
 
 
@@ -133,7 +137,7 @@ def _bundle_sources(bundle: str, path: str, before: set[str]) -> Iterator[Source
     for name in list(sys.modules):
         origin = getattr(sys.modules.get(name), "__file__", None) if name not in before else None
         if origin and origin != path and os.path.realpath(origin).startswith(roots) and os.path.exists(origin):
-            yield _source(origin)
+            yield source_file(origin)
 
 
 _UNSTABLE_NAMES = frozenset(

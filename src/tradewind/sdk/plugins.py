@@ -232,13 +232,16 @@ def plugin_sources(words: tuple[bytes, ...]) -> list[Path]:
     Much cheaper than loading the plugins, which most processes do not need. A package whose module is not found beside its metadata
     counts with the file of its entry points: it may contain the word.
     """
-    found = list(package_sources(ENTRY_POINTS, words))
-    for where, folders, files in os.walk(plugins_folder()):
+    files = (path for path in plugins_folder_tree() if path.suffix == ".py")
+    return [*package_sources(ENTRY_POINTS, words), *(path for path in files if mentions(path, words))]
+
+
+def plugins_folder_tree() -> Iterator[Path]:
+    """The plugins folder, the folders in it, and their Python files. The plugins folder is named even if it does not exist."""
+    yield (root := Path(plugins_folder()))
+    for where, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
-        for name in files:
-            if name.endswith(".py") and mentions(path := Path(where, name), words):
-                found.append(path)
-    return found
+        yield from (Path(where, name) for name in (*folders, *files) if name in folders or name.endswith(".py"))
 
 
 def listener_sources() -> list[Path]:

@@ -30,6 +30,8 @@ class TaskLimits(msgspec.Struct, frozen=True):
     descriptors_hard: int
     max_map_length: int = 1024
     """Elements that a task may return to those that are mapped over its result."""
+    clear_state_store: bool = False
+    """Delete the values of a task in its state store after its success."""
 
 
 class GatewayConfig(msgspec.Struct, frozen=True):

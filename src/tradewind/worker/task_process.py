@@ -107,6 +107,7 @@ def carry_out(
             inline_max=limits.xcom_inline_max,
             hard_max=limits.xcom_max,
             max_map_length=limits.max_map_length,
+            clear_state_store=limits.clear_state_store,
             own_process=True,
             write_error=write_error,
             report_rendered=channel.rendered,

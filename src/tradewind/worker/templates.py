@@ -305,13 +305,8 @@ class Templates:
         now = self.clock.monotonic()
         if template.short_lived and now - template.made_at > self.config.dynamic_template_max_age:
             return True
-        for path, mtime_ns, size in template.sources:
-            try:
-                facts = os.stat(path)
-            except OSError:
-                return True
-            if facts.st_mtime_ns != mtime_ns or facts.st_size != size:
-                return True
+        if any(_signature(source[0]) != source for source in template.sources):
+            return True
         # a broken import is tried again for the next attempt after a second: the cause may be gone
         return template.state == "broken" and now - template.made_at > 1_000_000
 
@@ -552,6 +547,7 @@ def _is_cheap(workload: Workload) -> bool:
 
 
 def _signature(path: str) -> tuple[str, int, int]:
+    """Path, time of the last change in ns and size in bytes, as in `sdk.load.SourceFile`; 0 and 0 if there is no such file."""
     try:
         facts = os.stat(path)
     except OSError:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests.unit.execution.world import World, workload
+from tradewind.execution import listener_calls
 from tradewind.execution.listener_calls import ListenedTaskInstance, find_listeners, prepare_listeners, without_listeners
 from tradewind.execution.run_task import TaskResult, execute_task
 from tradewind.model.states import Outcome
 from tradewind.sdk import listeners
 from tradewind.sdk.assets import Asset
 from tradewind.sdk.dag import DAG
+from tradewind.sdk.load import source_file
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.plugins import describe_plugin, load_plugins
 
@@ -159,8 +161,45 @@ def test_no_plugin_is_loaded_where_none_mentions_listeners(folder: Path) -> None
     (folder / "ours.py").write_text("raise AssertionError('it is not imported')")
     listeners.get_listener_manager.cache_clear()
     assert find_listeners() is None
-    assert prepare_listeners() == []
     assert run("work").listeners is None
+
+
+@pytest.fixture
+def searching(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a template finds is known in its process only."""
+    monkeypatch.setattr(listener_calls, "_there_are_none", False)
+
+
+def test_a_process_forked_from_one_without_listeners_does_not_search(
+    folder: Path, searching: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listeners.get_listener_manager.cache_clear()
+    prepare_listeners()
+    monkeypatch.setattr(listener_calls, "find_listeners", lambda: pytest.fail("it searches"))
+    assert run("work").listeners is None
+
+
+def test_without_listeners_a_template_is_stale_after_every_change_of_the_plugins_folder(folder: Path, searching: None) -> None:
+    listeners.get_listener_manager.cache_clear()
+    (folder / "deep").mkdir()
+    for path in (file := folder / "ours.py", folder / "deep" / "more.py", folder / "notes.txt"):
+        path.write_text("")
+    seen = {source.path: source for source in prepare_listeners()}
+    assert set(seen) == {str(folder), str(file), str(folder / "deep"), str(folder / "deep" / "more.py")}
+    file.write_text("listeners = []")
+    assert source_file(str(file)) != seen[str(file)]
+
+
+def test_a_plugins_folder_that_appears_later_makes_a_template_stale(
+    folder: Path, searching: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listeners.get_listener_manager.cache_clear()
+    later = folder / "later"
+    monkeypatch.setenv("TRADEWIND__CORE__PLUGINS_FOLDER", str(later))
+    (source,) = prepare_listeners()
+    assert tuple(source) == (str(later), 0, 0)
+    later.mkdir()
+    assert source_file(str(later)) != source
 
 
 def test_a_template_is_stale_after_a_change_of_a_listener(heard: list[Any], folder: Path) -> None:

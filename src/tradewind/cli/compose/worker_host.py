@@ -68,6 +68,7 @@ def run_host(
         descriptors=soft,
         descriptors_hard=hard,
         max_map_length=core.max_map_length,
+        clear_state_store=settings.state_store.clear_on_success,
     )
     spool = spool_folder(settings, worker)
     private_folder(spool)
