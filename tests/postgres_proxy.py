@@ -1,6 +1,7 @@
 """A network between a process and its PostgreSQL server that a test can cut: nothing arrives any more, and nobody is told.
 
-It listens on a Unix socket, so that it also knows which process each connection belongs to.
+It listens on a Unix socket, so that it also knows which process each connection belongs to; or on a TCP port, for processes in
+another network namespace.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ _BLOCK = 64 * 1024
 class Proxy:
     """Forwards connections to a server until it is cut.
 
+    Args:
+        host: the address on which it listens, at a free port. None: a Unix socket in the folder.
+
     Attributes:
         folder: contains the socket; the `host` of a URL.
     """
 
-    def __init__(self, server: PostgresServer, folder: Path) -> None:
+    def __init__(self, server: PostgresServer, folder: Path, host: str | None = None) -> None:
         self.folder = folder
         self._target = str(server.folder / _SOCKET)
         self._owners: dict[socket.socket, int] = {}
@@ -40,9 +44,12 @@ class Proxy:
         self._is_cut = False
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / _SOCKET))
-        self._listener.listen(64)
+        if host is None:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(str(folder / _SOCKET))
+            self._listener.listen(64)
+        else:
+            self._listener = socket.create_server((host, 0))
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -50,7 +57,10 @@ class Proxy:
 
     def url(self, database: str) -> str:
         """The URL of a database of the server, given its own URL, through this proxy."""
-        return f"{database.partition('?')[0]}?host={self.folder}"
+        if self._listener.family == socket.AF_UNIX:
+            return f"{database.partition('?')[0]}?host={self.folder}"
+        host, port = self._listener.getsockname()
+        return f"postgresql://postgres@{host}:{port}/{database.partition('?')[0].rpartition('/')[2]}"
 
     def cut(self) -> None:
         """From now on nothing arrives, in neither direction. The connections stay open."""
@@ -63,7 +73,7 @@ class Proxy:
         self._wake.send(b"m")
 
     def owners(self) -> list[int]:
-        """The process of each open connection."""
+        """The process of each open connection; 0 for a connection by TCP."""
         with self._lock:
             return sorted(self._owners.values())
 
@@ -101,7 +111,9 @@ class Proxy:
 
     def _accept(self) -> None:
         client, _ = self._listener.accept()
-        pid, _, _ = _CREDENTIALS.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        pid = 0
+        if client.family == socket.AF_UNIX:
+            pid, _, _ = _CREDENTIALS.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
         server = socket.socket(socket.AF_UNIX)
         try:
             server.connect(self._target)
@@ -132,11 +144,11 @@ class Proxy:
 
 
 @contextmanager
-def proxied(server: PostgresServer) -> Iterator[Proxy]:
-    """A proxy in front of a server."""
+def proxied(server: PostgresServer, host: str | None = None) -> Iterator[Proxy]:
+    """A proxy in front of a server; `host` as for `Proxy`."""
     folder = Path(tempfile.mkdtemp(prefix="px"))  # a short path: sockets have a limit
     os.chmod(folder, 0o700)
-    proxy = Proxy(server, folder)
+    proxy = Proxy(server, folder, host)
     try:
         yield proxy
     finally:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import glob
-import hashlib
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 
 from tradewind.model.errors import ConfigError, did_you_mean
 from tradewind.model.executor_names import class_name, entries
+from tradewind.platform.private_file import create_private_file
 from tradewind.settings import Settings
 from tradewind.wire.worker_names import FIRST_WORKER
 
@@ -102,10 +102,14 @@ def delete_spools(settings: Settings) -> None:
 def home_name(settings: Settings) -> str:
     """A name for this home folder in the names of its worker hosts, such as `vm-3f2a`. Empty: the database is a SQLite file, so
     no other home folder has worker hosts for it.
+
+    The number is random and is kept in the home folder: containers made of one image may have the same host name and path.
     """
     if settings.database.url is None:
         return ""
-    return f"{socket.gethostname()}-{hashlib.sha256(settings.home.encode()).hexdigest()[:4]}"
+    create_private_file(settings.paths.home_id, os.urandom(2).hex().encode())
+    with open(settings.paths.home_id, encoding="ascii") as file:
+        return f"{socket.gethostname()}-{file.read().strip()}"
 
 
 def may_live(settings: Settings, worker: str) -> bool:

@@ -5,7 +5,8 @@
 So after a takeover each web server, command and gateway reaches the new scheduler. Only the relay has to know its address,
 which is in the lease. A worker host beside a standby is connected only if it has attempts of the time when its scheduler was
 active: it finishes them and takes nothing new, because logs and large XComs are files on the machine of a scheduler. Parsers
-beside a standby are not connected: the active scheduler has its own.
+beside a standby are not connected: the active scheduler has its own. If the active scheduler cannot be reached for 30 s, the
+worker host is told to stop these attempts, because the active scheduler is about to give them up.
 """
 
 from __future__ import annotations
@@ -25,10 +26,20 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from tradewind.model.errors import WireError
+from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.wire.frames import FrameReader, frame
-from tradewind.wire.gateway import MESSAGE_MAX, SCHEDULER_PATH
-from tradewind.wire.messages import ClientHello, GatewayHello, HostHello, Relayed, ToScheduler, decode_to_scheduler, encode
+from tradewind.wire.gateway import LEASE, MESSAGE_MAX, SCHEDULER_PATH
+from tradewind.wire.messages import (
+    ClientHello,
+    GatewayHello,
+    HostHello,
+    LeaseEnded,
+    Relayed,
+    ToScheduler,
+    decode_to_scheduler,
+    encode,
+)
 from tradewind.wire.worker_tokens import relay_token
 
 log = Log("scheduler")
@@ -40,6 +51,9 @@ PING_SECONDS = 5.0
 """A lost machine is noticed after two of these intervals."""
 STOP_SECONDS = 5.0
 READ_SIZE = 256 * 1024
+_LEASE_ENDED = (
+    f"for {LEASE // SECOND} seconds, the active scheduler could not be reached from the standby scheduler of this machine"
+)
 
 
 def passed_on(message: ToScheduler) -> ToScheduler | None:
@@ -71,6 +85,8 @@ class SchedulerRelay:
         self._peers: set[asyncio.Task[None]] = set()
         self._end = asyncio.Event()
         self._warned = False
+        self._unreachable_since: float | None = None
+        """Since when, in monotonic seconds, no connection to the active scheduler could be made; None: the last one was made."""
 
     def start(self) -> None:
         """Listen on the scheduler's socket.
@@ -93,7 +109,7 @@ class SchedulerRelay:
     def lead_to(self, address: str) -> None:
         """Forward connections to this gateway from now on. Connections to another gateway are closed."""
         if address != self._address:
-            self._address = address
+            self._address, self._unreachable_since = address, None
             self._loop.call_soon_threadsafe(self._close_peers)
 
     def stop(self) -> None:
@@ -139,6 +155,9 @@ class SchedulerRelay:
             passed = passed_on(message)
             if passed is not None:
                 await self._pass_on(frame(encode(passed)) + rest, reader, writer)
+                if isinstance(message, HostHello) and self._lease_has_ended():
+                    writer.write(frame(encode(LeaseEnded(_LEASE_ENDED))))
+                    await writer.drain()
             else:
                 while await reader.read(READ_SIZE):
                     pass  # the peer waits for the scheduler of this machine, and need not connect again and again
@@ -146,6 +165,10 @@ class SchedulerRelay:
             pass  # the other side tries again
         finally:
             writer.close()
+
+    def _lease_has_ended(self) -> bool:
+        since = self._unreachable_since
+        return since is not None and time.monotonic() - since > LEASE // SECOND
 
     async def _pass_on(self, begin: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = self._address.rstrip("/")
@@ -163,12 +186,14 @@ class SchedulerRelay:
                 proxy=None,
             )
         except (OSError, TimeoutError, WebSocketException) as error:
+            if self._unreachable_since is None:
+                self._unreachable_since = time.monotonic()
             if not self._warned:
                 self._warned = True
                 why = f"{type(error).__name__}: {error}"
                 log.warning("the active scheduler cannot be reached through its gateway", address=address, error=why)
             return
-        self._warned = False
+        self._warned, self._unreachable_since = False, None
         async with link:
             await link.send(begin)
             await join(link, reader, writer)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+POSTGRESQL_PORT = 5432
+
 
 def on_server(url: str) -> bool:
     """Whether a URL names a database server, not a file. A path is no URL."""
@@ -34,6 +38,26 @@ def without_password(url: str) -> str:
     shown_user = f"{quote(unquote(user))}@" if user else ""
     shown_query = f"?{urlencode(query, safe='/')}" if query else ""
     return f"postgresql://{shown_user}{host}{port}{parts.path}{shown_query}"
+
+
+def server_addresses(url: str) -> tuple[tuple[str, int], ...]:
+    """Host and port of each server that a URL names. None for a Unix socket: the server is on this machine."""
+    from urllib.parse import parse_qsl, urlsplit  # lazy import: only with a database server
+
+    try:
+        parts = urlsplit(client_url(url))
+    except ValueError:
+        return ()
+    query = dict(parse_qsl(parts.query))
+    written = query.get("host", parts.netloc.rpartition("@")[2])
+    found = []
+    for one in filter(None, (query.get("hostaddr") or written).split(",")):
+        host, _, port = (
+            one.rpartition(":") if re.search(r":\d+$", one) and (one.count(":") == 1 or "]" in one) else (one, "", "")
+        )
+        if not host.startswith("/"):
+            found.append((host.strip("[]"), int(port or query.get("port", "").partition(",")[0] or POSTGRESQL_PORT)))
+    return tuple(found)
 
 
 def password_of(url: str) -> str | None:

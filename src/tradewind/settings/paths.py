@@ -34,6 +34,7 @@ class Paths(Frozen):
         spool: reports that wait for the scheduler.
         worker_key: signs the tokens of remote workers and of their attempts.
         xcom: XComs that are too large for the database.
+        home_id: a random number that tells this home folder from others on machines with the same name.
         accounts: the database of users, their tokens and sessions.
         passwords: the file of users of earlier releases, which becomes `accounts`.
     """
@@ -52,6 +53,7 @@ class Paths(Frozen):
     fernet_key: str
     jwt_key: str
     worker_key: str
+    home_id: str
     accounts: str
     passwords: str
 
@@ -147,6 +149,7 @@ def paths_below(home: str, *, dags: str, plugins: str, database: str, logs: str,
         fernet_key=os.path.join(home, "fernet.key"),
         jwt_key=os.path.join(home, "jwt.key"),
         worker_key=os.path.join(home, "worker.key"),
+        home_id=os.path.join(home, "home.id"),
         accounts=os.path.join(home, "accounts.db"),
         passwords=os.path.join(home, "passwords"),
     )

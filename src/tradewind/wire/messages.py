@@ -565,6 +565,14 @@ class EndLog(msgspec.Struct, frozen=True, tag="end_log"):
     line: LastLine
 
 
+class LeaseEnded(msgspec.Struct, frozen=True, tag="lease_ended"):
+    """From the standby scheduler on this machine: the active scheduler on another machine cannot be reached, and is about to have
+    the attempts of this worker host tried again there. The worker host stops its tasks.
+    """
+
+    reason: str
+
+
 class LogTrouble(msgspec.Struct, frozen=True, omit_defaults=True, tag="log_trouble"):
     """This worker host cannot write task logs (a sentence says why), or can write them again (empty)."""
 
@@ -823,6 +831,7 @@ FromScheduler = (
     | Cancel
     | Withdraw
     | EndLog
+    | LeaseEnded
     | CallbackOrder
     | Reconcile
     | RunTriggers

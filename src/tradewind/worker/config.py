@@ -91,6 +91,8 @@ class HostConfig(msgspec.Struct, frozen=True):
     """The worker's name, which its processes keep from one start to the next. One process of a worker lives at a time."""
     home_name: str = ""
     """Names this home folder among those that share the database (`wire.worker_names.worker_at`); empty: there is one."""
+    database_servers: tuple[tuple[str, int], ...] = ()
+    """Host and port of the database servers. Empty: the database is on this machine."""
     queues: tuple[str, ...] = ()
     """Queues that the worker serves; empty: all."""
     executors: tuple[str, ...] = ()

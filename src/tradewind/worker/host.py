@@ -51,6 +51,7 @@ from tradewind.wire.messages import (
     FromScheduler,
     Goodbye,
     HostHello,
+    LeaseEnded,
     LogTrouble,
     Reconcile,
     Refused,
@@ -79,6 +80,7 @@ from tradewind.worker.config import TASKS_MARK, GatewayConfig, HostConfig
 from tradewind.worker.final_log_lines import FinalLogLines
 from tradewind.worker.host_record import LOOK_EVERY, HostRecord
 from tradewind.worker.isolated_tasks import IsolatedTasks
+from tradewind.worker.local_lease import LocalLease
 from tradewind.worker.local_versions import LocalVersions
 from tradewind.worker.orders import FreshOrder, encode_order
 from tradewind.worker.spool import Spool
@@ -150,6 +152,9 @@ class WorkerHost:
         self.final_lines = FinalLogLines(config.log_folder, clock.wall, lambda trouble: self.send(LogTrouble(trouble)))
         self.remote = self._make_remote_link(config.gateway) if config.gateway is not None else None
         """Set: the scheduler is on another machine."""
+        servers = config.database_servers
+        self.lease = LocalLease(self.loop, clock, self, servers) if servers and config.home_name else None
+        """Set: a standby scheduler on another machine may take over."""
         self.offers = self._make_offers() if config.offers_socket else None
         """Set: a Celery worker is beside this worker host."""
 
@@ -176,6 +181,8 @@ class WorkerHost:
             self.offers.listen()
         if self.remote is not None:
             self.remote.start()
+        if self.lease is not None:
+            self.lease.start()
         self._connect()
         self._every(self.config.verdict_resend, self._resend)
         self._every(LOOK_EVERY, self.record.look)
@@ -356,6 +363,8 @@ class WorkerHost:
         except msgspec.MsgspecError as error:
             log.error("a message of the scheduler cannot be read", error=str(error))
             return
+        if self.lease is not None and not isinstance(order, LeaseEnded):
+            self.lease.renew()
         if isinstance(order, Submit):
             fp("host.took_order")
             for workload in order.workloads:
@@ -379,6 +388,9 @@ class WorkerHost:
             self._with_folder(order.workload.bundle, order.workload.bundle_version, partial(self._take_callback, order))
         elif isinstance(order, Reconcile):
             self._reconcile(order)
+        elif isinstance(order, LeaseEnded):
+            if self.lease is not None:
+                self.lease.end(order.reason)
         elif isinstance(order, Welcome) and order.refused:
             log.error("the scheduler refused this host", why=order.refused)
 

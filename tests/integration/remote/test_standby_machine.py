@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.harness import Standalone
+from tests.acceptance.harness import COMMAND, Standalone
 from tests.acceptance.test_postgres import epoch_of, scheduler_of
+from tests.chaos.namespace import namespace
 from tests.integration.remote.test_remote_worker import SLOW
 from tests.integration.remote.world import RULE, RemoteWorker, World, read_marks
+from tests.postgres_proxy import proxied
 from tests.postgres_server import PostgresServer
 
 pytest.importorskip("websockets", reason="tests of gateways need websockets: pip install 'tradewind[remote]'")
@@ -140,6 +142,73 @@ def test_tasks_of_a_lost_machine_are_tried_again_by_the_standby(machines: Machin
     assert standby.wait_run("slow", run_id) == "success"
     begin, again, end = read_marks(machines.marks)
     assert [begin[:2], again[:2], end[:2]] == [("begin", "nap1"), ("begin", "nap2"), ("end", "nap2")]
+
+
+TAKES_LONG = """
+import os
+import time
+from datetime import datetime
+from tradewind import DAG
+from tradewind.sdk.decorators import task
+
+with DAG("takes_long", schedule=None, start_date=datetime(2026, 1, 1)):
+    @task(retries=2, retry_delay=0)
+    def write(ti=None):
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline and not os.path.exists({go!r}):
+            with open({marks!r}, "a") as file:
+                file.write(f"{{ti.try_number}} {{time.monotonic()}}\\n")
+            time.sleep(0.1)
+
+    write()
+"""
+"""Each attempt writes ten lines a second as long as it lives: number of the try, monotonic seconds."""
+
+
+def lives(marks: Path) -> dict[int, tuple[float, float]]:
+    """The first and the last line of each try of `takes_long`."""
+    seen = [line.split() for line in marks.read_text().splitlines() if line.count(" ") == 1] if marks.exists() else []
+    times: dict[int, list[float]] = {}
+    for number, at in seen:
+        times.setdefault(int(number), []).append(float(at))
+    return {number: (min(found), max(found)) for number, found in times.items()}
+
+
+@pytest.mark.long  # the machine that takes over waits for 40 seconds
+@pytest.mark.timeout(300)
+def test_a_machine_that_is_cut_off_ends_its_tasks_before_another_machine_starts_them(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    """The first machine lives on, and reaches neither the database nor the other machine."""
+    url, marks, go = postgres_server.create_database(), tmp_path / "marks", tmp_path / "go"
+    with namespace() as cable, proxied(postgres_server, cable.host) as network:
+        first = World(tmp_path / "one", {f"{RULE}DATABASE__URL": network.url(url)}).house
+        first.command = (*cable.prefix, *COMMAND)
+        second = World(tmp_path / "two", {f"{RULE}DATABASE__URL": url}).house
+        try:
+            for house in (first, second):
+                house.write_dag("takes_long.py", TAKES_LONG.format(marks=str(marks), go=str(go)))
+            first.launch()
+            first.wait_line("Ready: ")
+            first.wait_dag("takes_long")
+            first.cli("dags", "unpause", "takes_long")
+            for name in ("worker.key", "fernet.key"):
+                shutil.copy(first.home / name, second.home / name)
+            second.launch()
+            second.wait_line("another scheduler is active")
+            run_id = first.trigger("takes_long")
+            first.wait(lambda: 1 in lives(marks) or None, "the first attempt", 30)
+            cable.cut()
+            second.wait(lambda: 2 in lives(marks) or None, "the second attempt", 120)
+            go.touch()
+            assert second.wait_run("takes_long", run_id) == "success"
+        finally:
+            cable.mend()
+            first.close()
+            second.close()
+    alive = lives(marks)
+    assert set(alive) == {1, 2}
+    assert alive[1][1] < alive[2][0], "the first attempt has ended before the second one began"
 
 
 def test_a_takeover_keeps_the_tasks_of_workers_on_other_machines(machines: Machines) -> None:

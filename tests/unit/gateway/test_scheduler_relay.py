@@ -16,6 +16,7 @@ pytest.importorskip("websockets", reason="tests of gateways need websockets: pip
 
 from websockets.asyncio.server import serve
 
+from tradewind.gateway import scheduler_relay
 from tradewind.gateway.scheduler_relay import SchedulerRelay, passed_on, serve_relay
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
@@ -23,9 +24,11 @@ from tradewind.wire.messages import (
     GatewayHello,
     Goodbye,
     HostHello,
+    LeaseEnded,
     Relayed,
     ToScheduler,
     Welcome,
+    decode_from_scheduler,
     decode_to_scheduler,
     encode,
 )
@@ -173,3 +176,21 @@ def test_a_worker_host_with_attempts_passes_as_one_that_takes_nothing_new(
         assert read(scheduler, 1) == [Goodbye()]
         scheduler.close()
         assert host.recv(1000) == b"", "the connection ends with that to the scheduler"
+
+
+def test_a_worker_host_stops_its_attempts_if_the_active_scheduler_cannot_be_reached(
+    tmp_path: Path, active: Active, relay: SchedulerRelay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hello = HostHello("w1@here-1f2e.1", 1, "here", live=((1, 2, 3),))
+    relay.lead_to("ws://127.0.0.1:1")
+    with connect(tmp_path, hello) as host:
+        assert host.recv(1000) == b"", "it may become reachable again"
+    monkeypatch.setattr(scheduler_relay, "LEASE", 0)
+    with connect(tmp_path, hello) as host:
+        (document,) = FrameReader().feed(host.recv(1000))
+        assert isinstance(decode_from_scheduler(document), LeaseEnded)
+    with connect(tmp_path, ClientHello("cli", 7)) as client:
+        assert client.recv(1000) == b"", "only worker hosts are told"
+    relay.lead_to(active.address)
+    with connect(tmp_path, hello) as host, active.accept() as scheduler:
+        assert read(scheduler, 2)[1] == msgspec.structs.replace(hello, draining=True)

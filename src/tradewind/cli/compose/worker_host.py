@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tradewind.cli.worker_hosts import check_name, home_name, process_kind, spool_folder
+from tradewind.model.database_urls import server_addresses
 from tradewind.model.errors import ConfigError
 from tradewind.model.moments import SECOND
 from tradewind.platform import HAVE_LINUX
@@ -79,6 +80,7 @@ def run_host(
         versioned=versioned_bundles(settings) if gateway is None else {},
         worker=worker,
         home_name=home_name(settings) if gateway is None and not offers_socket else "",
+        database_servers=server_addresses(settings.database.url) if settings.database.url is not None else (),
         queues=queues,
         scheduler_socket=paths.scheduler_socket,
         spool_folder=spool,
