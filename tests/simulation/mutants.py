@@ -254,8 +254,11 @@ MUTANTS = [
     ),
     Mutant(
         "a registration speaks for all workers",
-        "what one worker does not list is taken for lost, though another one runs it",
-        rewrite((HostRegistry, "_register", ("elif may_speak_for(worker, self._worker_of(key)):", "else:"))),
+        "what one worker does not list is taken for lost, though another one runs it; each of both guards prevents this",
+        rewrite(
+            (HostRegistry, "_register", ("elif may_speak_for(worker, self._worker_of(key)):", "else:")),
+            (ActiveRun, "speaks_for", (" and may_speak_for(worker_of(host), worker_of(holder.host))", "")),
+        ),
         0,
     ),
     Mutant(
