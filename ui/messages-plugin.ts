@@ -1,5 +1,6 @@
 // Compiles the messages of one language when the page is built: `virtual:messages/en` holds all files of messages/en/.
 // The parser of ICU messages therefore stays out of the page. The English phrases stay out, too: the server sends its sentences in English.
+// The other languages get the English templates of texts that the server stores or sends without a phrase, to recognise them.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,6 +8,12 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import type { Plugin } from "vite";
 
 const PREFIX = "virtual:messages/";
+const STORED = /^(cause|error|run_reason)_|^(gone|no_dag|branch_not_chosen|date_before_task|date_after_task)$/;
+
+function templates(folder: string): Record<string, string> {
+  const phrases = JSON.parse(readFileSync(join(folder, "en", "phrases.json"), "utf8")) as Record<string, string>;
+  return Object.fromEntries(Object.entries(phrases).filter(([code]) => STORED.test(code)).map(([code, text]) => [code, text.replaceAll("''", "'")]));
+}
 
 export function messagesPlugin(folder: string): Plugin {
   return {
@@ -24,7 +31,8 @@ export function messagesPlugin(folder: string): Plugin {
         const messages = JSON.parse(readFileSync(file, "utf8")) as Record<string, string>;
         for (const [key, message] of Object.entries(messages)) compiled[`${name.slice(0, -5)}.${key}`] = compileMessage(message);
       }
-      return `export const messages = JSON.parse(${JSON.stringify(JSON.stringify(compiled))});`;
+      const english = id.endsWith("/en") ? {} : templates(folder);
+      return [["messages", compiled], ["templates", english]].map(([name, value]) => `export const ${name as string} = JSON.parse(${JSON.stringify(JSON.stringify(value))});`).join("\n");
     },
   };
 }

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -64,6 +65,25 @@ def test_what_the_server_says_is_translated(windows: Callable[..., Visit], serve
         page.goto(f"/dags/{DAG}{place}")
         page.get_by_text(re.compile(schedule_pattern(words))).first.wait_for()
         assert english.removesuffix(".") not in page.locator("body").inner_text()
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "ko"])
+def test_stored_causes_and_refusals_are_translated(windows: Callable[..., Visit], server: Standalone, language: str) -> None:
+    """They are English in the database and in answers; the page recognises them."""
+    visit = windows(locale=language).log_in(server)
+    visit.expected = ("404", "no_such_dag")
+    page, words = visit.page, texts(language)
+    server.cli("dags", "unpause", "hello_page")
+    run = server.trigger("hello_page")
+    server.wait_run("hello_page", run)
+    address = f"/dags/hello_page/runs/{quote(run, safe='')}"
+    page.goto(f"{address}/tasks/greet?tab=details")
+    for cause in ("cause_met", "cause_slot_free", "cause_started", "cause_success"):
+        page.get_by_text(words[f"phrases.{cause}"], exact=True).wait_for()
+    page.goto("/dags/no_such_dag")
+    page.get_by_text(words["phrases.no_dag"].replace("''", "'").replace("{dag}", "no_such_dag")).first.wait_for()
+    page.goto(fill_in(visit, PAGES["/dags/$dagId/runs/$runId"][0]))
+    assert "is failed" not in page.locator("header").first.inner_text()
 
 
 def schedule_pattern(words: dict[str, str]) -> str:

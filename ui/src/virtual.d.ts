@@ -2,6 +2,8 @@
 declare module "virtual:messages/*" {
   import type { Messages } from "@lingui/core";
   export const messages: Messages;
+  /** English templates of texts that the server stores or sends without a phrase. */
+  export const templates: Record<string, string>;
 }
 declare module "elkjs/lib/elk.bundled.js" {
   export * from "elkjs/lib/elk-api";

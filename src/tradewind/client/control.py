@@ -19,6 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from tradewind.model.errors import Unreachable, WireError
+from tradewind.model.phrases import english, phrase
 from tradewind.observe.failpoints import fp
 from tradewind.platform.backoff import Backoff
 from tradewind.wire.commands import Command, name_of, request_for, result_of
@@ -134,10 +135,8 @@ class ControlClient:
                         return message
             except TimeoutError:
                 self._drop()
-                raise Unreachable(
-                    f"the scheduler at {self.socket_path} did not answer the command {name!r} within {seconds:g} s; "
-                    "it may still be executed"
-                ) from None
+                late = phrase("error_no_answer", path=self.socket_path, command=name, seconds=f"{seconds:g}")
+                raise Unreachable(english(late)) from None
             except (_Disconnected, Unreachable) as error:
                 self._drop()
                 if not sent:  # nothing was sent yet: the caller can decide at once
@@ -178,7 +177,7 @@ class _Connection:
         except (OSError, _Disconnected) as error:
             self._socket.close()
             if isinstance(error, TimeoutError):
-                raise Unreachable(f"the scheduler at {path} accepts connections but does not answer") from None
+                raise Unreachable(english(phrase("error_scheduler_silent", path=path))) from None
             reason = error.strerror if isinstance(error, OSError) else None
             raise _absent(path, reason or "it closed the connection") from None
         except BaseException:
@@ -239,6 +238,4 @@ def _left(deadline: float) -> float:
 
 
 def _absent(path: str, reason: str) -> Unreachable:
-    return Unreachable(
-        f"There is no live scheduler at {path} ({reason}). Start one with: tradewind standalone (or tradewind scheduler)"
-    )
+    return Unreachable(english(phrase("error_no_scheduler", path=path, reason=reason)))

@@ -37,6 +37,7 @@ from tradewind.execution.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, T
 from tradewind.model.branch import Branch
 from tradewind.model.errors import TradewindError
 from tradewind.model.moments import duration_micros
+from tradewind.model.phrases import english, phrase
 from tradewind.model.states import Outcome
 from tradewind.model.waits import Deferral, InputWait
 from tradewind.sdk.conf import conf
@@ -401,7 +402,7 @@ def _result_of_exception(error: BaseException, write: Callable[[str], None]) -> 
     """The result for an exception of the task. Writes the traceback of a failure."""
     match error:
         case AirflowSkipException():
-            reason = _message(error) or "the task raised AirflowSkipException"
+            reason = _message(error) or english(phrase("cause_skip_raised"))
             # a sensor that skips instead of failing (soft_fail, never_fail) sets the error as the cause
             log.info("Skipped: %s", reason, exc_info=error.__cause__)
             return TaskResult(Outcome.SKIPPED, reason=reason)
@@ -411,9 +412,9 @@ def _result_of_exception(error: BaseException, write: Callable[[str], None]) -> 
             names = tuple(one if isinstance(one, str) else one[0] for one in tasks)
             return TaskResult(Outcome.SUCCESS, branch=Branch("skip", names))
         case SystemExit():
-            reason = f"the task called sys.exit({error.code!r}); any exit code fails a task, use return instead"
+            reason = english(phrase("cause_sys_exit", code=repr(error.code)))
         case KeyboardInterrupt():
-            reason = "the task was interrupted (KeyboardInterrupt)"
+            reason = english(phrase("cause_interrupted"))
         case _:
             reason = describe_error(error)
     write(format_traceback(error))

@@ -17,6 +17,7 @@ from tradewind.kernel.run_steps import RunSteps
 from tradewind.model import states
 from tradewind.model.branch import Branch
 from tradewind.model.ids import UNEXPANDED
+from tradewind.model.phrases import english, phrase
 
 _FINISHED = frozenset(state.code for state in states.FINISHED)
 
@@ -42,12 +43,12 @@ def begin_branch(run: RunSteps, slot: int, decision: Branch) -> None:
     skipped = run.remember_branch(slot, decision)
     if run.instances.index(slot) == UNEXPANDED and run.instances.task(slot) not in run.topology.domain_of:
         at_once = sorted(task for task in skipped if task not in run.instances.expanded)
-        begin(run, "branch", slot, f"{run.name(slot)} did not choose this branch", at_once)
+        begin(run, "branch", slot, english(phrase("branch_not_chosen", tasks=[run.name(slot)])), at_once)
 
 
 def begin_fail_fast(run: RunSteps, failed: int) -> None:
     """End all other task instances because this one failed for good."""
-    cause = f"{run.name(failed)} failed and the DAG is fail_fast"
+    cause = english(phrase("cause_fail_fast", task=run.name(failed)))
     begin(run, "fail_fast", failed, cause, range(run.instances.total))
 
 

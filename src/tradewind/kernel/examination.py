@@ -7,13 +7,14 @@ here belongs to mapped tasks: whether they wait for a list or begin to be expand
 
 from __future__ import annotations
 
-from tradewind.kernel import expansion, mapping
+from tradewind.kernel import expansion, mapping, step_causes
 from tradewind.kernel.codes import DEFERRED, NEVER, NONE, REMOVED, SCHEDULED, SKIPPED, SUCCESS, UPSTREAM_FAILED
 from tradewind.kernel.domains import NO_LIST, NOT_YET
 from tradewind.kernel.rules import branch_memory, past, setups
 from tradewind.kernel.run_data import RunData
 from tradewind.kernel.run_steps import RunSteps
 from tradewind.kernel.trigger_rules import DECIDERS, RUN, WAIT
+from tradewind.model.phrases import english, phrase
 from tradewind.model.states import SCHEDULABLE
 
 SCHEDULABLE_CODES = frozenset(state.code for state in SCHEDULABLE)
@@ -74,13 +75,13 @@ def examine(run: RunSteps, slot: int, at: int) -> Verdict | None:
         if domain is not None and task not in run.instances.expanded:
             return _begin_expansion(run, task, domain)
         if topology.tasks[task].empty:
-            return slot, SUCCESS, "it has nothing to do"
+            return slot, SUCCESS, step_causes.NOTHING_TO_DO
         if topology.waits and topology.only_waits(task, run.facts.logical_date):
-            return slot, DEFERRED, "its dependencies are met, and it only waits"
-        return slot, SCHEDULED, "its dependencies are met"
+            return slot, DEFERRED, step_causes.ONLY_WAITS
+        return slot, SCHEDULED, step_causes.DEPENDENCIES_MET
     if verdict == SKIPPED and not past_allows and topology.tasks[task].wait_for_past_depends_before_skipping:
         return None
-    return slot, verdict, "its upstream tasks ended so that its trigger rule cannot be met"
+    return slot, verdict, step_causes.TRIGGER_RULE
 
 
 def examine_all(run: RunSteps, task: int, at: int) -> None:
@@ -93,7 +94,7 @@ def examine_all(run: RunSteps, task: int, at: int) -> None:
         mapping.mark_group_dirty(run, task)
         for slot in slots[want:]:
             if run.state[slot] in SCHEDULABLE_CODES:
-                run.backlog.append((slot, REMOVED, f"its list has {want} elements now"))
+                run.backlog.append((slot, REMOVED, english(phrase("cause_list_shorter", count=want))))
         slots = slots[:want]
     for slot in slots:
         verdict = examine(run, slot, at)
@@ -108,9 +109,9 @@ def _begin_expansion(run: RunSteps, task: int, domain: int) -> Verdict | None:
         run.awaiting_list.add(task)
         return None
     if length == NO_LIST:
-        return task, UPSTREAM_FAILED, "a task that it is mapped over ended without a list"
+        return task, UPSTREAM_FAILED, step_causes.NO_LIST
     if length == 0:
-        return task, SKIPPED, "the list that it is mapped over is empty"
+        return task, SKIPPED, step_causes.LIST_EMPTY
     run.expanding[task] = length
     return None
 

@@ -20,7 +20,7 @@ from collections import deque
 from typing import NamedTuple
 
 from tradewind.kernel import events as e
-from tradewind.kernel import expansion, mapping
+from tradewind.kernel import expansion, mapping, step_causes
 from tradewind.kernel.codes import NEVER, NONE, QUEUED, REMOVED, RESTARTING, RUNNING, SCHEDULED
 from tradewind.kernel.rules import task_dates
 from tradewind.kernel.run_data import RunData, VerificationPlan
@@ -28,9 +28,9 @@ from tradewind.kernel.run_steps import HOLDS_LIMITS, RunSteps
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.states import FINISHED
 
-GONE = "its task is not in the DAG any more"
-BACK = "its task is in the DAG again"
-CHANGED = "its task was changed before it began"
+GONE = step_causes.TASK_GONE
+BACK = step_causes.TASK_BACK
+CHANGED = step_causes.TASK_CHANGED
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _STAYS = frozenset({REMOVED, RUNNING, RESTARTING})

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from tradewind.kernel import bulk_end, examination, integrity, mapping
+from tradewind.kernel import bulk_end, examination, integrity, mapping, step_causes
 from tradewind.kernel import events as e
 from tradewind.kernel.codes import (
     AWAITING_INPUT,
@@ -69,8 +69,6 @@ _LIVE = frozenset({QUEUED, RUNNING, RESTARTING})
 
 _NEEDS_A_START = frozenset({Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED, Outcome.AWAITING_INPUT})
 """Outcomes that are impossible for an attempt whose start was never accepted."""
-
-LOST_WITHOUT_REASON = "its attempt was lost"
 
 
 class RunMachine(RunSteps):
@@ -246,7 +244,7 @@ class RunMachine(RunSteps):
             return
         self.queued_at[slot] = event.at
         self.reasons.pop(slot, None)
-        self.step(slot, QUEUED, event.at, "a slot was free", new_fence=True)
+        self.step(slot, QUEUED, event.at, step_causes.SLOT_FREE, new_fence=True)
 
     def _attempt_started(self, event: e.AttemptStarted) -> None:
         slot = event.slot
@@ -255,7 +253,7 @@ class RunMachine(RunSteps):
             return
         if self.started_at[slot] == NEVER:
             self.started_at[slot] = event.at
-        self.step(slot, RUNNING, event.at, "started by its worker")
+        self.step(slot, RUNNING, event.at, step_causes.STARTED)
 
     def _attempt_ended(self, event: e.AttemptEnded) -> None:
         slot, code = event.slot, self.state[event.slot]
@@ -263,7 +261,7 @@ class RunMachine(RunSteps):
             self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
             return
         if code == RESTARTING and slot not in self.gone:
-            self.step(slot, NONE, event.at, "its attempt was stopped because it was cleared")
+            self.step(slot, NONE, event.at, step_causes.STOPPED_TO_CLEAR)
             self.dirty.add(slot)
             return
         if code == QUEUED and event.outcome in _NEEDS_A_START:
@@ -285,17 +283,17 @@ class RunMachine(RunSteps):
             self.branches[slot] = event.branch
         if event.length is not None:
             self.lengths[slot] = event.length
-        self.step(slot, SUCCESS, event.at, event.reason or "its worker reported success")
+        self.step(slot, SUCCESS, event.at, event.reason or step_causes.REPORTED_SUCCESS)
         if event.branch is not None:
             bulk_end.begin_branch(self, slot, event.branch)
 
     def _skipped(self, event: e.AttemptEnded) -> None:
-        self.step(event.slot, SKIPPED, event.at, event.reason or "the task skipped itself")
+        self.step(event.slot, SKIPPED, event.at, event.reason or step_causes.SKIPPED_ITSELF)
 
     def _rescheduled(self, event: e.AttemptEnded) -> None:
         slot = event.slot
         self.resume.add(slot)
-        self.step(slot, RESCHEDULE, event.at, event.reason or "the sensor was rescheduled")
+        self.step(slot, RESCHEDULE, event.at, event.reason or step_causes.RESCHEDULED)
         self._wake(slot, event.reschedule_at if event.reschedule_at is not None else event.at, event.at)
 
     def _failed(self, event: e.AttemptEnded) -> None:
@@ -309,7 +307,7 @@ class RunMachine(RunSteps):
             delay = retry_delay(
                 self.topology.tasks[self.instances.task(slot)], facts.dag_id, facts.logical_date, self.tries[slot]
             )
-        self.step(slot, RETRY, event.at, event.reason or "the task failed")
+        self.step(slot, RETRY, event.at, event.reason or step_causes.TASK_FAILED)
         self._wake(slot, event.at + delay, event.at)
 
     def _wake(self, slot: int, due: int, at: int) -> None:
@@ -321,7 +319,7 @@ class RunMachine(RunSteps):
             self.dirty.add(slot)
 
     def _failed_for_good(self, event: e.AttemptEnded) -> None:
-        self.step(event.slot, FAILED, event.at, event.reason or "the task failed")
+        self.step(event.slot, FAILED, event.at, event.reason or step_causes.TASK_FAILED)
         if self.topology.fail_fast:
             bulk_end.begin_fail_fast(self, event.slot)
 
@@ -333,16 +331,16 @@ class RunMachine(RunSteps):
         """
         slot = event.slot
         if self._may_have_run(slot, event.outcome) and not self.repeats_lost(slot):
-            self._failed(event._replace(reason=event.reason or LOST_WITHOUT_REASON))
+            self._failed(event._replace(reason=event.reason or step_causes.ATTEMPT_LOST))
             return
         requeues = self.requeues.get(slot, 0) + 1
         if requeues > self.facts.requeue_limit:
-            cause = f"{event.reason or LOST_WITHOUT_REASON}; it was lost {requeues} times, which is the limit"
+            cause = english(phrase("cause_lost_often", reason=event.reason or step_causes.ATTEMPT_LOST, times=requeues))
             self.reasons[slot] = cause
             self._failed(event._replace(reason=cause))
             return
         self.requeues[slot] = requeues
-        self.step(slot, SCHEDULED, event.at, event.reason or LOST_WITHOUT_REASON)
+        self.step(slot, SCHEDULED, event.at, event.reason or step_causes.ATTEMPT_LOST)
 
     def _may_have_run(self, slot: int, outcome: Outcome) -> bool:
         """Return whether the task's code may have begun. `REFUSED` says that its process never got the permission to start."""
@@ -357,7 +355,7 @@ class RunMachine(RunSteps):
         """Defer a task instance: it waits without an attempt until a `WaitOver` event. `due` is the timeout of the wait."""
         slot = event.slot
         code = AWAITING_INPUT if event.outcome is Outcome.AWAITING_INPUT else DEFERRED
-        self.step(slot, code, event.at, event.reason or "the task waits without a process")
+        self.step(slot, code, event.at, event.reason or step_causes.WAITS_WITHOUT_PROCESS)
         if event.reschedule_at is not None:
             self.due[slot] = event.reschedule_at
 
@@ -366,7 +364,7 @@ class RunMachine(RunSteps):
         if event.fence != self.fence[slot] or self.state[slot] not in (DEFERRED, AWAITING_INPUT):
             self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
         elif event.outcome is None:
-            self.step(slot, SCHEDULED, event.at, event.reason or "its wait has ended")
+            self.step(slot, SCHEDULED, event.at, event.reason or step_causes.WAIT_OVER)
         else:
             if event.reason is not None:
                 self.reasons[slot] = event.reason
@@ -393,10 +391,10 @@ class RunMachine(RunSteps):
         if slot in self.gone:
             integrity.attempt_ended(self, slot, event.at, event.reason or "was lost")
         elif self.state[slot] == RESTARTING:
-            self.step(slot, NONE, event.at, "its attempt was stopped because it was cleared")
+            self.step(slot, NONE, event.at, step_causes.STOPPED_TO_CLEAR)
             self.dirty.add(slot)
         else:
-            self.reasons[slot] = event.reason or LOST_WITHOUT_REASON
+            self.reasons[slot] = event.reason or step_causes.ATTEMPT_LOST
             self._lost(e.AttemptEnded(slot, event.fence, Outcome.LOST, event.at, self.reasons[slot]))
 
     def _timer_due(self, event: e.TimerDue) -> None:

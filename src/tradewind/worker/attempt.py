@@ -14,6 +14,7 @@ import msgspec
 
 from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
+from tradewind.model.phrases import english, phrase
 from tradewind.model.secret_names import told_secrets
 from tradewind.model.states import Outcome
 from tradewind.platform import HAVE_LINUX
@@ -171,7 +172,9 @@ class Attempt:
             last = why.strip().splitlines()[-1] if why.strip() else "unknown error"
             there = os.path.exists(os.path.join(self.workload.folder, self.workload.file))
             outcome = Outcome.FAILED if there else Outcome.MISSING  # renamed: the scheduler will learn the new name
-            self.host.verdict(self, Report(0, outcome, reason=f"{self.workload.file} cannot be imported: {last}"))
+            self.host.verdict(
+                self, Report(0, outcome, reason=english(phrase("cause_import", file=self.workload.file, problem=last)))
+            )
         else:
             self.host.verdict(self, Report(0, Outcome.REFUSED, reason=why))
         self.host.end(self, "it was never started")
@@ -290,8 +293,9 @@ class Attempt:
     def _begin_timeout(self) -> None:
         timeout = self.workload.execution_timeout
         if timeout:
-            limit = "its execution_timeout" if self.workload.call is None else "scheduler.callback_timeout"
-            reason = f"it ran longer than {limit} of {timeout / 1e6:g} s"
+            seconds = f"{timeout / 1e6:g}"
+            of_task = phrase("cause_timeout", seconds=seconds)
+            reason = english(of_task if self.workload.call is None else phrase("cause_callback_timeout", seconds=seconds))
             before = self.workload.resumption
             left = timeout if before is None else max(RESUMED_AT_LEAST, timeout - before.active)
             self._set_timer(left, lambda: self.stop("timeout", reason, self.host.config.kill_grace))

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradewind.model.moments import SECOND
+from tradewind.model.phrases import Phrase, english, phrase
 from tradewind.model.states import Outcome
 from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
@@ -100,10 +101,10 @@ RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
 SWEEP_PATIENCE = 5 * SECOND
 """How long to wait for killed processes. Most are gone within milliseconds; a process that waits for a disk may take longer."""
 NOT_HERE = "the worker host does not have it"
-_MEMORY_HINTS = {
-    True: ": the machine ran out of memory",
-    None: "; perhaps the machine ran out of memory",
-    False: " (the machine did not run out of memory)",
+_KILLED_BY_OTHERS: dict[bool | None, Callable[[str], Phrase]] = {
+    True: lambda name: phrase("cause_killed_memory", signal=name),
+    None: lambda name: phrase("cause_killed_perhaps_memory", signal=name),
+    False: lambda name: phrase("cause_killed_not_memory", signal=name),
 }
 """The reason of a task process that was killed by somebody else; the key is `HostRecord.out_of_memory`."""
 LEAVE_AGAIN = SECOND // 10
@@ -225,7 +226,7 @@ class WorkerHost:
             templates.close()
         self.callbacks.close()
         for attempt in list(self.attempts.values()):
-            attempt.stop("stopping", "the worker host that ran it was stopped", self.config.stop_grace)
+            attempt.stop("stopping", english(phrase("cause_host_stopped")), self.config.stop_grace)
         self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
         self._maybe_leave()
 
@@ -845,13 +846,14 @@ class WorkerHost:
     def _verdict_from_status(self, attempt: Attempt, status: int, needed: Used | None) -> Report:
         code = os.waitstatus_to_exitcode(status)
         if attempt.killing == "refused" or not attempt.started:
-            return Report(0, Outcome.REFUSED, reason="it ended before its start was accepted", ended=self.clock.wall())
+            return Report(0, Outcome.REFUSED, reason=english(phrase("cause_not_accepted")), ended=self.clock.wall())
         if code < 0:
-            reason = f"the task's process was killed by {signal_name(-code)}"
-            if -code == signal.SIGKILL and not attempt.killing:
-                reason += _MEMORY_HINTS[self.record.out_of_memory()]
+            name = signal_name(-code)
+            by_others = -code == signal.SIGKILL and not attempt.killing
+            killed = _KILLED_BY_OTHERS[self.record.out_of_memory()](name) if by_others else phrase("cause_killed", signal=name)
+            reason = english(killed)
         else:
-            reason = f"the task's process ended with exit code {code} and without a result"
+            reason = english(phrase("cause_no_result", code=code))
         if attempt.killing is None:
             attempt.log.note("error", reason[0].upper() + reason[1:] + ".")
         return Report(

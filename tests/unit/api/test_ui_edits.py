@@ -48,6 +48,13 @@ def test_a_clear_changes_what_its_preview_showed(failed: World) -> None:
     assert states(failed) == ["success", "none", "none"]
 
 
+@pytest.mark.parametrize("choice", [True, False, None])
+def test_a_clear_may_move_runs_to_the_newest_version(failed: World, choice: bool | None) -> None:
+    wanted: dict[str, Any] = {"run_id": "r1", "tasks": ["b"], "run_on_latest_version": choice}
+    post(failed, "clear", **wanted, fingerprint=post(failed, "clear/preview", **wanted)["fingerprint"])
+    assert [call[2].get("latest_version") for call in failed.control.calls[-2:]] == [choice, choice]
+
+
 def test_an_action_is_refused_when_it_would_change_something_else(failed: World) -> None:
     wanted: dict[str, Any] = {"run_id": "r1", "only_failed": True}
     seen = post(failed, "clear/preview", **wanted)

@@ -4,17 +4,24 @@ import { useSyncExternalStore } from "react";
 import { messages as english } from "virtual:messages/en";
 
 import type { MessageKey } from "./keys";
+import type { Templates } from "./phrase";
 
 export const LANGUAGES = { en: "English", "zh-CN": "简体中文", ko: "한국어" } as const;
 export type Language = keyof typeof LANGUAGES;
 type Values = Record<string, string | number>;
 
 const i18n = setupI18n({ locale: "en", messages: { en: english } });
-const LOADERS: Record<Exclude<Language, "en">, () => Promise<{ messages: Messages }>> = {
+const LOADERS: Record<Exclude<Language, "en">, () => Promise<{ messages: Messages; templates: Templates }>> = {
   "zh-CN": () => import("virtual:messages/zh-CN"),
   ko: () => import("virtual:messages/ko"),
 };
 const STORED = "tradewind.language";
+let englishTemplates: Templates = {};
+
+/** The English templates by which texts of the server are recognised. They are loaded with each other language. */
+export function templates(): Templates {
+  return englishTemplates;
+}
 
 function isLanguage(value: string | null): value is Language {
   return value !== null && value in LANGUAGES;
@@ -35,8 +42,9 @@ export function wantedLanguage(): Language {
 /** Loads the messages of a language and shows them. Keeps the language for the next visit if `keep`. */
 export async function setLanguage(language: Language, keep = true): Promise<void> {
   if (language !== "en") {
-    const { messages } = await LOADERS[language]();
-    i18n.load(language, messages);
+    const loaded = await LOADERS[language]();
+    i18n.load(language, loaded.messages);
+    englishTemplates = loaded.templates;
   }
   i18n.activate(language);
   document.documentElement.lang = language;

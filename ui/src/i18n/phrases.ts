@@ -1,11 +1,12 @@
 // Sentences of the server in the language that is shown. A phrase is a code and its arguments; the messages `phrases.<code>` have the same
 // placeholders as the English templates of the server. English, and a code without a message, is the server's own sentence.
-import { language, tOr } from ".";
+import { language, templates, tOr } from ".";
+import { STATES } from "../state/states";
+import type { Phrase } from "./phrase";
+import { recognised } from "./stored";
 
-export interface Phrase {
-  code: string;
-  arguments: Record<string, string | number | Phrase | (string | Phrase)[]>;
-}
+export type { Phrase } from "./phrase";
+
 type Argument = Phrase["arguments"][string];
 /** The message of a code with these values; null: there is none. */
 export type Messages = (code: string, values: Record<string, string | number>) => string | null;
@@ -35,6 +36,12 @@ export function phraseText(phrase: Phrase | null | undefined, english: string): 
   if (!phrase || shown === "en") return english;
   const messages: Messages = (code, values) => tOr(`phrases.${code}`, "", values) || null;
   return rendered(phrase, messages, (state) => tOr(`state.${state}`, state), shown === "zh-CN" ? "、" : ", ") ?? english;
+}
+
+/** An English text of the server that it has sent without a phrase: a reason that was stored, or why a request was refused. */
+export function storedText(text: string): string {
+  if (language() === "en") return text;
+  return phraseText(recognised(text, templates(), STATES), text);
 }
 
 /** A schedule in words, without a full stop; null: its cron expression cannot be read. */

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 
 import { ApiError } from "../api/client";
 import { t, useText } from "../i18n";
+import { storedText } from "../i18n/phrases";
 import { Button } from "./Button";
 import styles from "./parts.module.css";
 
@@ -20,7 +21,7 @@ export function EmptyState({ icon, title, level = 2, children }: { icon?: ReactN
 
 /** The sentence of an error, for a person. */
 export function errorText(error: unknown): string {
-  if (error instanceof ApiError) return error.status === 0 ? t("common.unreachable") : error.message;
+  if (error instanceof ApiError) return error.status === 0 ? t("common.unreachable") : storedText(error.message);
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -5,6 +5,7 @@ import { useEffect } from "react";
 
 import { isMissing } from "../api/client";
 import { useText } from "../i18n";
+import { storedText } from "../i18n/phrases";
 import { LinkButton } from "../parts/Button";
 import { EmptyState, ErrorState } from "../parts/status";
 
@@ -31,7 +32,7 @@ function NotThere({ reason }: { reason?: string }) {
 /** In place of a page whose DAG, run or task instance does not exist (any more); of another error, the error. */
 export function MissingPage(props: ErrorComponentProps) {
   const { error } = props;
-  return isMissing(error) ? <NotThere reason={error.message} /> : <RouteError {...props} />;
+  return isMissing(error) ? <NotThere reason={storedText(error.message)} /> : <RouteError {...props} />;
 }
 
 /** A file of the page that could not be loaded: the server is away, or was upgraded and has other files now. */

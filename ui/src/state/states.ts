@@ -36,6 +36,11 @@ export function stateWord(state: string | null | undefined): string {
   return tOr(`state.${name}`, name);
 }
 
+/** The word of a type of runs, such as `manual`, in the language that is shown. */
+export function runTypeWord(type: string): string {
+  return tOr(`runs.type_${type}`, type);
+}
+
 export function stateColour(state: State): string {
   return state === "none" ? "transparent" : `var(--state-${state})`;
 }

@@ -38,6 +38,7 @@ from tradewind.api.auth.tokens import BadToken
 from tradewind.api.request_values import refuse_unstorable_values
 from tradewind.api.services import Services
 from tradewind.model.errors import did_you_mean
+from tradewind.model.phrases import english, phrase
 
 COOKIE = "_token"
 """Cookie with a login token, as in Airflow."""
@@ -86,8 +87,15 @@ async def guard(request: Request) -> None:
         if not identity.access.may(policy):
             raise HTTPException(
                 403,
-                f"{identity.name} has the role {identity.access.effective_role}, which has no permission to "
-                f"{policy.action} {policy.resource}.",
+                english(
+                    phrase(
+                        "error_role",
+                        name=identity.name,
+                        role=identity.access.effective_role,
+                        action=policy.action,
+                        resource=policy.resource,
+                    )
+                ),
             )
         await _check_object(request, services, identity, policy)
         request.state.identity = identity
@@ -116,7 +124,8 @@ async def _check_object(request: Request, services: Services, identity: Identity
             and not checks_objects(endpoint)
             and not access.may_on_all(policy)
         ):
-            raise HTTPException(403, f"{identity.name} may {policy.action} {resource} of some DAGs only; name the DAG.")
+            some = phrase("error_some_dags", name=identity.name, action=policy.action, resource=resource)
+            raise HTTPException(403, english(some))
         return
     reads = policy.action == "read" or resource in PERSONAL_RESOURCES
     need(services, identity, policy if resource in DAG_RESOURCES else Policy("read" if reads else "edit", "dag"), dag_id)
@@ -136,7 +145,8 @@ def need(services: Services, identity: Identity, policy: Policy, dag_id: str) ->
             # raises NotFound: the answer is the same for a DAG that exists and for one that does not
             services.limited_to(visible - {dag_id}).reader().need_dag(dag_id)
     if not services.decides(identity.access, policy, dag_id):
-        raise HTTPException(403, f"{identity.name} may not {policy.action} {policy.resource} of the DAG {dag_id!r}.")
+        why = phrase("error_dag_forbidden", name=identity.name, action=policy.action, resource=policy.resource, dag=dag_id)
+        raise HTTPException(403, english(why))
 
 
 async def _authenticated(request: Request, services: Services) -> Identity:
@@ -212,9 +222,9 @@ async def _by_password(secret: str, request: Request, services: Services) -> Ide
     if account is None:
         wait, account = await anyio.to_thread.run_sync(services.password_login.check, name, password, address_of(request))
         if wait:
-            raise HTTPException(429, f"Too many attempts; try again in {wait} s.", headers={"Retry-After": str(wait)})
+            raise HTTPException(429, english(phrase("error_attempts", seconds=wait)), headers={"Retry-After": str(wait)})
         if account is None:
-            raise _unauthorized("The user name or the password is wrong.", "Basic")
+            raise _unauthorized(english(phrase("error_login")), "Basic")
         accounts.remember_verified(account, password)
     return Identity(account.name, account.role, "", NEVER, accounts.access(account), "basic")
 
@@ -258,7 +268,7 @@ def _known_parameters(request: Request, known: frozenset[str]) -> None:
             )
 
 
-_NOT_VALID = "This token is not valid, or not valid any more; log in again."
+_NOT_VALID = english(phrase("error_token"))
 
 
 def _unauthorized(why: str, scheme: str = "Bearer") -> HTTPException:

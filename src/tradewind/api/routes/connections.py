@@ -29,6 +29,7 @@ from tradewind.api.routes.ranges import Pattern, Prefix
 from tradewind.api.services import Services
 from tradewind.api.shapes import Connections, ConnectionView
 from tradewind.model.errors import ConfigError, Conflict, NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import ConnectionRow
 from tradewind.model.secret_names import MASK
 from tradewind.wire.commands import DeleteConnection, SetConnection
@@ -111,7 +112,7 @@ class NewConnection(BaseModel):
 def post_connection(api: Api, caller: Caller, body: NewConnection) -> Response:
     """Create a connection. 409: it exists."""
     if api.reader().connection(body.connection_id) is not None:
-        raise Conflict(f"The connection {body.connection_id!r} exists already.")
+        raise Conflict(english(phrase("error_connection_exists", connection=body.connection_id)))
     _create(api, caller, body)
     return json_response(_view(api, _need(api, body.connection_id)), 201)
 
@@ -251,7 +252,7 @@ def _need(api: Api, conn_id: str) -> ConnectionRow:
     row = api.reader().connection(conn_id)
     if row is None:
         known = [connection.conn_id for connection in api.reader().connections()]
-        raise NotFound(f"There is no connection {conn_id!r}.{did_you_mean(conn_id, known)}")
+        raise NotFound(english(phrase("error_no_connection", connection=conn_id)) + did_you_mean(conn_id, known))
     return row
 
 

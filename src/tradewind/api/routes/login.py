@@ -22,6 +22,7 @@ from tradewind.api.responses import Api, Caller, described, invalid, json_respon
 from tradewind.api.services import Services
 from tradewind.api.shapes import Login
 from tradewind.model.accounts import Account
+from tradewind.model.phrases import english, phrase
 from tradewind.store.views import read_plugins
 
 router = APIRouter(prefix="/auth", tags=["Login"])
@@ -187,8 +188,8 @@ def is_secure(request: Request, api: Services) -> bool:
 def _refused(wait: int, api: Services) -> Response:
     if wait:
         headers = {"Retry-After": str(wait)}
-        return flush_logins(json_response({"detail": f"Too many attempts; try again in {wait} s."}, 429, headers), api)
-    return flush_logins(json_response({"detail": "The user name or the password is wrong."}, 401), api)
+        return flush_logins(json_response({"detail": english(phrase("error_attempts", seconds=wait))}, 429, headers), api)
+    return flush_logins(json_response({"detail": english(phrase("error_login"))}, 401), api)
 
 
 def flush_logins(answer: Response, api: Services) -> Response:

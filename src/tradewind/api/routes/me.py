@@ -25,6 +25,7 @@ from tradewind.api.services import Services
 from tradewind.api.triage import failed_run_count
 from tradewind.model.accounts import ROLES, Account
 from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.store.views import read_plugins
 
 router = APIRouter(prefix="/api/tradewind/v1/me", tags=["Me"])
@@ -60,9 +61,9 @@ def change_password(api: Api, caller: Caller, request: Request, body: NewPasswor
     refuse_personal_tokens(caller)
     wait, found = api.password_login.check(account.name, body.current_password, address_of(request))
     if wait:
-        raise HTTPException(429, f"Too many attempts; try again in {wait} s.", headers={"Retry-After": str(wait)})
+        raise HTTPException(429, english(phrase("error_attempts", seconds=wait)), headers={"Retry-After": str(wait)})
     if found is None:
-        raise HTTPException(403, "The current password is wrong.")
+        raise HTTPException(403, english(phrase("error_old_password")))
     reason = weakness(body.new_password, account.name, api.config.password_min_length)
     if reason is not None:
         raise invalid(("body", "new_password"), reason)

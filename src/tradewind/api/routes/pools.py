@@ -28,6 +28,7 @@ from tradewind.api.routes.ranges import Pattern, Prefix, conditions
 from tradewind.api.services import Services
 from tradewind.api.shapes import Pools
 from tradewind.model.errors import Conflict
+from tradewind.model.phrases import english, phrase
 from tradewind.store.views import PoolView
 from tradewind.wire.commands import DeletePool, SetPool
 
@@ -87,7 +88,7 @@ def post_pool(api: Api, caller: Caller, body: NewPool) -> Response:
     """Create a pool. 409: it exists."""
     reader = api.reader()
     if any(pool.name == body.name for pool in reader.pools()):
-        raise Conflict(f"The pool {body.name!r} exists already.")
+        raise Conflict(english(phrase("error_pool_exists", pool=body.name)))
     _set(api, caller, body.name, body.slots, body.description, body.include_deferred)
     return json_response(reader.pool_details(body.name), 201)
 

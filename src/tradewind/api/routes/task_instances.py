@@ -15,6 +15,7 @@ from tradewind.api.routes.ranges import Cursor, Pattern, Prefix, Ranges, conditi
 from tradewind.api.shapes import Tries
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.store.port import Reader
 from tradewind.store.views import Conditions, Listing, TaskInstanceView, TriedView
 
@@ -234,7 +235,7 @@ def _need_mapped(reader: Reader, dag_id: str, dag_run_id: str, task_id: str) -> 
     run = reader.need_run(dag_id, dag_run_id)
     topology = Topology(reader.definition(run.version))
     if task_id not in topology.index:
-        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, topology.ids)}")
+        raise NotFound(english(phrase("error_no_task", dag=dag_id, task=task_id)) + did_you_mean(task_id, topology.ids))
     if topology.index[task_id] not in topology.domain_of:
         raise NotFound(f"Task id {task_id} is not mapped")
 

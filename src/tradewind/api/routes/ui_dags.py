@@ -76,7 +76,7 @@ def get_page_dag(request: Request, api: Api, caller: Caller, dag_id: str) -> Res
 def _shown(
     dag: DagSummary, name: str, is_favourite: bool, display: DagDisplay, runs: list[RecentRun], counts: dict[int, int]
 ) -> PageDag:
-    words = schedule_words(display.schedule, has_assets=display.has_assets)
+    words = schedule_words(display)
     return PageDag(
         dag_id=dag.dag_id,
         display_name=name,

@@ -21,6 +21,7 @@ from tradewind.api.responses import Api, Caller, Moment, Number, described, json
 from tradewind.api.services import Services
 from tradewind.api.ui_shapes import BackfillPreview, BackfillRunPlan, ChangedTask, ChangePreview, TaskCount
 from tradewind.model.moments import to_micros
+from tradewind.model.phrases import english, phrase
 from tradewind.wire import commands as c
 
 router = APIRouter(prefix="/api/tradewind/v1/dags/{dag_id}", tags=["Web page"])
@@ -54,6 +55,9 @@ class ClearWanted(Selection):
     only_failed: bool = False
     only_running: bool = False
     queue_run: bool = Field(default=True, description="Queue runs that have ended again. False: nothing runs before that.")
+    run_on_latest_version: bool | None = Field(
+        default=None, description="Continue with the newest version of the bundle. Null: as the DAG says."
+    )
 
 
 class ClearConfirmed(ClearWanted):
@@ -121,6 +125,7 @@ def _clear(dag_id: str, body: ClearWanted) -> c.ClearTasks:
         only_failed=body.only_failed,
         only_running=body.only_running,
         reset_dag_runs=body.queue_run,
+        latest_version=body.run_on_latest_version,
         dry_run=True,
         reason=body.note,
         note=body.note,
@@ -170,10 +175,7 @@ def _edit(api: Services, caller: Identity, command: c.ClearTasks | c.MarkTasks, 
         if after is None:
             break
     if after is not None:
-        raise HTTPException(
-            409,
-            "There are more runs now than the preview showed. The shown runs were changed; preview again.",
-        )
+        raise HTTPException(409, english(phrase("error_more_runs")))
     return _preview(done)
 
 
@@ -232,7 +234,7 @@ def create_backfill(api: Api, caller: Caller, dag_id: str, body: BackfillConfirm
     """
     plan = _plan(api, caller, dag_id, body)
     if plan.fingerprint != body.fingerprint:
-        raise HTTPException(409, f"The plan of the backfill has changed: now {plan.total} runs. Look at the preview again.")
+        raise HTTPException(409, english(phrase("error_plan", count=plan.total)))
     made = api.control().call(_backfill(dag_id, body, dry_run=False), actor=caller.name).backfill
     return json_response(msgspec.structs.replace(plan, backfill_id=None if made is None else made.id))
 

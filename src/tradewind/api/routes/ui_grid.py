@@ -14,6 +14,7 @@ from tradewind.api.grid_cells import STATE_NAMES, known_revisions, shown_run, to
 from tradewind.api.responses import Api, Caller, described
 from tradewind.api.ui_shapes import Cells, Structure
 from tradewind.model.errors import NotFound
+from tradewind.model.phrases import english, phrase
 
 router = APIRouter(prefix="/api/tradewind/v1/dags/{dag_id}", tags=["Web page"])
 
@@ -42,7 +43,7 @@ def get_structure(request: Request, api: Api, dag_id: str, version: Version = No
         return not_modified(etag)
     shape = api.grid.shapes(reader, [which]).get(which)
     if shape is None:
-        raise NotFound(f"DAG {dag_id} has got a new version just now; ask again.")
+        raise NotFound(english(phrase("error_new_version", dag=dag_id)))
     return packed_json(request, shape.packed, etag)
 
 
@@ -78,7 +79,7 @@ def get_cells(
         return not_modified(etag)
     shape = api.grid.shapes(reader, [structure]).get(structure)
     if shape is None:
-        raise NotFound(f"DAG {dag_id} has got a new version just now; ask again.")
+        raise NotFound(english(phrase("error_new_version", dag=dag_id)))
     known = known_revisions(since or "", structure)
     changed = [run for run in chosen if known.get(run.id) != run.revision]
     columns = api.grid.columns(reader, shape, changed)

@@ -17,6 +17,7 @@ from tradewind.api.triage import HISTORY_MAX, first_line, usual
 from tradewind.api.ui_shapes import Gantt, GanttBar, PageRun, PageTask, XComKeyView
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import RunRow
 from tradewind.store.port import Reader
 from tradewind.store.port.run_page import InstanceSummary
@@ -148,7 +149,8 @@ def get_page_task(api: Api, dag_id: str, run_id: str, task_id: str, map_index: N
     known = reader.instance_indexes(row.id, task_id)
     if not known and definition.task(task_id) is None:
         raise NotFound(
-            f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, [one.task_id for one in definition.tasks])}"
+            english(phrase("error_no_task", dag=dag_id, task=task_id))
+            + did_you_mean(task_id, [one.task_id for one in definition.tasks])
         )
     index = map_index if map_index is not None else (known[0] if known else -1)
     task = definition.task(task_id)

@@ -29,6 +29,7 @@ from tradewind.api.routes.ranges import Pattern, Prefix
 from tradewind.api.services import Services
 from tradewind.api.shapes import Variables, VariableView
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import VariableRow
 from tradewind.wire.commands import DeleteVariable, SetVariable
 
@@ -89,7 +90,7 @@ class NewVariable(BaseModel):
 def post_variable(api: Api, caller: Caller, body: NewVariable) -> Response:
     """Create a variable. 409: it exists."""
     if api.reader().variable(body.key) is not None:
-        raise Conflict(f"The variable {body.key!r} exists already.")
+        raise Conflict(english(phrase("error_variable_exists", key=body.key)))
     api.control().call(SetVariable(body.key, _text(body.value), body.description), actor=caller.name)
     return json_response(_view(api, _need(api, body.key)), 201)
 
@@ -142,7 +143,7 @@ def _need(api: Api, key: str) -> VariableRow:
     row = api.reader().variable(key)
     if row is None:
         known = [variable.key for variable in api.reader().variables()]
-        raise NotFound(f"There is no variable {key!r}.{did_you_mean(key, known)}")
+        raise NotFound(english(phrase("error_no_variable", key=key)) + did_you_mean(key, known))
     return row
 
 

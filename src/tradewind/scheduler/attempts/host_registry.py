@@ -13,6 +13,7 @@ from functools import partial
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.model.moments import SECOND
+from tradewind.model.phrases import english, phrase
 from tradewind.model.states import TaskState
 from tradewind.observe.log import Log
 from tradewind.scheduler.assets.watchers import AssetWatchers
@@ -169,7 +170,7 @@ class HostRegistry:
             return event.reason
         if holder.host == (event.host or self._processes.get(worker_of(holder.host), "")):
             return event.reason
-        return self._ends.get(holder.host, "the worker host that ran it has ended")
+        return self._ends.get(holder.host, english(phrase("cause_host_ended")))
 
     def look_for_lost_workers(self, lost_after: int) -> int:
         """Safety net: give up the attempts of workers that do not come back, and return how many.

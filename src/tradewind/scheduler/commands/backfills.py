@@ -6,6 +6,7 @@ import msgspec
 
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import BackfillRow, NewBackfill
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.dags import active_dag
@@ -39,9 +40,10 @@ def create_backfill(context: CommandContext, command: c.CreateBackfill) -> c.Cre
     try:
         times = plan_runs(schedule_of(plan), earliest, latest, command.run_backwards)
     except Conflict as error:
-        raise Conflict(f"DAG {plan.dag_id} cannot be backfilled: {error}") from None
+        raise Conflict(english(phrase("error_no_backfill", dag=plan.dag_id, reason=str(error)))) from None
     if not times:
-        raise Conflict(f"the schedule of DAG {plan.dag_id} has no run between {iso(earliest)} and {iso(latest)}")
+        start, end = str(iso(earliest)), str(iso(latest))
+        raise Conflict(english(phrase("error_nothing_planned", dag=plan.dag_id, start=start, end=end)))
     turns = [turn_of(store, plan.dag_id, one, command.reprocess_behavior) for one in times]
     to_do = sum(turn.outcome in (NEW, RERUN) for turn in turns)
     if command.dry_run:
@@ -111,7 +113,7 @@ def _check_dates(command: c.CreateBackfill, now: int) -> None:
     if start > end:
         raise Conflict(f"the first date ({iso(start)}) is later than the last one ({iso(end)})")
     if end > now:
-        raise Conflict(f"a backfill is for the past, and {iso(end)} is in the future")
+        raise Conflict(english(phrase("error_future", end=str(iso(end)))))
 
 
 def _changed(context: CommandContext, number: int) -> c.BackfillInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tradewind.model.errors import Conflict
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import DagPlan
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.store.port import RowReader
@@ -18,7 +19,7 @@ def active_dag(store: RowReader, dag_id: str) -> DagPlan:
     """
     plan = store.need_dag(dag_id)
     if not plan.is_active:
-        raise Conflict(f"DAG {plan.dag_id} is not in the DAG folder any more (its file was {plan.file}); nothing can run it")
+        raise Conflict(english(phrase("error_dag_gone", dag=plan.dag_id, file=plan.file)))
     return plan
 
 

@@ -11,6 +11,7 @@ from tradewind.kernel.rules import selection
 from tradewind.kernel.rules.selection import Chosen
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import RunRow
 from tradewind.store.port import RowReader
 from tradewind.wire import commands as c
@@ -47,7 +48,7 @@ class TaskSelection:
                 return
             known.update(self.topology(row).ids)
         for task_id in sorted(wanted - known):
-            raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, known)}")
+            raise NotFound(english(phrase("error_no_task", dag=dag_id, task=task_id)) + did_you_mean(task_id, known))
 
     def topology(self, row: RunRow) -> Topology:
         """The task graph of a run."""
@@ -94,13 +95,10 @@ def is_step_full(touched: int, looked: int, most_rows: int) -> bool:
 def refuse_unwritten(row: RunRow) -> None:
     """Rows that are not written yet cannot be changed. Raises Conflict."""
     if row.rows_created < row.task_count:
-        raise Conflict(f"the task instances of run {row.run_id} are still being written; try again in a moment")
+        raise Conflict(english(phrase("error_being_written", run=row.run_id)))
 
 
 def refuse_other_changes(command: c.EditTasks, touched: Sequence[c.EditedTask]) -> None:
     """Raise Conflict if the command would change other task instances than the dry run that a person has seen."""
     if command.expected is not None and command.expected != c.fingerprint(touched):
-        raise Conflict(
-            f"what this changes is not what the preview showed: now {len(touched)} task instances. Nothing was changed; "
-            "look at the preview again"
-        )
+        raise Conflict(english(phrase("error_preview", count=len(touched))))

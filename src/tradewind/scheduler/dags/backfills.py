@@ -21,6 +21,7 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import Conflict
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import BackfillOutcome, BackfillRow, DagPlan, NewRun, RunRow
 from tradewind.model.states import RunState, RunType
 from tradewind.scheduler.epoch import must_be_newest
@@ -50,11 +51,11 @@ def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list
         Conflict: this kind of schedule has no planned runs, or there are too many.
     """
     if isinstance(schedule, NoSchedule | OnceSchedule | ContinuousSchedule):
-        raise Conflict("its schedule has no fixed dates, so there are no runs to backfill; trigger runs instead")
+        raise Conflict(english(phrase("error_no_fixed_dates")))
     if isinstance(schedule, CustomSchedule):
-        raise Conflict("it has a custom timetable, which backfills do not support; trigger its runs instead")
+        raise Conflict(english(phrase("error_custom_timetable")))
     if isinstance(schedule, CronSchedule) and schedule.partition is not None:
-        raise Conflict("its runs have partitions, which backfills do not support yet; trigger runs with a partition_key")
+        raise Conflict(english(phrase("error_backfill_partitions")))
     found: list[RunTimes] = []
     last: RunTimes | None = None
     while True:

@@ -11,6 +11,7 @@ from typing import Any
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Candidate, Resource
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.states import TaskState
 from tradewind.scheduler.core import Scheduler
 from tradewind.store.port import RowReader
@@ -77,7 +78,7 @@ def pool_activity(store: RowReader, scheduler: Scheduler | None, pool: str) -> A
     """
     names = [one.name for one in store.pools()]
     if pool not in names:
-        raise NotFound(f"There is no pool {pool!r}.{did_you_mean(pool, names)}")
+        raise NotFound(english(phrase("error_no_pool", pool=pool)) + did_you_mean(pool, names))
     if scheduler is None:
         return {"answers": False, "holders": [], "holder_count": 0, "waiting": [], "waiting_count": 0, "used": 0, "capacity": 0}
     resource: Resource = ("pool", pool, 0)

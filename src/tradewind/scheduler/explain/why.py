@@ -73,7 +73,7 @@ def why(
         definition = store.current_definition(dag_id)
         if definition.task(task_id) is None:
             names = [task.task_id for task in definition.tasks]
-            raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, names)}")
+            raise NotFound(english(phrase("error_no_task", dag=dag_id, task=task_id)) + did_you_mean(task_id, names))
         answer = why_no_run(store, scheduler, dag_id)
         return replace(answer, task_id=task_id, map_index=-1 if map_index is None else map_index)
     active_run = scheduler.active_runs_by_id.get(row.id) if scheduler is not None else None
@@ -83,7 +83,9 @@ def why(
     number = active_run.topology.index.get(task_id)
     gone = _gone(active_run, task_id, map_index, number)
     if number is None and gone is None:
-        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, active_run.topology.index)}")
+        raise NotFound(
+            english(phrase("error_no_task", dag=dag_id, task=task_id)) + did_you_mean(task_id, active_run.topology.index)
+        )
     if known and scheduler is not None and number in active_run.topology.past_tasks:
         # the machine has the verdict of the last change; a person wants the current one
         for _, verdict in scheduler.previous_runs.verdicts(active_run, scheduler.active_runs_by_id, (number,)):

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import InputAnswer
 from tradewind.model.waits import InputWait, TriggerEnd
 
@@ -17,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 UNANSWERED = TriggerEnd(
     event=_encode({"error": "The timeout has passed, and nobody has answered.", "error_type": "timeout"}),
-    reason="nobody answered before its timeout",
+    reason=english(phrase("cause_nobody_answered")),
 )
 """The end of a wait that has timed out, for a question without defaults: the task decides."""
 
@@ -33,8 +34,11 @@ def answered(answer: InputAnswer) -> TriggerEnd:
         "timedout": user is None,
     }
     chosen = ", ".join(map(repr, answer.chosen))
-    by = "nobody answered in time, so the default is the answer" if user is None else f"{user['name']} answered"
-    return TriggerEnd(event=_encode(event), reason=f"{by}: {chosen}")
+    if user is None:
+        reason = phrase("cause_default_answer", options=chosen)
+    else:
+        reason = phrase("cause_answered", user=user["name"], options=chosen)
+    return TriggerEnd(event=_encode(event), reason=english(reason))
 
 
 def default_answer(wait: InputWait, slot: int, fence: int, now: int) -> InputAnswer | None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 from tradewind.kernel import events as e
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import DeferralRow
 from tradewind.model.states import TASK_STATES, WAITING, Outcome
 from tradewind.model.waits import (
@@ -281,7 +282,7 @@ def end_by_clock(deferral: Deferral, now: int) -> TriggerEnd | None:
     """Return the end of a wait whose moment or timeout has come; None: neither has. The moment counts even after the timeout."""
     if isinstance(deferral.wait, MomentWait) and deferral.wait.at <= now:
         outcome = Outcome.SUCCESS if deferral.method is None else None
-        return TriggerEnd(event=deferral.wait.event, outcome=outcome, reason="the moment that it waited for has come")
+        return TriggerEnd(event=deferral.wait.event, outcome=outcome, reason=english(phrase("cause_moment")))
     if deferral.timeout_at is not None and deferral.timeout_at <= now:
         return TriggerEnd(error=TIMEOUT)
     return None

@@ -32,6 +32,8 @@ class DagDisplay(NamedTuple):
     schedule_summary: str | None
     has_assets: bool
     """Whether the DAG also runs when assets were updated."""
+    has_partitions: bool
+    """Whether each partition key of these assets has a run of its own."""
     task_count: int
     last_parsed_at: int | None
 

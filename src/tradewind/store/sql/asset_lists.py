@@ -9,6 +9,7 @@ import msgspec
 from tradewind.model.assets import AssetWatch, decode_asset_schedule, watcher_number
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import WatcherRow
 from tradewind.model.states import RUN_STATES
 from tradewind.store.sql.engine import Row
@@ -66,7 +67,7 @@ class AssetLists(ServiceLists):
     def asset_details(self, number: int) -> AssetView:
         row = self.engine.row(f"SELECT {_COLUMNS} FROM asset a WHERE a.id = ?", (number,))
         if row is None:
-            raise NotFound(f"There is no asset with id {number}.")
+            raise NotFound(english(phrase("error_no_asset", number=number)))
         return self._asset_views([row])[0]
 
     def need_asset(self, name: str, uri: str) -> AssetView:

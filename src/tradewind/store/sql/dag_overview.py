@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tradewind.model.assets import decode_asset_schedule
 from tradewind.model.states import RunState
 from tradewind.store.port.dag_overview import DagDisplay, DagSummary, RecentRun
 from tradewind.store.sql.dags import unpack_definition
@@ -52,11 +53,11 @@ class DagOverview(GridLists):
         if not dag_ids:
             return {}
         rows = self.engine.rows(
-            f"""SELECT dag_id, file, schedule, schedule_summary, CASE WHEN assets IS NULL THEN 0 ELSE 1 END, task_count,
+            f"""SELECT dag_id, file, schedule, schedule_summary, assets, task_count,
                 last_parsed_at FROM dag WHERE dag_id IN ({_marks(dag_ids)})""",
             list(dag_ids),
         )
-        return {row[0]: DagDisplay._make((*row[:4], bool(row[4]), *row[5:])) for row in rows}
+        return {row[0]: DagDisplay._make((*row[:4], row[4] is not None, _has_partitions(row[4]), *row[5:])) for row in rows}
 
     def display_names(self, versions: Sequence[int]) -> dict[int, str]:
         if not versions:
@@ -101,3 +102,8 @@ class DagOverview(GridLists):
 
 def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
+
+
+def _has_partitions(assets: bytes | None) -> bool:
+    """Whether the encoded `AssetSchedule` of a DAG has partitions."""
+    return assets is not None and decode_asset_schedule(bytes(assets)).partitions is not None

@@ -12,6 +12,7 @@ import msgspec
 from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile
 from tradewind.model.states import FINISHED_RUNS, RunState
 from tradewind.store.port.dags import DagBundle
@@ -73,7 +74,7 @@ class DagOperations(AssetOperations):
     def need_dag(self, dag_id: str) -> DagPlan:
         found = self.dag(dag_id)
         if found is None:
-            raise NotFound(f"There is no DAG {dag_id!r}.{did_you_mean(dag_id, self.dag_ids())}", kind="DAG")
+            raise NotFound(english(phrase("no_dag", dag=dag_id)) + did_you_mean(dag_id, self.dag_ids()), kind="DAG")
         return found
 
     def dag(self, dag_id: str) -> DagPlan | None:

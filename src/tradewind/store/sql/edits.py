@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from tradewind.model.errors import NotFound
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import AttemptEnd, FeedEntry, Marked, RunRow
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
 from tradewind.store.sql.deadlines import write_deadlines
@@ -70,7 +71,7 @@ class EditOperations(RunOperations):
             follows = run.bundle_version is None or to_latest
             version = self.need_dag(run.dag_id).version if follows else run.version
             retries = {task.task_id: task.retries for task in self.definition(version).tasks}
-            cause = f"cleared by {actor}" + (f": {reason}" if reason else "")
+            cause = _cleared(actor, reason)
             seq, cleared = run.journal_seq, list[int]()
             for slot in sorted(slots):
                 row = self.engine.row(
@@ -145,7 +146,7 @@ class EditOperations(RunOperations):
             run = self.run(run_id)
             if run is None:
                 raise NotFound(f"there is no run number {run_id}")
-            cause = f"marked {state.value} by {actor}" + (f": {reason}" if reason else "")
+            cause = _marked(state.value, actor, reason)
             seq, live, marked = run.journal_seq, list[tuple[int, int]](), list[int]()
             for slot in sorted(slots):
                 row = self.engine.row(
@@ -185,7 +186,7 @@ class EditOperations(RunOperations):
             failing = state is RunState.RUNNING
             after = run.state if failing else state
             word = RunState.FAILED if failing else state
-            cause = f"marked {word.value} by {actor}" + (f": {reason}" if reason else "")
+            cause = _marked(word.value, actor, reason)
             moments: tuple[int, int | None, int | None, str | None]
             if after is RunState.QUEUED and not failing:
                 moments = (at, None, None, None)
@@ -251,3 +252,14 @@ class EditOperations(RunOperations):
     def consume_feed(self, run: int, upto: int) -> None:
         with self.engine.transaction():
             self.engine.run("UPDATE dag_run SET feed_seq = ? WHERE id = ? AND feed_seq < ?", (upto, run, upto))
+
+
+def _cleared(actor: str, note: str) -> str:
+    found = phrase("cause_cleared_note", actor=actor, note=note) if note else phrase("cause_cleared", actor=actor)
+    return english(found)
+
+
+def _marked(state: str, actor: str, note: str) -> str:
+    if note:
+        return english(phrase("cause_marked_note", state=state, actor=actor, note=note))
+    return english(phrase("cause_marked", state=state, actor=actor))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import ConnectionRow, PoolRow, VariableRow
 from tradewind.store.sql.dags import DagOperations
 
@@ -38,7 +39,9 @@ class KeyOperations(DagOperations):
             raise Conflict("default_pool cannot be deleted; change its slots instead")
         with self.engine.transaction():
             if not self.engine.run("DELETE FROM pool WHERE name = ?", (name,)):
-                raise NotFound(f"There is no pool {name!r}.{did_you_mean(name, [pool.name for pool in self.pools()])}")
+                raise NotFound(
+                    english(phrase("error_no_pool", pool=name)) + did_you_mean(name, [pool.name for pool in self.pools()])
+                )
             self._audit("delete pool", actor, at, detail={"pool": name})
 
     # --- variables ------------------------------------------------------------------------------------------------
@@ -64,7 +67,7 @@ class KeyOperations(DagOperations):
         with self.engine.transaction():
             if not self.engine.run("DELETE FROM variable WHERE key = ?", (key,)):
                 keys = [row[0] for row in self.engine.rows("SELECT key FROM variable")]
-                raise NotFound(f"There is no variable {key!r}.{did_you_mean(key, keys)}")
+                raise NotFound(english(phrase("error_no_variable", key=key)) + did_you_mean(key, keys))
             self._audit("delete variable", actor, at, detail={"key": key})
 
     # --- connections ----------------------------------------------------------------------------------------------
@@ -94,7 +97,7 @@ class KeyOperations(DagOperations):
         with self.engine.transaction():
             if not self.engine.run("DELETE FROM connection WHERE conn_id = ?", (conn_id,)):
                 ids = [row[0] for row in self.engine.rows("SELECT conn_id FROM connection")]
-                raise NotFound(f"There is no connection {conn_id!r}.{did_you_mean(conn_id, ids)}")
+                raise NotFound(english(phrase("error_no_connection", connection=conn_id)) + did_you_mean(conn_id, ids))
             self._audit("delete connection", actor, at, detail={"conn_id": conn_id})
 
 

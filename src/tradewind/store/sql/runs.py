@@ -9,6 +9,7 @@ import msgspec
 from tradewind.model.branch import Branch
 from tradewind.model.errors import Conflict, NotFound, Stale
 from tradewind.model.ids import ANY_KEY
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import (
     Batch,
     Committed,
@@ -161,7 +162,7 @@ class RunOperations(DagOperations):
         if existing is not None:
             if new.run_type is RunType.SCHEDULED:
                 return existing
-            raise Conflict(f"DAG {new.dag_id} already has a run {new.run_id!r}; give another run id")
+            raise Conflict(english(phrase("error_run_exists", dag=new.dag_id, run=new.run_id)))
         if new.logical_date is not None:
             twin = engine.row(
                 "SELECT run_id FROM dag_run WHERE dag_id = ? AND logical_date = ?", (new.dag_id, new.logical_date)
@@ -171,7 +172,7 @@ class RunOperations(DagOperations):
                     taken = self.find_run(new.dag_id, twin[0])
                     assert taken is not None
                     return taken
-                raise Conflict(f"DAG {new.dag_id} already has the run {twin[0]!r} for this logical date")
+                raise Conflict(english(phrase("error_date_taken", dag=new.dag_id, run=twin[0])))
         version, bundle_version = self._versions_of_new_run(new)
         definition = self.definition(version)
         run = engine.insert(
@@ -275,9 +276,9 @@ class RunOperations(DagOperations):
                 "SELECT run_id FROM dag_run WHERE dag_id = ? ORDER BY run_after DESC, id DESC LIMIT 3", (dag_id,)
             )
             hint = ", ".join(row[0] for row in latest)
-            raise NotFound(
-                f"DAG {dag_id} has no run {run_id!r}." + (f" Its latest runs: {hint}." if hint else " It has no runs.")
-            )
+            if hint:
+                raise NotFound(english(phrase("error_no_run_latest", dag=dag_id, run=run_id, runs=hint)))
+            raise NotFound(english(phrase("error_no_run", dag=dag_id, run=run_id)))
         return found
 
     def active_runs(self, dag_id: str | None = None) -> list[RunRow]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.states import TaskState
 from tradewind.store.sql.engine import Row
 from tradewind.store.sql.queries import Where, count, ordering, page
@@ -64,7 +65,7 @@ class ServiceLists(TaskLists):
         row = self.engine.row(f"SELECT {_POOL} FROM pool p WHERE p.name = ?", (name,))
         if row is None:
             names = [found[0] for found in self.engine.rows("SELECT name FROM pool")]
-            raise NotFound(f"There is no pool {name!r}.{did_you_mean(name, names)}")
+            raise NotFound(english(phrase("error_no_pool", pool=name)) + did_you_mean(name, names))
         return _pool(row, self._taken_slots().get(name, {}))
 
     def _taken_slots(self) -> dict[str, dict[int, int]]:

@@ -10,6 +10,7 @@ import msgspec
 
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import SECOND, iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import RunRow
 from tradewind.model.secret_names import masked
 from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, WAITING, Outcome, TaskState
@@ -309,15 +310,16 @@ class TaskLists(RunLists):
         if row is None:
             if slot is None:
                 near = did_you_mean(task_id, [task.task_id for task in tasks])
-                raise NotFound(f"DAG {dag_id} has no task {task_id!r} in the run {run_id!r}.{near}")
+                raise NotFound(english(phrase("error_no_task_in_run", dag=dag_id, task=task_id, run=run_id)) + near)
             have = self.engine.row("SELECT count(*) FROM task_instance WHERE run = ? AND task_id = ?", (run.id, task_id))
             if have is not None and have[0] and map_index < 0:
                 raise NotFound(
                     f"{task_id} is mapped: in the run {run_id!r} of DAG {dag_id} it has {have[0]} task instances; "
                     f"give a map index from 0 to {have[0] - 1}."
                 )
-            which = "" if map_index < 0 else f" with map index {map_index}"
-            raise NotFound(f"The run {run_id!r} of DAG {dag_id} has no task instance of {task_id!r}{which} (yet).")
+            if map_index < 0:
+                raise NotFound(english(phrase("error_no_instance", run=run_id, dag=dag_id, task=task_id)))
+            raise NotFound(english(phrase("error_no_map_index", run=run_id, dag=dag_id, task=task_id, index=map_index)))
         return self._with_last_attempts([row])[0]
 
     def _with_last_attempts(self, rows: Sequence[Row]) -> list[Row]:

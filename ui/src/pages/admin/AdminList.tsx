@@ -8,6 +8,7 @@ import { useAddress, useParam } from "../../address";
 import { ApiError } from "../../api/client";
 import { usePages, type Rows } from "../../api/pages";
 import { formatNumber, useText } from "../../i18n";
+import { storedText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { SearchParam } from "../../parts/filters";
 import parts from "../../parts/parts.module.css";
@@ -83,7 +84,7 @@ export function AdminList<T>({ name, topics = ["triage"], everyMs, load, search,
       </div>
       {above}
       {forbidden ? (
-        <EmptyState title={t("admin.notAllowed")}><p>{pages.error instanceof ApiError && pages.error.message}</p></EmptyState>
+        <EmptyState title={t("admin.notAllowed")}><p>{pages.error instanceof ApiError && storedText(pages.error.message)}</p></EmptyState>
       ) : (
         <div className={styles.list}>
           <Loaded query={pages}>

@@ -12,7 +12,7 @@ import { Button } from "../../parts/Button";
 import { Select } from "../../parts/fields";
 import { EmptyState, Loaded, Notice } from "../../parts/status";
 import { StateChip, StateIcon } from "../../state/StateIcon";
-import { stateWord } from "../../state/states";
+import { runTypeWord, stateWord } from "../../state/states";
 import { momentText } from "../../time/format";
 import { useNow } from "../../time/now";
 import { DurationText, TimeText } from "../../time/TimeText";
@@ -162,7 +162,7 @@ function DayRuns({ dagId, day, zone, known, onClose }: { dagId: string; day: str
                 {found.dag_runs.map((run) => (
                   <li key={run.dag_run_id}>
                     <Link to="/dags/$dagId/runs/$runId" params={{ dagId, runId: run.dag_run_id }} className={styles.run}>
-                      <span className="row"><StateChip state={run.state} /><span className="muted small">{run.run_type}</span><span className="grow" /><DurationText start={run.start_date} end={run.end_date} /></span>
+                      <span className="row"><StateChip state={run.state} /><span className="muted small">{runTypeWord(run.run_type)}</span><span className="grow" /><DurationText start={run.start_date} end={run.end_date} /></span>
                       <span className="mono cut muted" title={run.dag_run_id}>{run.dag_run_id}</span>
                       <span className="small"><TimeText at={run.run_after} zoned /></span>
                     </Link>

@@ -9,6 +9,7 @@ import { api, ApiError, read, type Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
 import { dagTopic, live } from "../../api/query";
 import { useText } from "../../i18n";
+import { storedText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { copyText, CopyAs } from "../../parts/CopyAs";
 import { Select } from "../../parts/fields";
@@ -93,14 +94,14 @@ function Source({ dagId, details }: { dagId: string; details: Schemas["DagDetail
   const place = error?.line ?? null, sentence = error?.message ?? "";
   const shown = useMemo(() => (place ? { line: place, text: sentence } : null), [place, sentence]);
   if (source.error instanceof ApiError && source.error.status === 404) {
-    return <EmptyState icon={<FileCode size={28} />} title={t("code.missing")}><p className="wrap">{source.error.message}</p></EmptyState>;
+    return <EmptyState icon={<FileCode size={28} />} title={t("code.missing")}><p className="wrap">{storedText(source.error.message)}</p></EmptyState>;
   }
   return (
     <>
       {error && (
         <div className={styles.problem} role="alert">
           <p><b>{t("code.broken")}</b> <span className="wrap">{sentence}</span>{place !== null && <> <button type="button" className={styles.jump} onClick={() => setLine(place)}>{t("code.line", { line: place })}</button></>}</p>
-          <details><summary>{t("code.traceback")}</summary><pre className={styles.trace}>{error.stack_trace}</pre></details>
+          <details><summary>{t("code.traceback")}</summary><pre className={styles.trace} tabIndex={0}>{error.stack_trace}</pre></details>
         </div>
       )}
       <div className={styles.main}>

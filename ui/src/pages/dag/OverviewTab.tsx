@@ -11,7 +11,7 @@ import { scheduleText } from "../../i18n/phrases";
 import { LinkButton } from "../../parts/Button";
 import { Loaded } from "../../parts/status";
 import { StateChip, StateIcon } from "../../state/StateIcon";
-import { stateColour, stateOf, stateWord } from "../../state/states";
+import { runTypeWord, stateColour, stateOf, stateWord } from "../../state/states";
 import { durationText, momentText } from "../../time/format";
 import { AgoText, DueText, DurationText, TimeText } from "../../time/TimeText";
 import { useZone } from "../../time/zone";
@@ -89,7 +89,7 @@ function LastResult({ dagId, found, head }: { dagId: string; found: Window; head
         <StateIcon state={newest.state} size={32} decorative />
         <div className="grow">
           <p className={styles.resultState}><RunLink dagId={dagId} run={newest}>{stateWord(newest.state)}</RunLink></p>
-          <p className="muted cut" title={newest.run_id}><TimeText at={newest.run_after} precision="minute" zoned /> · {newest.run_type}</p>
+          <p className="muted cut" title={newest.run_id}><TimeText at={newest.run_after} precision="minute" zoned /> · {runTypeWord(newest.run_type)}</p>
         </div>
         <div className={styles.resultDuration}>
           <p className={styles.resultState}>{newest.start_date ? <DurationText start={newest.start_date} end={newest.end_date} /> : "–"}</p>

@@ -7,7 +7,7 @@ import { useAddress, useSetAddress } from "../../address";
 import type { Schemas } from "../../api/client";
 import { formatNumber, useText } from "../../i18n";
 import { Select } from "../../parts/fields";
-import { BY_URGENCY, stateWord } from "../../state/states";
+import { BY_URGENCY, runTypeWord, stateWord } from "../../state/states";
 import { StateIcon } from "../../state/StateIcon";
 import { momentText } from "../../time/format";
 import { useZone } from "../../time/zone";
@@ -46,7 +46,7 @@ export default function GraphTab() {
   }, [structure.data, structure.isPlaceholderData, wanted, ownVersion, run.data, inWindow, cells.data]);
   if (!structure.data) return <GraphWaiting query={run.error ? run : structure} />;
   const choices = [
-    ...(cells.data?.columns ?? []).toReversed().map(({ run: one }) => ({ value: one.run_id, label: `${momentText(one.run_after, zone, "minute")} · ${one.run_type}`, icon: <span className={styles.choiceIcon}><StateIcon state={one.state} decorative /></span> })),
+    ...(cells.data?.columns ?? []).toReversed().map(({ run: one }) => ({ value: one.run_id, label: `${momentText(one.run_after, zone, "minute")} · ${runTypeWord(one.run_type)}`, icon: <span className={styles.choiceIcon}><StateIcon state={one.state} decorative /></span> })),
     ...(wanted && wanted !== NO_RUN && cells.data && !inWindow ? [{ value: wanted, label: wanted }] : []),
     { value: NO_RUN, label: t("graph.noRun") },
   ];

@@ -6,7 +6,8 @@ import type { ReactNode } from "react";
 
 import { api, read, type Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
-import { formatNumber, tOr, useText } from "../../i18n";
+import { formatNumber, useText } from "../../i18n";
+import { storedText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { copyText } from "../../parts/CopyAs";
 import { Section } from "../../parts/Page";
@@ -14,6 +15,7 @@ import parts from "../../parts/parts.module.css";
 import { Loaded } from "../../parts/status";
 import { To } from "../../parts/To";
 import { StateChip } from "../../state/StateIcon";
+import { runTypeWord } from "../../state/states";
 import { durationText } from "../../time/format";
 import { DurationText, TimeText } from "../../time/TimeText";
 import { enc } from "../../api/query";
@@ -57,8 +59,8 @@ function Details({ page }: { page: Schemas["PageRun"] }) {
             </span>
           </Fact>
           <Fact name={t("common.state")}><StateChip state={run.state} /></Fact>
-          <Fact name={t("run.reason")}>{page.reason}</Fact>
-          <Fact name={t("run.type")}>{tOr(`run.type_${run.run_type}`, run.run_type)}</Fact>
+          <Fact name={t("run.reason")}>{page.reason && storedText(page.reason)}</Fact>
+          <Fact name={t("run.type")}>{runTypeWord(run.run_type)}</Fact>
           <Fact name={t("run.triggeredBy")}>{[run.triggering_user_name, run.triggered_by].filter(Boolean).join(" · ")}</Fact>
           <Fact name={t("run.logicalDate")}><TimeText at={run.logical_date} zoned /></Fact>
           <Fact name={t("run.interval")}>{run.data_interval_start && <><TimeText at={run.data_interval_start} /> – <TimeText at={run.data_interval_end} zoned /></>}</Fact>
@@ -72,7 +74,7 @@ function Details({ page }: { page: Schemas["PageRun"] }) {
           </Fact>
           <Fact name={t("run.partition")}>{run.partition_key}</Fact>
           <Fact name={t("run.version")}>
-            {version && <Link to="/dags/$dagId/code" params={{ dagId: run.dag_id }} search={{ version: String(version.version_number) }}>v{version.version_number}</Link>}
+            {version && <Link to="/dags/$dagId/code" params={{ dagId: run.dag_id }} search={{ v: String(version.version_number) }}>v{version.version_number}</Link>}
             {version && <span className="muted"> <TimeText at={version.created_at} zoned /></span>}
           </Fact>
           <Fact name={t("run.instancesByState")}>

@@ -6,8 +6,9 @@ import { useMemo, useState } from "react";
 
 import type { Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
-import { tOr, useText } from "../../i18n";
+import { useText } from "../../i18n";
 import type { MessageKey } from "../../i18n/keys";
+import { storedText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { commandLine, CopyAs } from "../../parts/CopyAs";
 import { Page, Slash } from "../../parts/Page";
@@ -15,6 +16,7 @@ import { RouteTabs } from "../../parts/RouteTabs";
 import { ErrorState } from "../../parts/status";
 import { usePageKeys, type PageKey } from "../../shell/keys";
 import { StateChip } from "../../state/StateIcon";
+import { runTypeWord } from "../../state/states";
 import { durationText } from "../../time/format";
 import { DurationText, TimeText } from "../../time/TimeText";
 import { ClearDialog, MarkDialog } from "../actions/dialogs";
@@ -80,10 +82,11 @@ export default function RunPage() {
 function Facts({ page }: { page: Schemas["PageRun"] }) {
   const t = useText();
   const { run, usual } = page;
+  const reason = page.reason && storedText(page.reason);
   return (
     <>
       <StateChip state={run.state} />
-      <span title={run.dag_run_id}>{tOr(`run.type_${run.run_type}`, run.run_type)}</span>
+      <span title={run.dag_run_id}>{runTypeWord(run.run_type)}</span>
       {run.start_date ? (
         <span>
           <b className={styles.strong}><DurationText start={run.start_date} end={run.end_date} /></b>
@@ -98,7 +101,7 @@ function Facts({ page }: { page: Schemas["PageRun"] }) {
           <MessageSquareText size={14} aria-hidden /> <span className="cut">{run.note}</span>
         </Link>
       )}
-      {page.reason && <span className={`${run.state === "failed" ? "danger" : "muted"} cut ${styles.reason}`} title={page.reason}>{page.reason}</span>}
+      {reason && <span className={`${run.state === "failed" ? "danger" : "muted"} cut ${styles.reason}`} title={reason}>{reason}</span>}
     </>
   );
 }

@@ -7,6 +7,7 @@ import { api, read, type Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
 import { live, taskTopic, tasksTopic } from "../../api/query";
 import { formatBytes, useText } from "../../i18n";
+import { storedText } from "../../i18n/phrases";
 import { Section } from "../../parts/Page";
 import parts from "../../parts/parts.module.css";
 import { Loaded } from "../../parts/status";
@@ -62,7 +63,7 @@ export function DetailsView({ task }: { task: PageTask }) {
           <Fact name={t("task.executor")}>{instance.executor}</Fact>
           <Fact name={t("task.host")}>{instance.hostname && <span className="mono">{instance.hostname}{instance.pid ? ` · PID ${instance.pid}` : ""}</span>}</Fact>
           <Fact name={t("task.version")}>
-            {instance.dag_version && <Link to="/dags/$dagId/code" params={{ dagId: instance.dag_id }} search={{ version: String(instance.dag_version.version_number) }}>v{instance.dag_version.version_number}</Link>}
+            {instance.dag_version && <Link to="/dags/$dagId/code" params={{ dagId: instance.dag_id }} search={{ v: String(instance.dag_version.version_number) }}>v{instance.dag_version.version_number}</Link>}
           </Fact>
           <Fact name={t("task.executorConfig")}>{instance.executor_config !== "{}" && <code className="mono">{instance.executor_config}</code>}</Fact>
         </dl>
@@ -126,7 +127,7 @@ function Attempts({ attempts }: { attempts: readonly Schemas["AttemptView"][] })
               <td className={`${styles.right} figures`}>{one.peak_memory_bytes !== null && formatBytes(one.peak_memory_bytes)}</td>
               <td className="mono">{one.hostname}{one.pid ? ` · ${one.pid}` : ""}</td>
               <td className="figures">{one.signal ? t("task.signal", { number: one.signal }) : one.exit_code}</td>
-              <td className={styles.reason}>{one.reason}</td>
+              <td className={styles.reason}>{one.reason && storedText(one.reason)}</td>
             </tr>
           ))}
         </tbody>
@@ -163,7 +164,7 @@ function History({ instance }: { instance: PageTask["instance"] }) {
                       <td><TimeText at={one.at} /></td>
                       <td><span className="row"><StateIcon state={one.state} decorative size={14} /> {stateWord(one.state)}</span></td>
                       <td className={styles.right}>{one.lasted !== null && <DurationText seconds={one.lasted} />}</td>
-                      <td className={styles.reason}>{one.cause}</td>
+                      <td className={styles.reason}>{storedText(one.cause)}</td>
                     </tr>
                   ))}
                 </tbody>

@@ -8,6 +8,7 @@ import { useAddress, useSetAddress } from "../../address";
 import type { Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
 import { useText } from "../../i18n";
+import { storedText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { commandLine, CopyAs } from "../../parts/CopyAs";
 import { Page, Slash } from "../../parts/Page";
@@ -143,7 +144,7 @@ function Facts({ found, shown }: { found: PageTask; shown: Schemas["TriedView"] 
               key={one.try_number} to="." search={put({ try: one.try_number === instance.try_number ? "" : String(one.try_number) })} replace
               className={styles.tryLink} data-on={one.try_number === shown?.try_number || undefined} activeProps={{}}
               aria-label={t("task.tryState", { number: one.try_number, state: stateWord(one.state) })} aria-current={one.try_number === shown?.try_number ? "true" : undefined}
-              title={[t("task.tryState", { number: one.try_number, state: stateWord(one.state) }), one.reason].filter(Boolean).join(" · ")}
+              title={[t("task.tryState", { number: one.try_number, state: stateWord(one.state) }), one.reason && storedText(one.reason)].filter(Boolean).join(" · ")}
             >
               <StateIcon state={one.state} size={14} decorative /> {one.try_number}
             </Link>

@@ -7,6 +7,7 @@ import { api, read, type Schemas } from "../../api/client";
 import { useRefusal } from "../../api/me";
 import { enc, queries } from "../../api/query";
 import { formatNumber, t, useText } from "../../i18n";
+import { storedText } from "../../i18n/phrases";
 import { Button } from "../../parts/Button";
 import { commandLine, CopyAs } from "../../parts/CopyAs";
 import { To, ToButton } from "../../parts/To";
@@ -98,12 +99,13 @@ export function FailedRow({ failed, onClear, ...row }: RowProps & { failed: Fail
   const log = taskHref(failed.dagId, failed.runId, first.task_id, first.map_index, "log");
   const name = taskName(first.task_id, first.map_index);
   const tasks = failed.tasks.map((one) => one.task_id);
+  const error = first.error && storedText(first.error);
   return (
     <Frame
       {...row} href={log} icon={<StateIcon state="failed" size={18} />}
       title={<><DagLink dag={failed.dagId} /><To className={`${styles.task} cut`} href={log} title={name}>{name}</To></>}
       when={<><AgoText at={first.end_date ?? failed.runAfter} /><span className="figures">{t("triage.tryOf", { number: first.try_number, most: first.tries })}</span></>}
-      reason={first.error ? <code className="cut" title={first.error}>{first.error}</code> : <span>{t("triage.noReason")}</span>}
+      reason={error ? <code className="cut" title={error}>{error}</code> : <span>{t("triage.noReason")}</span>}
       more={
         <>
           <To className="cut" href={runHref(failed.dagId, failed.runId)} title={failed.runId}><TimeText at={failed.runAfter} precision="minute" zoned /></To>
