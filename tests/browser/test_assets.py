@@ -126,6 +126,13 @@ def test_a_dag_with_partitions_names_the_keys_that_are_missing(visit: Visit, lak
     card.get_by_text("1 of 2 keys").wait_for()
     card.get_by_text("us", exact=True).wait_for()
     assert visit.axe_in_both_themes() == []
+    visit.page.goto("/dags/page_regions/details")
+    visit.page.get_by_text("For each partition key, when its assets were updated").first.wait_for()
+    keys = visit.page.get_by_role("region", name="Assets of the schedule")
+    keys.get_by_text("1 of 2 keys").wait_for()
+    keys.get_by_text("us", exact=True).wait_for()
+    assert visit.axe_in_both_themes() == []
+    visit.page.goto("/dags/page_regions")
     card.get_by_role("link", name="s3://page/regions").click()
     visit.page.get_by_text("Partition key eu").wait_for()
     visit.page.get_by_text("What it waits for").click()

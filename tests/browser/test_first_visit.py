@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -74,6 +75,36 @@ def test_from_the_login_to_a_repaired_run(windows: Callable[..., Visit], server:
     page.get_by_role("link", name="Try 2: success").wait_for()
     page.locator("header").get_by_role("link", name="broken_load").click()
     page.get_by_role("heading", name="Last run").wait_for()
+
+
+def test_a_clear_offers_the_newest_version_of_a_bundle_that_has_versions(visit: Visit) -> None:
+    """A DAG folder has no versions: there each run follows its file anyway."""
+    page = visit.page
+    asked: list[dict[str, Any]] = []
+    page.on("request", lambda one: asked.append(one.post_data_json) if one.url.endswith("/clear/preview") else None)
+
+    def in_git(route: Any) -> None:
+        answer = route.fetch()
+        head = answer.json()
+        head["details"]["bundle_version"] = "4be21f0"
+        route.fulfill(response=answer, json=head)
+
+    run = visit.get("/api/v2/dags/billing_daily/dagRuns?order_by=-run_after&limit=1")["dag_runs"][0]["dag_run_id"]
+    address = f"/dags/billing_daily/runs/{quote(run, safe='')}"
+    page.goto(address)
+    page.get_by_role("button", name="Clear…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("will run again").wait_for()
+    assert dialog.get_by_text("Newest version of the DAG bundle").count() == 0
+    assert asked[-1]["run_on_latest_version"] is None
+    page.route("**/api/tradewind/v1/dags/billing_daily", in_git)
+    page.goto(address)
+    page.get_by_role("button", name="Clear…").click()
+    with page.expect_request(
+        lambda one: one.url.endswith("/clear/preview") and one.post_data_json["run_on_latest_version"] is True
+    ):
+        dialog.get_by_text("Newest version of the DAG bundle").click()
+    assert visit.axe_in_both_themes() == []
 
 
 @pytest.mark.spec("S457")

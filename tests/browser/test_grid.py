@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+import pytest
 
 from tests.acceptance.harness import Standalone
 from tests.browser.conftest import Visit
@@ -91,3 +94,44 @@ def test_a_dag_without_runs_says_how_to_get_one(visit: Visit) -> None:
     visit.page.goto("/dags/never_ran/grid")
     visit.page.get_by_role("heading", name="No runs yet").wait_for()
     visit.page.get_by_role("button", name="Trigger the first run").wait_for()
+
+
+CUT = """() => {
+  const bars = [...document.querySelectorAll("[class*=barsView]")].map((one) => one.getBoundingClientRect());
+  return [...document.querySelectorAll("[class*=barsView] [class*=date]")]
+    .map((one) => [one.textContent, one.getBoundingClientRect()])
+    .filter(([, box]) => box.right > bars[0].left && (box.left < bars[0].left || box.right > bars[0].right + 1))
+    .map(([text, box]) => `${text} at ${box.left} in ${bars[0].left} to ${bars[0].right}`);
+}"""
+"""Dates below the bars that are only partly in view."""
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 1024, 390])
+def test_no_date_below_the_bars_is_cut(windows: Callable[..., Visit], server: Standalone, width: int) -> None:
+    visit = windows(viewport={"width": width, "height": 800}).log_in(server)
+    open_grid(visit)
+    visit.page.locator("canvas").wait_for()
+    assert visit.page.evaluate("document.querySelectorAll('[class*=barsView] [class*=date]').length") >= 2
+    assert visit.page.evaluate(CUT) == []
+
+
+def test_no_run_is_cut_at_the_left_edge(windows: Callable[..., Visit], server: Standalone) -> None:
+    """The newest run is in view, and the width of the names is such that whole columns stand beside them."""
+    visit = windows(viewport={"width": 1024, "height": 800}).log_in(server)
+    open_grid(visit)
+    grid = visit.page.get_by_role("grid", name="Tasks and runs")
+    offset = grid.evaluate("(one) => [one.scrollLeft, one.scrollLeft % 22]")
+    assert offset[0] > 0, "all runs fit, so the test shows nothing"
+    assert offset[1] == 0
+
+
+def test_runs_of_one_day_show_their_times(visit: Visit, server: Standalone) -> None:
+    server.cli("dags", "unpause", "hello_page")
+    for _ in range(6):
+        server.wait_run("hello_page", server.trigger("hello_page"))
+    open_grid(visit, "/dags/hello_page/grid")
+    labels = visit.page.locator("[class*=barsView] [class*=date]")
+    labels.nth(1).wait_for()
+    texts = labels.all_text_contents()
+    assert sum("-" in text for text in texts) <= 2, texts
+    assert any(re.fullmatch(r"\d\d:\d\d", text) for text in texts), texts

@@ -113,6 +113,13 @@ def test_the_open_tab_of_a_run_is_marked(visit: Visit) -> None:
         assert marked.all_inner_texts() == [{"gantt": "Gantt", "details": "Details"}.get(route.rsplit("/", 1)[1], "Tasks")]
 
 
+@pytest.mark.parametrize("route", ["/dags/$dagId/runs/$runId/details", "/dags/$dagId/runs/$runId/tasks/$taskId"])
+def test_the_version_of_a_run_leads_to_its_definition(visit: Visit, route: str) -> None:
+    visit.page.goto(fill_in(visit, PAGES[route][0]) + ("?tab=details" if "tasks" in route else ""))
+    visit.page.get_by_role("main").get_by_role("link", name="v1", exact=True).click()
+    visit.page.get_by_role("button", name="Definition, version 1").wait_for()
+
+
 @pytest.mark.spec("S458")
 @pytest.mark.parametrize(
     ("wanted", "path"),

@@ -12,7 +12,7 @@ import { ErrorState, Loading, Notice } from "../../parts/status";
 import { toast } from "../../parts/toast";
 import { TimeText } from "../../time/TimeText";
 import styles from "./actions.module.css";
-import type { DialogProps } from "./dialogs";
+import type { DialogProps } from "./props";
 
 const DAY_MS = 86_400_000;
 const BEHAVIOURS = ["none", "failed", "completed"] as const;
@@ -94,7 +94,7 @@ export function BackfillDialog({ dagId, onClose }: DialogProps) {
               <li key={outcome}>{tOr(`actions.outcome_${outcome}`, outcome)} <b className="figures">{formatNumber(amount)}</b></li>
             ))}
           </ul>
-          <ul className={styles.list}>
+          <ul className={styles.list} tabIndex={0} aria-label={t("actions.plannedRuns")}>
             {plan.runs.map((one) => (
               <li key={one.logical_date}>
                 <TimeText at={one.logical_date} zoned />

@@ -14,8 +14,9 @@ import { ErrorState, Loading, Notice } from "../../parts/status";
 import { toast } from "../../parts/toast";
 import { StateIcon } from "../../state/StateIcon";
 import { BY_URGENCY, stateWord } from "../../state/states";
+import { headQuery } from "../dag/query";
 import styles from "./actions.module.css";
-import type { SelectionProps } from "./dialogs";
+import type { SelectionProps } from "./props";
 
 type Preview = Schemas["ChangePreview"];
 const MARKS = ["success", "failed", "skipped"] as const;
@@ -47,13 +48,17 @@ function ChangeDialog({ dagId, runId, tasks, onClose, kind }: SelectionProps & {
   const [scope, setScope] = useState<ReadonlySet<Scope>>(new Set(kind === "clear" && !whole ? ["downstream"] : []));
   const [onlyFailed, setOnlyFailed] = useState(false);
   const [queueRun, setQueueRun] = useState(true);
+  const [chosenNewest, setNewest] = useState<boolean | null>(null);
+  // Without versions of the bundle, each run follows its DAG file anyway.
+  const versioned = useQuery({ ...headQuery(dagId), enabled: kind === "clear" }).data?.details;
+  const newest = versioned?.bundle_version ? (chosenNewest ?? versioned.rerun_with_latest_version ?? false) : null;
   const [state, setState] = useState<Mark>("success");
   const [note, setNote] = useState("");
   const shared = {
     run_id: runId, tasks: tasks.map((one) => (typeof one === "string" ? one : ([one[0], one[1]] as [string, number]))), past: scope.has("past"), future: scope.has("future"),
     upstream: scope.has("upstream"), downstream: scope.has("downstream"),
   };
-  const wanted = useSettled(JSON.stringify(kind === "clear" ? { ...shared, only_failed: onlyFailed, queue_run: queueRun } : { ...shared, state }));
+  const wanted = useSettled(JSON.stringify(kind === "clear" ? { ...shared, only_failed: onlyFailed, queue_run: queueRun, run_on_latest_version: newest } : { ...shared, state }));
   const params = { params: { path: { dag_id: dagId } } };
   const preview = useQuery({
     queryKey: ["preview", kind, dagId, wanted],
@@ -89,7 +94,7 @@ function ChangeDialog({ dagId, runId, tasks, onClose, kind }: SelectionProps & {
       title={title} onClose={onClose} wide
       foot={
         <>
-          <CopyAs action={{ command: commandOf(kind, dagId, runId, tasks, scope, onlyFailed, state), method: "POST", path: `/api/tradewind/v1/dags/${encodeURIComponent(dagId)}/${kind}/preview`, body: JSON.parse(wanted) as unknown }} />
+          <CopyAs action={{ command: commandOf(kind, dagId, runId, tasks, scope, onlyFailed, newest, state), method: "POST", path: `/api/tradewind/v1/dags/${encodeURIComponent(dagId)}/${kind}/preview`, body: JSON.parse(wanted) as unknown }} />
           <span className="grow" />
           <Button onPress={onClose}>{t("common.cancel")}</Button>
           <Button look="primary" pending={change.isPending} refused={!shown || stale ? t("common.loading") : total ? undefined : t("actions.nothing")} onPress={() => shown && change.mutate(shown)}>
@@ -109,6 +114,7 @@ function ChangeDialog({ dagId, runId, tasks, onClose, kind }: SelectionProps & {
           <Checkbox selected={scope.has("future")} onChange={toggle("future")}>{t("actions.future")}</Checkbox>
           {kind === "clear" && <Checkbox selected={onlyFailed} onChange={setOnlyFailed}>{t("actions.onlyFailed")}</Checkbox>}
           {kind === "clear" && <Checkbox selected={queueRun} onChange={setQueueRun}>{t("actions.queueRun")}</Checkbox>}
+          {newest !== null && <Checkbox selected={newest} onChange={setNewest}>{t("actions.newestVersion")}</Checkbox>}
         </div>
         <TextField label={t("actions.note")} value={note} onChange={setNote} hint={t("actions.noteHint")} />
       </div>
@@ -130,13 +136,13 @@ function Changes({ preview, kind, stale }: { preview: Preview; kind: "clear" | "
   if (!preview.total) return <Notice>{t(kind === "clear" ? "actions.nothingToClear" : "actions.nothingToMark")}</Notice>;
   return (
     <section className={styles.changes} data-stale={stale || undefined} aria-live="polite">
-      <h3>{t(kind === "clear" ? "actions.willRun" : "actions.willChange", { count: preview.total, runs: preview.runs })}</h3>
+      <h3 id="changes">{t(kind === "clear" ? "actions.willRun" : "actions.willChange", { count: preview.total, runs: preview.runs })}</h3>
       <ul className={styles.states}>
         {BY_URGENCY.filter((state) => preview.by_state[state]).map((state) => (
           <li key={state}><StateIcon state={state} decorative /> {stateWord(state)} <b className="figures">{formatNumber(preview.by_state[state] ?? 0)}</b></li>
         ))}
       </ul>
-      <ul className={styles.list}>
+      <ul className={styles.list} tabIndex={0} aria-labelledby="changes">
         {preview.task_instances.map((one) => (
           <li key={`${one.dag_id}/${one.run_id}/${one.task_id}/${one.map_index}`}>
             <StateIcon state={one.state} />
@@ -156,9 +162,9 @@ function exactly(tasks: SelectionProps["tasks"]): string {
   return ids.length === 1 ? `^${ids[0] ?? ""}$` : `^(${ids.join("|")})$`;
 }
 
-function commandOf(kind: "clear" | "mark", dagId: string, runId: string, tasks: SelectionProps["tasks"], scope: ReadonlySet<Scope>, onlyFailed: boolean, state: Mark): string | undefined {
+function commandOf(kind: "clear" | "mark", dagId: string, runId: string, tasks: SelectionProps["tasks"], scope: ReadonlySet<Scope>, onlyFailed: boolean, newest: boolean | null, state: Mark): string | undefined {
   const flags = ["upstream", "downstream", "past", "future"].filter((one) => scope.has(one as Scope)).map((one) => `--${one}`);
-  if (kind === "clear") return commandLine("tradewind", "tasks", "clear", dagId, "--run-id", runId, tasks.length > 0 && "--task-regex", tasks.length > 0 && exactly(tasks), ...flags, onlyFailed && "--only-failed");
+  if (kind === "clear") return commandLine("tradewind", "tasks", "clear", dagId, "--run-id", runId, tasks.length > 0 && "--task-regex", tasks.length > 0 && exactly(tasks), ...flags, onlyFailed && "--only-failed", newest !== null && (newest ? "--latest-version" : "--own-version"));
   const [only] = tasks;
   if (tasks.length !== 1 || only === undefined) return undefined;
   return commandLine("tradewind", "tasks", "mark", dagId, typeof only === "string" ? only : only[0], runId, state, ...flags);

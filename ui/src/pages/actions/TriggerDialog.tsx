@@ -14,7 +14,7 @@ import { ErrorState, Loading, Notice } from "../../parts/status";
 import { toast } from "../../parts/toast";
 import { headQuery } from "../dag/query";
 import styles from "./actions.module.css";
-import type { DialogProps } from "./dialogs";
+import type { DialogProps } from "./props";
 import { PresetBar } from "./PresetBar";
 import { fieldOf, textOf, valueOf, withValues, type Field, type Param } from "./schema";
 

@@ -6,7 +6,7 @@ import { useText } from "../../i18n";
 import type { MessageKey } from "../../i18n/keys";
 import { Select } from "../../parts/fields";
 import { useNarrow } from "../../parts/filters";
-import { Page } from "../../parts/Page";
+import { Page, Slash } from "../../parts/Page";
 import { NotFoundPage } from "../../shell/fallbacks";
 import { AccountSection } from "./AccountSection";
 import { SessionsSection, TokensSection } from "./access";
@@ -75,7 +75,7 @@ export default function AdminPage() {
   if (!shown) return <NotFoundPage />;
   const Shown = shown.component;
   return (
-    <Page title={t(shown.text)} crumbs={<span className="muted">{t("admin.title")} /</span>} fill>
+    <Page title={t(shown.text)} crumbs={<><span className="muted">{t("admin.title")}</span><Slash /></>} fill>
       <div className={styles.split} data-narrow={narrow || undefined}>
         {narrow ? (
           <div className={styles.choose}>

@@ -255,7 +255,7 @@ export function ProvidersSection() {
   return (
     <AdminList
       name="providers" load={loadProviders} label={t("admin.providers")} columns={columns} rowKey={providerKeyOf} text={providerText}
-      empty={{ icon: <Package size={28} aria-hidden />, title: t("admin.emptyProviders"), text: t("admin.emptyProvidersText"), code: "pip install apache-airflow-providers-postgres" }}
+      empty={{ icon: <Package size={28} aria-hidden />, title: t("admin.emptyProviders"), text: t("admin.emptyProvidersText"), code: "tradewind providers install postgres" }}
     />
   );
 }

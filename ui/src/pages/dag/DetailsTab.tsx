@@ -15,6 +15,7 @@ import { Loaded } from "../../parts/status";
 import { isoSeconds } from "../../time/format";
 import { AgoText, DurationText, TimeText } from "../../time/TimeText";
 import { RemoveDialog } from "../admin/sheets";
+import { Awaited } from "../assets/Awaited";
 import { DocText } from "./DocText";
 import { headQuery } from "./query";
 import styles from "./details.module.css";
@@ -47,7 +48,7 @@ function All({ head }: { head: Schemas["PageDagHead"] }) {
             [t("details.timetable"), scheduleText(head) ?? details.timetable_description],
             [t("details.written"), details.timetable_summary && <code className="mono">{details.timetable_summary}</code>],
             [t("details.timezone"), details.timezone],
-            [t("details.next"), details.next_dagrun_run_after && <><TimeText at={details.next_dagrun_run_after} zoned /> <span className="muted"><AgoText at={details.next_dagrun_run_after} /></span></>],
+            [t("details.next"), details.next_dagrun_run_after && <><TimeText at={details.next_dagrun_run_after} zoned /> <span className="muted">· <AgoText at={details.next_dagrun_run_after} /></span></>],
             [t("details.interval"), details.next_dagrun_data_interval_start && <Interval from={details.next_dagrun_data_interval_start} to={details.next_dagrun_data_interval_end} />],
             [t("details.start"), details.start_date && <TimeText at={details.start_date} zoned />],
             [t("details.end"), details.end_date && <TimeText at={details.end_date} zoned />],
@@ -83,7 +84,7 @@ function All({ head }: { head: Schemas["PageDagHead"] }) {
             [t("details.bundle"), details.bundle_name && <code className="mono wrap">{details.bundle_name}</code>],
             [t("details.bundleVersion"), details.bundle_version && <code className="mono wrap">{details.bundle_version}</code>],
             [t("details.version"), details.latest_dag_version && <><span className="figures">{details.latest_dag_version.version_number}</span> <span className="muted">{t("details.since")} <TimeText at={details.latest_dag_version.created_at} precision="minute" zoned /></span></>],
-            [t("details.parsed"), details.last_parsed_time && <><TimeText at={details.last_parsed_time} zoned /> <span className="muted"><AgoText at={details.last_parsed_time} /></span></>],
+            [t("details.parsed"), details.last_parsed_time && <><TimeText at={details.last_parsed_time} zoned /> <span className="muted">· <AgoText at={details.last_parsed_time} /></span></>],
             [t("details.parseDuration"), details.last_parse_duration !== null && <DurationText seconds={details.last_parse_duration} />],
             [t("details.importError"), details.has_import_errors ? <Link to="/dags/$dagId/code" params={{ dagId: details.dag_id }} className="danger">{t("common.yes")}</Link> : t("common.no")],
           ]} />
@@ -93,7 +94,12 @@ function All({ head }: { head: Schemas["PageDagHead"] }) {
             <Facts facts={defaults.map(([name, value]): Fact => [name, <code key={name} className="mono wrap">{shown(value)}</code>])} />
           </Part>
         )}
-        {details.asset_expression && <Part title={t("details.assets")}><pre className={parts.code}>{JSON.stringify(details.asset_expression, null, 2)}</pre></Part>}
+        {details.asset_expression && (
+          <Part title={t("details.assets")}>
+            <Awaited dagId={details.dag_id} />
+            <details className={styles.condition}><summary>{t("details.condition")}</summary><pre className={parts.code}>{JSON.stringify(details.asset_expression, null, 2)}</pre></details>
+          </Part>
+        )}
         <Deleting details={details} />
       </div>
     </div>

@@ -157,11 +157,11 @@ function useColumns(trigger: (dag: string) => void, addTag: (tag: string) => voi
   return useMemo(() => {
     const star: Column<Dag> = { id: "star", title: "", width: "28px", open: true, render: (dag) => <Favourite dag={dag} /> };
     const name: Column<Dag> = {
-      id: "name", title: t("dags.name"), sort: "name", width: narrow ? "minmax(140px, 2fr)" : "minmax(220px, 2fr)",
+      id: "name", title: t("dags.name"), sort: "name", width: narrow ? "minmax(140px, 2fr)" : "minmax(220px, 1.6fr)",
       render: (dag) => <Name dag={dag} addTag={addTag} tagged={!phone} />,
     };
     const schedule: Column<Dag> = {
-      id: "schedule", title: t("dags.schedule"), width: "minmax(120px, 1fr)",
+      id: "schedule", title: t("dags.schedule"), width: "minmax(168px, 1fr)",
       render: (dag) => <span className="muted" title={scheduleText(dag) ?? ""}>{scheduleText(dag) ?? t("dags.noSchedule")}</span>,
     };
     const bars: Column<Dag> = {

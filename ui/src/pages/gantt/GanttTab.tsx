@@ -30,7 +30,11 @@ const ROW = 28;
 const CHUNK = 500;
 const ZOOM_MAX = 256;
 const OVERSCAN = 8;
+/** Pixels that the text of a mark of the time axis needs. */
+const TICK_ROOM = 56;
 const NO_BARS: readonly Bar[] = [];
+/** What a task does before its first attempt runs. The mark of the critical path begins after it. */
+const WAITS_BEFORE: ReadonlySet<Phase> = new Set(["upstream", "limit", "queued"]);
 type Gantt = Schemas["Gantt"];
 
 function ganttQuery(dagId: string, runId: string, chunk: number) {
@@ -182,7 +186,7 @@ function Chart({ page }: { page: Schemas["PageRun"] }) {
             <div className={styles.axis}>
               <div className={styles.corner} style={{ width: names }}><span className="cut"><TimeText at={run.start_date ?? run.queued_at} zoned /></span></div>
               <div className={styles.ticks} style={{ width: track }}>
-                {ticks.map((at) => <span key={at} style={{ left: `${(at / domain) * 100}%` }}>{at === 0 ? "0" : durationText(at / 1000)}</span>)}
+                {ticks.map((at) => <span key={at} data-last={(1 - at / domain) * track < TICK_ROOM || undefined} style={{ left: `${(at / domain) * 100}%` }}>{at === 0 ? "0" : durationText(at / 1000)}</span>)}
               </div>
             </div>
             <div className={styles.lines} style={{ left: names, width: track }} aria-hidden>
@@ -259,6 +263,7 @@ const Row = memo(function Row({ row, bars, top, names, track, domain, states, us
   const href = `/dags/${enc(dagId)}/runs/${enc(runId)}/tasks/${enc(task.id)}${mapIndex === undefined ? "" : `?map=${mapIndex}`}`;
   const spans = shownSpans(task, unionOf(bars));
   const latest = spans.reduce((most, one) => Math.max(most, one.end), 0);
+  const began = spans.reduce((least, one) => (WAITS_BEFORE.has(one.phase) ? least : Math.min(least, one.start)), Infinity);
   const share = (value: number): string => `${Math.min(100, (value / domain) * 100)}%`;
   const words = describe(bars, usual, t);
   return (
@@ -279,12 +284,13 @@ const Row = memo(function Row({ row, bars, top, names, track, domain, states, us
         {isCritical && <Route size={12} className={styles.criticalIcon} aria-label={t("gantt.onCritical")} />}
       </div>
       <div className={styles.track} style={{ width: track }} title={words} onClick={() => void navigate({ href })}>
+        {isCritical && began < Infinity && <i className={styles.criticalFrame} style={{ left: share(began), width: share(Math.max(latest, elapsed) - began) }} />}
         {usual && <i className={styles.ghost} style={{ left: share(usual[0]), width: `max(3px, ${share(usual[1])})` }} />}
         {spans.map((one, at) => {
           const end = elapsed && one.end === latest ? Math.max(one.end, elapsed) : one.end;
           return (
             <i
-              key={at} className={styles[one.phase]} data-critical={(isCritical && one.phase === "running") || undefined}
+              key={at} className={styles[one.phase]}
               style={{ left: share(one.start), width: share(end - one.start), ...(one.phase === "running" ? { background: stateColour(runningState(state, end < latest)) } : {}) }}
             />
           );

@@ -13,7 +13,7 @@ import { commandLine, CopyAs } from "../../parts/CopyAs";
 import parts from "../../parts/parts.module.css";
 import { ErrorState } from "../../parts/status";
 import { StateChip, StateIcon } from "../../state/StateIcon";
-import { BY_URGENCY, stateWord, UNFINISHED } from "../../state/states";
+import { BY_URGENCY, runTypeWord, stateWord, UNFINISHED } from "../../state/states";
 import { DurationText, TimeText } from "../../time/TimeText";
 import { ClearDialog, MarkDialog, type SelectionProps } from "../actions/dialogs";
 import { WhyPanel } from "../why/WhyPanel";
@@ -110,7 +110,7 @@ function GroupFacts({ dagId, structure, window: shown, column, row }: { dagId: s
     <>
       <dl className={parts.definition}>
         <dt>{t("grid.runType")}</dt>
-        <dd>{run.run_type}</dd>
+        <dd>{runTypeWord(run.run_type)}</dd>
         <dt>{t("grid.logicalDate")}</dt>
         <dd>{run.logical_date ? <TimeText at={run.logical_date} zoned /> : "–"}</dd>
         <dt>{t("common.started")}</dt>

@@ -100,10 +100,10 @@ function Grid({ dagId, structure, window: shown }: { dagId: string; structure: S
         {hasGroups && (
           <Button look="quiet" compact onPress={() => set({ fold: folds ? "" : "*" })}>{t(folds ? "grid.unfoldAll" : "grid.foldAll")}</Button>
         )}
-        <Legend window={shown} onSeek={seek} />
         <Select label={t("grid.runs")} compact value={runs} onChange={setRuns} choices={COUNTS.map((value) => ({ value, label: t("grid.lastRuns", { count: Number(value) }) }))} />
         {shown.older && <Button look="quiet" compact onPress={() => set({ before: shown.columns[0]?.run.run_id ?? "" }, true)}>{t("grid.older")}</Button>}
         {address.before && <Button look="quiet" compact onPress={() => set({ before: "" }, true)}>{t("grid.newest")}</Button>}
+        <Legend window={shown} onSeek={seek} />
       </div>
       <div className={styles.split}>
         <GridView

@@ -6,7 +6,7 @@ import { memo, useCallback, useLayoutEffect, useMemo, useRef, useState, type Key
 import { formatNumber, useLanguage, useText } from "../../i18n";
 import { useShownTheme } from "../../shell/theme";
 import { StateIcon } from "../../state/StateIcon";
-import { stateColour, stateOf, stateWord, UNFINISHED } from "../../state/states";
+import { runTypeWord, stateColour, stateOf, stateWord, UNFINISHED } from "../../state/states";
 import { durationText, momentText, secondsBetween } from "../../time/format";
 import { useZone } from "../../time/zone";
 import { ABSENT, type Column, type Window } from "./cells";
@@ -14,7 +14,9 @@ import { COLUMN, drawCells, resolve, ROW, Tiles } from "./draw";
 import styles from "./grid.module.css";
 import type { Row } from "./rows";
 
-const NAMES = 264, NAMES_MOST = 520, NAMES_PHONE = 150, HEAD = 76, BARS = 48;
+const NAMES = 264, NAMES_MOST = 520, NAMES_PHONE = 150, PHONE = 520, HEAD = 76, BARS = 48;
+/** Free space at the right of the newest run. */
+const MARGIN = 12;
 
 interface Props {
   window: Window;
@@ -60,8 +62,7 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
   const [hover, setHover] = useState<Hovered | null>(null);
   const atEnd = useRef(true);
   const columns = shown.columns;
-  // The names get what the columns leave free, so that the cells of few runs stand beside the names.
-  const left = size.width && size.width < 520 ? NAMES_PHONE : Math.max(NAMES, Math.min(NAMES_MOST, longest, size.width - columns.length * COLUMN - 12));
+  const left = namesColumn(size.width, longest, columns.length);
   const view = useMemo(() => ({ width: Math.max(0, size.width - left), height: Math.max(0, size.height - HEAD) }), [size, left]);
   const chosenColumn = useMemo(() => columns.findIndex((one) => one.run.run_id === chosenRun), [columns, chosenRun]);
   const chosenRow = useMemo(() => (chosenTask ? rows.findIndex((one) => one.id === chosenTask) : -1), [rows, chosenTask]);
@@ -96,7 +97,10 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
       },
     );
     if (names.current) names.current.style.transform = `translateY(${-(scroller.scrollTop % ROW)}px)`;
-    if (bars.current) bars.current.style.transform = `translateX(${-scroller.scrollLeft}px)`;
+    if (bars.current) {
+      bars.current.style.transform = `translateX(${-scroller.scrollLeft}px)`;
+      bars.current.style.setProperty("--edge", `${scroller.scrollLeft}px`);
+    }
   }, [view, rows, columns, shown.states, tiles, hover, chosenColumn, chosenRow]);
 
   useLayoutEffect(draw, [draw, theme]);
@@ -147,7 +151,7 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
       if (top < scroller.scrollTop) scroller.scrollTop = top;
       else if (top + ROW > scroller.scrollTop + view.height) scroller.scrollTop = top + ROW - view.height;
       if (x < scroller.scrollLeft) scroller.scrollLeft = x;
-      else if (x + COLUMN > scroller.scrollLeft + view.width) scroller.scrollLeft = x + COLUMN - view.width + 12;
+      else if (x + COLUMN > scroller.scrollLeft + view.width) scroller.scrollLeft = x + COLUMN - view.width + MARGIN;
     },
     [view],
   );
@@ -242,7 +246,7 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
         else if (run && !row) onOpen("", run.run_id);
       }}
     >
-      <div aria-hidden style={{ width: left + Math.max(view.width, columns.length * COLUMN + 12), height: HEAD + rows.length * ROW + 12 }}>
+      <div aria-hidden style={{ width: left + Math.max(view.width, columns.length * COLUMN + MARGIN), height: HEAD + rows.length * ROW + 12 }}>
         <div className={styles.frame} style={{ width: size.width, height: size.height }}>
           <div className={styles.head} style={{ height: HEAD }}>
             <div className={styles.scale} style={{ width: left }}>
@@ -257,7 +261,7 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
           <div className={styles.lower} style={{ height: view.height }}>
             <div className={styles.namesView} style={{ width: left }}>
               <div ref={names}>
-                <Names rows={rows} first={first.row} count={Math.ceil(view.height / ROW) + 1} chosen={chosenRow} hovered={hover?.row ?? -1} narrow={left === NAMES_PHONE} onFold={onFold} />
+                <Names rows={rows} first={first.row} count={Math.ceil(view.height / ROW) + 1} chosen={chosenRow} hovered={hover?.row ?? -1} narrow={size.width < PHONE} onFold={onFold} />
               </div>
             </div>
             <canvas ref={canvas} className={styles.canvas} style={{ width: view.width, height: view.height }} />
@@ -289,6 +293,17 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
     <p className="hidden" role="status">{rows.length === 0 && t("grid.noMatch")}</p>
     </>
   );
+}
+
+/**
+ * Pixels for the names. They get what the columns leave free, so that the cells of few runs stand beside the names; and what is left of a
+ * column, so that the oldest run in view is not cut.
+ */
+function namesColumn(width: number, longest: number, runs: number): number {
+  if (!width) return NAMES;
+  const needed = runs * COLUMN + MARGIN;
+  const least = width < PHONE ? NAMES_PHONE : Math.max(NAMES, Math.min(NAMES_MOST, longest, width - needed));
+  return needed <= width - least ? least : least + ((width - least - MARGIN) % COLUMN);
 }
 
 function lengthOf(column: Column, now: number): number {
@@ -326,21 +341,33 @@ const Bars = memo(function Bars({ columns, first, count, chosen, hovered, zone }
         const state = stateOf(run.state);
         const height = Math.max(3, Math.min(BARS, (lengthOf(column, now) / longest) * BARS));
         const moment = run.logical_date ?? run.run_after;
-        // The newest run has a date, and each fifth before it.
-        const labelled = (columns.length - 1 - at) % 5 === 0;
-        const text = `${stateWord(run.state)} · ${momentText(moment, zone, "minute")} · ${run.run_type}${run.start_date ? ` · ${durationText(lengthOf(column, now))}` : ""}`;
+        const label = dateLabel(columns, at, zone);
+        const text = `${stateWord(run.state)} · ${momentText(moment, zone, "minute")} · ${runTypeWord(run.run_type)}${run.start_date ? ` · ${durationText(lengthOf(column, now))}` : ""}`;
         return (
           <div key={run.id} className={styles.bar} style={{ left: at * COLUMN }} data-chosen={at === chosen || undefined} data-hovered={at === hovered || undefined} title={text}>
             <i data-state={state} style={{ height, background: stateColour(state) }}>
               {(state === "failed" || UNFINISHED.has(state)) && height >= 18 && <StateIcon state={run.state} decorative size={14} />}
             </i>
-            {labelled && <span className={`${styles.date} ${columns.length === 1 ? styles.onlyDate : at === columns.length - 1 ? styles.lastDate : ""}`}>{momentText(moment, zone, "day").slice(5)}</span>}
+            {label && <span className={styles.date} style={{ left: `max(${-DATE_BEYOND}px, var(--edge, 0px) - ${at * COLUMN - 2}px)` }}>{label}</span>}
           </div>
         );
       })}
     </>
   );
 });
+
+const DATE_EVERY = 5, DATE_BEYOND = 6;
+
+/** The date below a bar: of the newest run, and of each fifth before it. A run of the same day as the label before it shows its time. */
+function dateLabel(columns: readonly Column[], at: number, zone: string): string {
+  if ((columns.length - 1 - at) % DATE_EVERY !== 0) return "";
+  const text = (place: number): string => {
+    const run = columns[place]?.run;
+    return run ? momentText(run.logical_date ?? run.run_after, zone, "minute") : "";
+  };
+  const own = text(at);
+  return text(at - DATE_EVERY).slice(0, 10) === own.slice(0, 10) ? own.slice(11) : own.slice(5, 10);
+}
 
 interface NamesProps {
   rows: readonly Row[];

@@ -7,7 +7,7 @@ import { useCallback, useMemo, useState } from "react";
 import { useAddress, useParam, useSetAddress } from "../../address";
 import { useRefusal } from "../../api/me";
 import { enc } from "../../api/query";
-import { t, tOr, useText } from "../../i18n";
+import { t, useText } from "../../i18n";
 import { Button } from "../../parts/Button";
 import { commandLine } from "../../parts/CopyAs";
 import { Checkbox } from "../../parts/fields";
@@ -17,22 +17,22 @@ import { EmptyState, Loaded } from "../../parts/status";
 import { VirtualTable, type Column } from "../../parts/VirtualTable";
 import { usePageKeys, type PageKey } from "../../shell/keys";
 import { StateIcon } from "../../state/StateIcon";
-import { stateColour, stateOf, stateWord } from "../../state/states";
+import { runTypeWord, stateColour, stateOf, stateWord } from "../../state/states";
 import { DurationText, TimeText } from "../../time/TimeText";
 import { useZone } from "../../time/zone";
 import { BulkDialog, type BulkAction } from "./BulkDialog";
+import { fullBar } from "./bars";
 import { filtersOf, isFiltered, NEWEST_FIRST, runsQuery, type Run } from "./query";
 import styles from "./runs.module.css";
 
 const STATES = ["failed", "running", "queued", "success"] as const;
 const TYPES = ["scheduled", "manual", "backfill", "asset_triggered", "asset_materialization", "operator_triggered"] as const;
 
+/** Pixels of the longest bar. */
+const BAR = 90;
+
 function keyOf(run: Run): string {
   return `${run.dag_id}\n${run.dag_run_id}`;
-}
-
-function typeWord(type: string): string {
-  return tOr(`runs.type_${type}`, type);
 }
 
 export function RunFilters({ ofAllDags = false }: { ofAllDags?: boolean }) {
@@ -47,7 +47,7 @@ export function RunFilters({ ofAllDags = false }: { ofAllDags?: boolean }) {
       {ofAllDags ? <SearchParam name="dag" label={t("runs.searchDag")} width={220} /> : <SearchParam name="run" label={t("runs.searchRun")} width={220} />}
       <FilterRow>
         <FilterSelect name="state" label={t("runs.state")} choices={[{ value: "running,queued", label: t("runs.unfinished") }, ...states]} />
-        <FilterSelect name="type" label={t("runs.type")} choices={TYPES.map((value) => ({ value, label: typeWord(value) }))} />
+        <FilterSelect name="type" label={t("runs.type")} choices={TYPES.map((value) => ({ value, label: runTypeWord(value) }))} />
         {day ? (
           <RemovableChip label={t("runs.removeDay")} onRemove={() => setAddress({ day: "" })}>{t("runs.dayFilter", { day })}</RemovableChip>
         ) : (
@@ -146,7 +146,7 @@ function useColumns(withDag: boolean, rows: readonly Run[], chosen: ReadonlyMap<
   const t = useText();
   const phone = usePhone();
   const narrow = useNarrow();
-  const longest = useMemo(() => Math.max(1, ...rows.map((run) => run.duration ?? 0)), [rows]);
+  const full = useMemo(() => fullBar(rows.flatMap((run) => run.duration ?? [])), [rows]);
   return useMemo(() => {
     const found: Column<Run>[] = [];
     if (!phone) {
@@ -171,14 +171,17 @@ function useColumns(withDag: boolean, rows: readonly Run[], chosen: ReadonlyMap<
         </Link>
       ),
     });
-    if (!phone) found.push({ id: "type", title: t("runs.type"), width: "112px", render: (run) => <span className="muted">{typeWord(run.run_type)}</span> });
+    if (!phone) found.push({ id: "type", title: t("runs.type"), width: "112px", render: (run) => <span className="muted">{runTypeWord(run.run_type)}</span> });
     found.push({
       id: "duration", title: t("runs.duration"), sort: "duration", width: phone ? "64px" : "minmax(140px, 200px)", right: phone,
       render: (run) => (
         <span className={styles.duration}>
           <DurationText start={run.start_date} end={run.end_date} />
           {!phone && (
-            <i style={{ width: run.duration === null ? 0 : Math.max(2, (90 * run.duration) / longest), background: stateColour(stateOf(run.state)) }} data-state={run.state} />
+            <i
+              style={{ width: run.duration === null ? 0 : Math.max(2, BAR * Math.min(1, run.duration / full)), background: stateColour(stateOf(run.state)) }}
+              data-state={run.state} data-beyond={(run.duration ?? 0) > full || undefined}
+            />
           )}
         </span>
       ),
@@ -194,7 +197,7 @@ function useColumns(withDag: boolean, rows: readonly Run[], chosen: ReadonlyMap<
       });
     }
     return found;
-  }, [t, withDag, phone, narrow, rows.length, chosen, toggle, toggleAll, longest]);
+  }, [t, withDag, phone, narrow, rows.length, chosen, toggle, toggleAll, full]);
 }
 
 function None({ filtered, dagId }: { filtered: boolean; dagId: string }) {
