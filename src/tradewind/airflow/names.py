@@ -701,6 +701,88 @@ ROWS: tuple[Row, ...] = (
         )
     ),
     ("tradewind.sdk.setup_teardown", "setup_task=setup teardown_task=teardown", "decorators:2 decorators.setup_teardown:2"),
+    # --- constants of modules that DAG files and plugins read ------------------------------------------------------------------
+    (
+        "tradewind.airflow.compat.constants",
+        "XCOM_SKIPMIXIN_KEY XCOM_SKIPMIXIN_SKIPPED XCOM_SKIPMIXIN_FOLLOWED",
+        "models.skipmixin sdk.bases.skipmixin:3",
+    ),
+    (
+        "tradewind.airflow.compat.constants",
+        "XCOM_LOGICAL_DATE_ISO XCOM_EXECUTION_DATE_ISO XCOM_RUN_ID",
+        "operators.trigger_dagrun:2",
+    ),
+    ("tradewind.airflow.compat.constants", "PIPELINE_OUTLETS PIPELINE_INLETS", "lineage:1-2"),
+    ("tradewind.airflow.compat.constants", "TAG_MAX_LEN", "models.dag:2 sdk.definitions.dag:3"),
+    ("tradewind.airflow.compat.constants", "CONN_ID_MAX_LEN", "models.connection:2"),
+    ("tradewind.airflow.compat.constants", "PAST_DEPENDS_MET", "models.taskinstance:2"),
+    ("tradewind.airflow.compat.constants", "DB_SAFE_MINIMUM DB_SAFE_MAXIMUM", "utils.weight_rule:2 sdk.bases.operator:3"),
+    ("tradewind.airflow.compat.constants", "MAX_DB_RETRIES", "utils.retries:2"),
+    ("tradewind.airflow.compat.constants", "PY2", "utils.decorators:1"),
+    (
+        "tradewind.airflow.compat.constants",
+        "DEFAULT_IGNORE_FIRST_DEPENDS_ON_PAST DEFAULT_WAIT_FOR_PAST_DEPENDS_BEFORE_SKIPPING",
+        "models.abstractoperator:2",
+    ),
+    (
+        "tradewind.airflow.compat.constants",
+        "GROUP_KEY_REGEX CAMELCASE_TO_SNAKE_CASE_REGEX DEFAULT_TIME_TO_WAIT_AFTER_SIGTERM",
+        "utils.helpers",
+    ),
+    ("tradewind.airflow.compat.constants", "DEFAULT_TIME_TO_WAIT_AFTER_SIGTERM", "utils.process_utils"),
+    (
+        "tradewind.airflow.compat.executor_names",
+        """CELERY_EXECUTOR CELERY_KUBERNETES_EXECUTOR CORE_EXECUTOR_NAMES DASK_EXECUTOR DEBUG_EXECUTOR KUBERNETES_EXECUTOR
+        LOCAL_EXECUTOR LOCAL_KUBERNETES_EXECUTOR MOCK_EXECUTOR SEQUENTIAL_EXECUTOR""",
+        "executors.executor_constants:2",
+    ),
+    (
+        "tradewind.airflow.compat.configuration",
+        "WEBSERVER_CONFIG FERNET_KEY SECRET_KEY TEST_CONFIG_FILE TEST_DAGS_FOLDER TEST_PLUGINS_FOLDER ENV_VAR_PREFIX",
+        "configuration",
+    ),
+    (
+        "tradewind.airflow.compat.settings",
+        "ALLOW_FUTURE_EXEC_DATES CAN_FORK CHECK_SLAS EXECUTE_TASKS_NEW_PYTHON_INTERPRETER LAZY_LOAD_PLUGINS RBAC",
+        "settings",
+    ),
+    # --- decorators of views, in the modules of plugins -----------------------------------------------------------------------
+    (
+        "tradewind.airflow.compat.web_decorators",
+        """has_access has_access_dag has_access_dag_entities has_access_view has_access_variable has_access_connection
+        has_access_configuration has_access_pool has_access_dataset has_access_asset has_access_cluster_activity
+        has_access_with_pk has_access_custom_view""",
+        "www.auth:2 providers.fab.www.auth:3",
+    ),
+    (
+        "tradewind.airflow.compat.web_decorators",
+        "action_logging has_dag_access gzipped",
+        "www.decorators:2 www_rbac.decorators:1",
+    ),
+    ("tradewind.airflow.compat.web_decorators", "action_logging gzipped login_required", "www.utils:1"),
+    ("tradewind.airflow.compat.web_decorators", "csrf", "www.app www_rbac.app:1"),
+    (
+        "tradewind.airflow.compat.web_decorators",
+        """check_authentication requires_access requires_access_configuration requires_access_connection requires_access_custom_view
+        requires_access_dag requires_access_dataset requires_access_pool requires_access_variable requires_access_view""",
+        "api_connexion.security:2",
+    ),
+    (
+        "tradewind.airflow.compat.web_decorators",
+        "api_auth",
+        "api www.api.experimental.endpoints:1 www_rbac.api.experimental.endpoints:1",
+    ),
+    (
+        "tradewind.airflow.compat.web_decorators",
+        "requires_authentication",
+        """api.auth.backend.basic_auth api.auth.backend.default api.auth.backend.deny_all api.auth.backend.kerberos_auth
+        api.auth.backend.session www.api.experimental.endpoints:1 www_rbac.api.experimental.endpoints:1""",
+    ),
+    (
+        "tradewind.airflow.compat.web_decorators",
+        "requires_authentication login_required",
+        "contrib.auth.backends.password_auth:1",
+    ),
     *provider_names.ROWS,
 )
 

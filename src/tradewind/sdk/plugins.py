@@ -34,6 +34,7 @@ _SUPPORTED = (
     "sensors",
     "hooks",
     "listeners",
+    "hook_lineage_readers",
     "operator_extra_links",
     "global_operator_extra_links",
     "priority_weight_strategies",
@@ -42,7 +43,6 @@ _LISTED_ONLY = (
     "executors",
     "admin_views",
     "flask_blueprints",
-    "hook_lineage_readers",
     "partition_mappers",
     "windows",
     "deadline_references",
@@ -73,6 +73,7 @@ class AirflowPlugin:
     macros: list[Any] = []
     timetables: list[Any] = []
     listeners: list[Any] = []
+    hook_lineage_readers: list[Any] = []
     operator_extra_links: list[Any] = []
     global_operator_extra_links: list[Any] = []
     priority_weight_strategies: list[Any] = []

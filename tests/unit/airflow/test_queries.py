@@ -130,6 +130,26 @@ def test_xcoms_of_a_task_instance(world: World, session: Any) -> None:
     assert session.query(XCom).filter(XCom.dag_id == "etl").delete() == 0, "they go with their run"
 
 
+def test_many_xcoms_as_a_query_and_as_a_list(world: World, session: Any) -> None:
+    """Airflow 2 returns a query, Airflow 1 a list."""
+    from airflow.models import XCom
+
+    world.tables["task_instance"] = [
+        {**instance(f"r{day + 1}", task, "success"), "logical_date": int(DAYS[day].timestamp() * 1_000_000)}
+        for day in (1, 2)
+        for task in ("load", "end")
+    ]
+    world.xcoms["load", "return_value", -1] = {"rows": 3}
+    world.xcoms["end", "error", -1] = "too late"
+    found = XCom.get_many(dag_ids="etl", task_ids=["load", "end"], run_id="r3")
+    assert (len(found), found[0].value, found.first().task_id, found.count()) == (1, {"rows": 3}, "load", 1)
+    (error,) = XCom.get_many(execution_date=DAYS[2], dag_ids=["etl"], key="error")
+    assert (error.value, error.run_id, error.execution_date) == ("too late", "r3", DAYS[2])
+    earlier = XCom.get_many(DAYS[2], dag_ids="etl", task_ids="load", include_prior_dates=True)
+    assert [one.run_id for one in earlier] == ["r3", "r2"], "the latest first"
+    assert len(XCom.get_many(DAYS[2], dag_ids="etl", task_ids="load", include_prior_dates=True, limit=1)) == 1
+
+
 def test_connections_make_dags(world: World, session: Any) -> None:
     """As files that make one DAG for each connection do."""
     from airflow.models import Connection

@@ -222,3 +222,41 @@ def test_a_listener_with_an_unknown_argument_is_an_error_of_its_plugin(folder: P
     (plugin,) = load_plugins(str(folder)).plugins
     with pytest.raises(Exception, match="tsk"):
         describe_plugin(plugin)
+
+
+@pytest.fixture
+def lineage() -> Iterator[Any]:
+    from tradewind.airflow.compat import lineage as found
+
+    found.get_hook_lineage_collector.cache_clear()
+    yield found
+    found.get_hook_lineage_collector.cache_clear()
+
+
+def test_what_hooks_read_and_write_is_kept_where_a_plugin_may_read_it(folder: Path, lineage: Any) -> None:
+    (folder / "reader.py").write_text("hook_lineage_readers = []")
+    collector = lineage.get_hook_lineage_collector()
+    hook = object()
+    collector.add_input_asset(hook, uri="s3://bucket/in.csv")
+    collector.add_input_asset(hook, uri="s3://bucket/in.csv")
+    collector.add_output_asset(hook, uri="s3://bucket/out.csv")
+    collector.add_extra(hook, "query", "select 1")
+    told = lineage.HookLineageReader().retrieve_hook_lineage()
+    assert [(one.asset.uri, one.count, one.context) for one in told.inputs] == [("s3://bucket/in.csv", 2, hook)]
+    assert [one.asset.uri for one in told.outputs] == ["s3://bucket/out.csv"]
+    assert [(one.key, one.value) for one in told.extra] == [("query", "select 1")]
+
+
+def test_the_collector_keeps_a_limited_number_of_assets(folder: Path, lineage: Any) -> None:
+    (folder / "reader.py").write_text("listeners = []")
+    collector = lineage.get_hook_lineage_collector()
+    for number in range(lineage.MAX_COLLECTED_ASSETS + 5):
+        collector.add_output_asset(collector, uri=f"s3://bucket/{number}")
+    assert len(collector.collected_assets.outputs) == lineage.MAX_COLLECTED_ASSETS
+
+
+def test_where_no_plugin_reads_it_nothing_is_kept(folder: Path, lineage: Any) -> None:
+    (folder / "ours.py").write_text("macros = []")
+    collector = lineage.get_hook_lineage_collector()
+    collector.add_input_asset(collector, uri="s3://bucket/in.csv")
+    assert not collector.has_collected

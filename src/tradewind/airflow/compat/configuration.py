@@ -12,6 +12,13 @@ from tradewind.sdk.exceptions import AirflowConfigException
 __all__ = [
     "AIRFLOW_CONFIG",
     "AIRFLOW_HOME",
+    "ENV_VAR_PREFIX",
+    "FERNET_KEY",
+    "SECRET_KEY",
+    "TEST_CONFIG_FILE",
+    "TEST_DAGS_FOLDER",
+    "TEST_PLUGINS_FOLDER",
+    "WEBSERVER_CONFIG",
     "AirflowConfigException",
     "SettingsReader",
     "as_dict",
@@ -40,6 +47,16 @@ AIRFLOW_HOME = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME"
 
 AIRFLOW_CONFIG = os.environ.get("AIRFLOW_CONFIG") or os.path.join(AIRFLOW_HOME, "airflow.cfg")
 """The path that Airflow's configuration file would have."""
+
+WEBSERVER_CONFIG = os.path.join(AIRFLOW_HOME, "webserver_config.py")
+"""The path that the configuration of Airflow's web server would have."""
+TEST_CONFIG_FILE = os.path.join(AIRFLOW_HOME, "unittests.cfg")
+TEST_DAGS_FOLDER = os.path.join(AIRFLOW_HOME, "dags")
+TEST_PLUGINS_FOLDER = os.path.join(AIRFLOW_HOME, "plugins")
+"""Paths of the tests of Airflow 1 and 2."""
+ENV_VAR_PREFIX = "AIRFLOW__"
+FERNET_KEY = SECRET_KEY = ""
+"""Processes of user code hold no keys."""
 
 get = conf.get
 getboolean = conf.getboolean

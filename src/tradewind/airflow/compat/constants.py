@@ -11,11 +11,16 @@ from tradewind.model.states import TriggerRule, WeightRule
 
 __all__ = [
     "ALLOWED_CONN_TYPE",
+    "CAMELCASE_TO_SNAKE_CASE_REGEX",
     "CONN_ENV_PREFIX",
+    "CONN_ID_MAX_LEN",
     "CYCLE_DONE",
     "CYCLE_IN_PROGRESS",
     "CYCLE_NEW",
+    "DB_SAFE_MAXIMUM",
+    "DB_SAFE_MINIMUM",
     "DEFAULT_EXECUTOR",
+    "DEFAULT_IGNORE_FIRST_DEPENDS_ON_PAST",
     "DEFAULT_OWNER",
     "DEFAULT_POOL_SLOTS",
     "DEFAULT_PRIORITY_WEIGHT",
@@ -24,13 +29,28 @@ __all__ = [
     "DEFAULT_RETRY_DELAY",
     "DEFAULT_SCHEDULE_INTERVAL",
     "DEFAULT_TASK_EXECUTION_TIMEOUT",
+    "DEFAULT_TIME_TO_WAIT_AFTER_SIGTERM",
     "DEFAULT_TRIGGER_RULE",
     "DEFAULT_VIEW_PRESETS",
+    "DEFAULT_WAIT_FOR_PAST_DEPENDS_BEFORE_SKIPPING",
     "DEFAULT_WEIGHT_RULE",
+    "GROUP_KEY_REGEX",
     "KEY_REGEX",
+    "MAX_DB_RETRIES",
     "MAX_RETRY_DELAY",
     "MAX_XCOM_SIZE",
     "ORIENTATION_PRESETS",
+    "PAST_DEPENDS_MET",
+    "PIPELINE_INLETS",
+    "PIPELINE_OUTLETS",
+    "PY2",
+    "TAG_MAX_LEN",
+    "XCOM_EXECUTION_DATE_ISO",
+    "XCOM_LOGICAL_DATE_ISO",
+    "XCOM_RUN_ID",
+    "XCOM_SKIPMIXIN_FOLLOWED",
+    "XCOM_SKIPMIXIN_KEY",
+    "XCOM_SKIPMIXIN_SKIPPED",
     "DagStateChangeCallback",
     "ScheduleArg",
     "TaskPostExecuteHook",
@@ -62,6 +82,26 @@ ScheduleArg = Any
 MAX_XCOM_SIZE = 49344
 KEY_REGEX = re.compile(r"^[\w.-]+$")
 CYCLE_NEW, CYCLE_IN_PROGRESS, CYCLE_DONE = 0, 1, 2
+GROUP_KEY_REGEX = re.compile(r"^[\w-]+$")
+CAMELCASE_TO_SNAKE_CASE_REGEX = re.compile(r"(?!^)([A-Z]+)")
+TAG_MAX_LEN = 100
+CONN_ID_MAX_LEN = 200
+DEFAULT_TIME_TO_WAIT_AFTER_SIGTERM = 60
+DB_SAFE_MINIMUM, DB_SAFE_MAXIMUM = -(2**31), 2**31 - 1
+"""The bounds of priority weights."""
+DEFAULT_IGNORE_FIRST_DEPENDS_ON_PAST = False
+DEFAULT_WAIT_FOR_PAST_DEPENDS_BEFORE_SKIPPING = False
+PAST_DEPENDS_MET = "past_depends_met"
+XCOM_SKIPMIXIN_KEY = "skipmixin_key"
+XCOM_SKIPMIXIN_SKIPPED = "skipped"
+XCOM_SKIPMIXIN_FOLLOWED = "followed"
+XCOM_LOGICAL_DATE_ISO = "trigger_logical_date_iso"
+XCOM_EXECUTION_DATE_ISO = "trigger_execution_date_iso"
+XCOM_RUN_ID = "trigger_run_id"
+PIPELINE_OUTLETS, PIPELINE_INLETS = "pipeline_outlets", "pipeline_inlets"
+MAX_DB_RETRIES = 3
+PY2 = False
+"""Airflow 1.10 asked this before it used the names of Python 2."""
 CONN_ENV_PREFIX = "AIRFLOW_CONN_"
 ALLOWED_CONN_TYPE = {
     "google_cloud_platform",

@@ -10,7 +10,17 @@ from typing import Any
 from tradewind.sdk.conf import conf
 
 __all__ = [
+    "CELERY_EXECUTOR",
+    "CELERY_KUBERNETES_EXECUTOR",
+    "CORE_EXECUTOR_NAMES",
+    "DASK_EXECUTOR",
+    "DEBUG_EXECUTOR",
     "DEFAULT_EXECUTOR",
+    "KUBERNETES_EXECUTOR",
+    "LOCAL_EXECUTOR",
+    "LOCAL_KUBERNETES_EXECUTOR",
+    "MOCK_EXECUTOR",
+    "SEQUENTIAL_EXECUTOR",
     "CeleryExecutor",
     "CeleryKubernetesExecutor",
     "DaskExecutor",
@@ -78,3 +88,15 @@ GetDefaultExecutor = get_default_executor
 
 DEFAULT_EXECUTOR: _NamedExecutor = LocalExecutor()
 """Default of `SubDagOperator(executor=…)` in Airflow 1.7."""
+
+LOCAL_EXECUTOR = "LocalExecutor"
+LOCAL_KUBERNETES_EXECUTOR = "LocalKubernetesExecutor"
+SEQUENTIAL_EXECUTOR = "SequentialExecutor"
+CELERY_EXECUTOR = "CeleryExecutor"
+CELERY_KUBERNETES_EXECUTOR = "CeleryKubernetesExecutor"
+DASK_EXECUTOR = "DaskExecutor"
+KUBERNETES_EXECUTOR = "KubernetesExecutor"
+DEBUG_EXECUTOR = "DebugExecutor"
+MOCK_EXECUTOR = "MockExecutor"
+CORE_EXECUTOR_NAMES = {cls.__name__ for cls in _NamedExecutor.__subclasses__()} | {MOCK_EXECUTOR}
+"""The constants of `airflow.executors.executor_constants`."""

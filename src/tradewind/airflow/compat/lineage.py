@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,11 +11,15 @@ from typing import Any, TypeVar
 from tradewind.airflow.compat.module_loading import import_string
 from tradewind.provider_packages import offers
 from tradewind.sdk.assets import Asset
+from tradewind.sdk.conf import conf
+from tradewind.sdk.plugins import plugin_sources
 
 log = logging.getLogger(__name__)
 
 __all__ = [
     "AUTO",
+    "MAX_COLLECTED_ASSETS",
+    "MAX_COLLECTED_EXTRA",
     "AssetLineageInfo",
     "Column",
     "ExtraLineageInfo",
@@ -36,6 +41,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 AUTO = "auto"
 """Stands as an inlet for everything that the upstream tasks write."""
+
+MAX_COLLECTED_ASSETS: int = conf.getint("lineage", "max_assets_per_collector", fallback=100)
+MAX_COLLECTED_EXTRA: int = conf.getint("lineage", "max_extras_per_collector", fallback=200)
 
 
 def apply_lineage(function: F) -> F:
@@ -138,16 +146,18 @@ class HookLineage:
 
 
 class HookLineageReader:
-    """Base of plugins that read the collector."""
+    """Base of the classes in `hook_lineage_readers` of a plugin. A plugin that has one makes hooks tell the collector."""
 
     def __init__(self, **_kwargs: Any) -> None:
         self.lineage_collector = get_hook_lineage_collector()
 
+    def retrieve_hook_lineage(self) -> HookLineage:
+        """What the hooks of this process told."""
+        return self.lineage_collector.collected_assets
+
 
 class HookLineageCollector:
-    """Is told by hooks what they read and write. It keeps at most `LIMIT` different entries of each kind."""
-
-    LIMIT = 200
+    """Is told by hooks what they read and write. It keeps a limited number of different entries of each kind."""
 
     def __init__(self, **_kwargs: Any) -> None:
         self._inputs: dict[Any, AssetLineageInfo] = {}
@@ -187,7 +197,7 @@ class HookLineageCollector:
         key = asset.uri, repr(asset.extra), id(context)
         if key in entries:
             entries[key].count += 1
-        elif len(entries) < self.LIMIT:
+        elif len(entries) < MAX_COLLECTED_ASSETS:
             entries[key] = AssetLineageInfo(asset, 1, context)
 
     def add_input_asset(self, context: Any, scheme: str | None = None, uri: str | None = None, **more: Any) -> None:
@@ -205,7 +215,7 @@ class HookLineageCollector:
             return
         if entry in self._extra:
             self._extra[entry].count += 1
-        elif len(self._extra) < self.LIMIT:
+        elif len(self._extra) < MAX_COLLECTED_EXTRA:
             self._extra[entry] = ExtraLineageInfo(key, value, 1, context)
 
     add_input_dataset, add_output_dataset = add_input_asset, add_output_asset
@@ -236,9 +246,7 @@ class NoOpCollector(HookLineageCollector):
         """A hook tells something else."""
 
 
-_COLLECTOR = NoOpCollector()
-
-
+@functools.cache
 def get_hook_lineage_collector() -> HookLineageCollector:
-    """The collector of this process."""
-    return _COLLECTOR
+    """The collector of this process. It keeps what it is told if a plugin may read it: one with listeners or lineage readers."""
+    return HookLineageCollector() if plugin_sources((b"listeners", b"hook_lineage_readers")) else NoOpCollector()

@@ -222,6 +222,24 @@ class Query:
         return self.filter_by(**{named: key}).first()
 
 
+class XComQuery(Query):
+    """The result of `XCom.get_many`: a query, as in Airflow 2, that is also a list, as in Airflow 1. It is read once."""
+
+    _found: list[Any] | None = None
+
+    def all(self) -> list[Any]:
+        """All XComs that were found."""
+        if self._found is None:
+            self._found = super().all()
+        return self._found
+
+    def _with(self, **changes: Any) -> Query:
+        return super()._with(found=None, **changes)
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+
 def _table_of(what: Iterable[Any]) -> Any:
     tables = {one if isinstance(one, type) else getattr(one, "owner", None) for one in what if not _function(one)}
     tables |= {table for one in what if _function(one) for table in _tables_in(one)}

@@ -163,13 +163,18 @@ def _pulled(dag_id: str, run_id: str, task_ids: tuple[str, ...], key: str) -> It
 def _xcoms(equal: Equal) -> Iterator[StoredXCom]:
     keys = equal.get("key", frozenset(("return_value",)))
     tasks: dict[tuple[str, str], dict[str, None]] = {}
+    dates: dict[tuple[str, str], Any] = {}
     for one in _task_instances(_run_columns(equal)):
         columns = vars(one)
         if _names([columns["task_id"]], equal.get("task_id")):
-            tasks.setdefault((columns["dag_id"], columns["run_id"]), {})[columns["task_id"]] = None
-    for (dag_id, run_id), of_run in tasks.items():
+            run = columns["dag_id"], columns["run_id"]
+            tasks.setdefault(run, {})[columns["task_id"]] = None
+            dates[run] = columns["logical_date"]
+    for run, of_run in tasks.items():
         for key in sorted(keys):
-            yield from _pulled(dag_id, run_id, tuple(of_run), key)
+            for found in _pulled(*run, tuple(of_run), key):
+                found.__dict__.update(logical_date=dates[run], execution_date=dates[run])
+                yield found
 
 
 _READERS: dict[type, Callable[[Equal], Iterator[Any]]] = {

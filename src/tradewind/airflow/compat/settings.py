@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = [  # noqa: F822  the folders and the zone come with `__getattr__`
     "AIRFLOW_HOME",
+    "ALLOW_FUTURE_EXEC_DATES",
+    "CAN_FORK",
+    "CHECK_SLAS",
     "DAGS_FOLDER",
+    "EXECUTE_TASKS_NEW_PYTHON_INTERPRETER",
     "HEADER",
+    "LAZY_LOAD_PLUGINS",
     "LOGGING_LEVEL",
     "LOG_FORMAT",
     "MIN_SERIALIZED_DAG_UPDATE_INTERVAL",
     "PLUGINS_FOLDER",
+    "RBAC",
     "SIMPLE_LOG_FORMAT",
     "SQL_ALCHEMY_CONN",
     "STATE_COLORS",
@@ -51,6 +57,14 @@ STORE_SERIALIZED_DAGS = False
 """Airflow 1.10 read whether DAGs come from the database; DAG files hand it to `DagBag`, which reads files."""
 _ENABLE_AIP_52 = True
 """Airflow 2.6 asked this before it allowed setup and teardown tasks; its examples read it."""
+
+ALLOW_FUTURE_EXEC_DATES = False
+CAN_FORK = True
+CHECK_SLAS = False
+EXECUTE_TASKS_NEW_PYTHON_INTERPRETER = False
+LAZY_LOAD_PLUGINS = True
+RBAC = True
+"""Airflow 1.10: the web server asks for permissions."""
 
 
 def configure_orm(disable_connection_pool: bool = False, pool_class: Any = None) -> None:

@@ -5,7 +5,9 @@ All of them work in a running task. They read through the task's own `ti.xcom_pu
 
 from __future__ import annotations
 
+import importlib
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -81,6 +83,48 @@ class BaseXCom(Table):
             include_prior_dates=include_prior_dates,
             **index,
         )
+
+    @classmethod
+    def get_many(
+        cls,
+        execution_date: datetime | None = None,
+        key: str | None = None,
+        task_ids: str | Iterable[str] | None = None,
+        dag_ids: str | Iterable[str] | None = None,
+        map_indexes: int | Iterable[int] | None = None,
+        include_prior_dates: bool = False,
+        limit: int | None = None,
+        session: Any = None,
+        *,
+        run_id: str | None = None,
+    ) -> Any:
+        """XComs of several tasks or DAGs, those of the latest run first. Limits as for `settings.Session()` (see `queries`).
+
+        Args:
+            execution_date: logical date of the run.
+            key: without a key, the return values.
+            include_prior_dates: the runs before this date, too.
+            session: ignored.
+
+        Returns:
+            A query (`first`, `all`, `count`), which is also a list. Its objects have the attributes `value`, `key`, `task_id`,
+            `dag_id`, `run_id` and `map_index`.
+        """
+        query = importlib.import_module("tradewind.airflow.compat.queries").XComQuery(
+            (cls,)
+        )  # it needs the class of this module
+        if run_id is None and execution_date is None and workload_that_runs() is not None and dag_ids is None:
+            run_id = _running_task().run_id
+        query = query.filter(cls.key == (key or _RETURN_VALUE))
+        for column, wanted in ((cls.task_id, task_ids), (cls.dag_id, dag_ids), (cls.map_index, map_indexes)):
+            if wanted is not None:
+                query = query.filter(column.in_([wanted] if isinstance(wanted, str | int) else list(wanted)))
+        if run_id is not None and not include_prior_dates:
+            query = query.filter(cls.run_id == run_id)
+        elif execution_date is not None:
+            date = cls.logical_date
+            query = query.filter(date <= execution_date if include_prior_dates else date == execution_date)
+        return query.order_by(cls.logical_date.desc()).limit(limit)
 
     @classmethod
     def get_all(cls, *, dag_id: str, task_id: str, run_id: str, key: str = _RETURN_VALUE, **_ignored: Any) -> Any:

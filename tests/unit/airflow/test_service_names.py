@@ -1,0 +1,80 @@
+"""Names of Airflow's own services and constants, as plugins and DAG files of Airflow 1.10 and 2 import them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+import pytest
+
+import tradewind.airflow  # noqa: F401  Airflow's names
+from tradewind.model.errors import NotYetSupported
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("airflow.executors.executor_constants:LOCAL_EXECUTOR", "LocalExecutor"),
+        ("airflow.executors.executor_constants:KUBERNETES_EXECUTOR", "KubernetesExecutor"),
+        ("airflow.models.skipmixin:XCOM_SKIPMIXIN_KEY", "skipmixin_key"),
+        ("airflow.operators.trigger_dagrun:XCOM_RUN_ID", "trigger_run_id"),
+        ("airflow.lineage:PIPELINE_OUTLETS", "pipeline_outlets"),
+        ("airflow.models.dag:TAG_MAX_LEN", 100),
+        ("airflow.settings:RBAC", True),
+    ],
+)
+def test_constants_have_airflows_values(name: str, value: Any) -> None:
+    module, _, attribute = name.partition(":")
+    assert getattr(importlib.import_module(module), attribute) == value
+
+
+def test_the_file_of_the_web_server_is_in_the_home_folder() -> None:
+    from airflow.configuration import AIRFLOW_HOME, WEBSERVER_CONFIG  # type: ignore[import-not-found]
+
+    assert f"{AIRFLOW_HOME}/webserver_config.py" == WEBSERVER_CONFIG
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("airflow.www.app:csrf.exempt", None),
+        ("airflow.www.auth:has_access", ([("can_read", "DAGs")],)),
+        ("airflow.www.auth:has_access_view", ()),
+        ("airflow.www.decorators:action_logging", None),
+        ("airflow.www_rbac.decorators:has_dag_access", ()),
+        ("airflow.api_connexion.security:requires_access_dag", ("GET",)),
+        ("airflow.api_connexion.security:requires_access", ([("can_read", "DAGs")],)),
+    ],
+)
+def test_decorators_of_views_leave_functions_as_they_are(name: str, arguments: tuple[Any, ...] | None) -> None:
+    """Otherwise the module of the plugin could not be imported, and its operators would be missing."""
+    module, _, path = name.partition(":")
+    found = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    decorate: Any = found if arguments is None else found(*arguments)  # type: ignore[operator]
+
+    def view() -> str:
+        return "shown"
+
+    assert decorate(view) is view
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "airflow.contrib.auth.backends.password_auth:PasswordUser",
+        "airflow.contrib.auth.backends.ldap_auth:LdapUser",
+        "airflow.www_rbac.security:AirflowSecurityManager",
+        "airflow.www.security:ApplessAirflowSecurityManager",
+        "airflow.ti_deps.deps.not_skipped_dep:NotSkippedDep",
+    ],
+)
+def test_classes_of_services_can_be_subclassed_and_not_used(name: str) -> None:
+    module, _, attribute = name.partition(":")
+    base = getattr(importlib.import_module(module), attribute)
+    assert inspect.isclass(base)
+    assert issubclass(type("Ours", (base,), {}), base)
+    with pytest.raises(NotYetSupported, match=attribute):
+        base()
