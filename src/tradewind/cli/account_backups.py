@@ -1,7 +1,7 @@
 """The accounts in backups: `db backup FILE` copies them to `FILE.accounts`, and `db restore FILE` takes them from there.
 
 If there are accounts already, a restore keeps them, because an old copy would bring back users, tokens and rights that were
-removed since. So the accounts are replaced only on request. Restored sessions and login tokens are always ended.
+removed after the backup. So the accounts are replaced only on request. Restored sessions and login tokens are always ended.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def restore_accounts(settings: Settings, file: str, replace: bool) -> list[str]:
 
 
 def _write_draft(source: str, draft: str) -> None:
-    """A private copy of the accounts in which no login is valid, brought to the schema of this release."""
+    """Copy the accounts to a private file, end all logins in the copy, and migrate the copy to the schema of this release."""
     from tradewind.api.auth.passwords import new_stamp  # lazy import: imports the API's packages
 
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -17,7 +17,7 @@ def accounts_of(settings: Settings) -> Iterator[AccountStore]:
 
     Raises:
         ConfigError: others can read the file, or the file of users of an earlier release is damaged.
-        StoreError: it cannot be opened.
+        StoreError: the database of the accounts cannot be opened.
     """
     settings.paths.prepare()
     store = open_accounts(settings.paths.accounts, settings.paths.passwords, now())

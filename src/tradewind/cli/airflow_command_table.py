@@ -71,7 +71,7 @@ def _refuse(names: str, why: str, values: int = 0) -> OptionRule:
 
 
 def _same(group: str, verbs: str, since: int, until: int, *options: OptionRule) -> tuple[Form, ...]:
-    """Commands that have the same words in both."""
+    """Commands that have the same words in Airflow and in Tradewind."""
     names = [f"{group} {verb}".strip() for verb in verbs.split()]
     return tuple(Form(name, name, since, until, options=options) for name in names)
 

@@ -38,7 +38,7 @@ def forms_by_name() -> dict[str, list[Form]]:
 
 
 def find_form(words: Sequence[str]) -> tuple[Form, list[str]]:
-    """The form that a command line of Airflow has, and the words behind its name.
+    """The form that a command line of Airflow has, and the words after its name.
 
     Raises:
         WrongArgument: Airflow has no such command; the message names the nearest one.
@@ -86,18 +86,18 @@ def translate(words: Sequence[str], options_of: Callable[[str], OurOptions]) -> 
     form, rest = find_form(words)
     if not form.ours:
         raise NotYetSupported(form.sentence)
-    reading = _Reading(form, options_of(form.ours))
+    reading = _OptionReader(form, options_of(form.ours))
     reading.read(rest)
     values = [template.format(value) for template, value in zip(form.arguments, reading.values, strict=False)]
     values += reading.values[len(form.arguments) :]
-    options = [*_completed(form, reading.options), *(value for value in values if value.startswith("--"))]
+    options = [*_with_both_dates(form, reading.options), *(value for value in values if value.startswith("--"))]
     arguments = [value for value in values if not value.startswith("--")]
     guard = ["--"] if any(value.startswith("-") for value in arguments) else []
     return Translation(form, [*form.ours.split(), *options, *guard, *arguments], reading.notes)
 
 
-def _completed(form: Form, options: list[str]) -> list[str]:
-    """The options of a backfill, with both dates; Airflow takes one date for a single run, and waits for the end."""
+def _with_both_dates(form: Form, options: list[str]) -> list[str]:
+    """Complete the options of a backfill: Airflow accepts one date for a single run, and waits until the backfill has ended."""
     if form.ours != "backfill create" or form.airflow == form.ours:
         return options
     for one, other in (("--from-date", "--to-date"), ("--to-date", "--from-date")):
@@ -106,8 +106,8 @@ def _completed(form: Form, options: list[str]) -> list[str]:
     return options if "--dry-run" in options else [*options, "--wait"]
 
 
-class _Reading:
-    """Reads the words behind the name of a command."""
+class _OptionReader:
+    """Sorts the words after the name of a command into options and arguments."""
 
     def __init__(self, form: Form, ours: OurOptions) -> None:
         self.form = form

@@ -62,7 +62,7 @@ class SchedulerService:
             parser = self._children["parser"]
             parser.environment = {**parser.environment, PASSES: str(passes)}
         for child in self._children.values():
-            child.stop_patience += settings.runner.drain_timeout_us if is_host(child.name) else 0
+            child.stop_timeout += settings.runner.drain_timeout_us if is_host(child.name) else 0
 
     def run(self) -> int:
         """Run until all processes are stopped, and return the exit code."""

@@ -47,7 +47,7 @@ class Child:
     inherits: tuple[int, ...] = ()
     """Descriptors that it inherits, with the same numbers."""
     process: subprocess.Popen[bytes] | None = None
-    stop_patience: int = STOP_EACH
+    stop_timeout: int = STOP_EACH
     """Microseconds that it may take to stop before it is killed."""
     started_at: int = 0
     deaths: int = 0
@@ -55,7 +55,7 @@ class Child:
     watchdog: Watchdog | None = None
     """Watches the running process."""
     continued: bool = False
-    """The process was stopped by a signal, and got SIGCONT."""
+    """The process had been stopped by a signal (SIGSTOP), and the supervisor has sent it SIGCONT."""
 
 
 class Supervisor:
@@ -107,7 +107,7 @@ class Supervisor:
             os.killpg(pending.pid, signal.SIGKILL)
             pending.wait()
         self._background.clear()
-        self._sweep()
+        self._kill_orphans()
 
     def stop_at_once(self) -> None:
         """Stop as `stop` does, but give running tasks no time to finish."""
@@ -182,7 +182,7 @@ class Supervisor:
             child = self._to_stop[0]
             if child.process is not None and child.process.poll() is None:
                 self._signal_next()
-                self.loop.call_later(STOP_EACH if self._at_once else child.stop_patience, child.process.kill)
+                self.loop.call_later(STOP_EACH if self._at_once else child.stop_timeout, child.process.kill)
                 return
             self._to_stop.pop(0)
         self.loop.stop()
@@ -224,7 +224,7 @@ class Supervisor:
         for pending in list(self._background):
             if pending.poll() is not None:
                 self._background.pop(pending)(pending.returncode)
-        self._sweep()
+        self._kill_orphans()
 
     def _ended(self, child: Child, code: int) -> None:
         if self.stopping:
@@ -245,7 +245,8 @@ class Supervisor:
         child.deaths += 1
         self.loop.call_later(delay, lambda: self.start(child))
 
-    def _sweep(self) -> None:
+    def _kill_orphans(self) -> None:
+        """Reap and kill the processes that a dead worker host has left behind."""
         if HAVE_LINUX:
             from tradewind.platform import linux  # lazy import: Linux only
 

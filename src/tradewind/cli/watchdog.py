@@ -26,7 +26,7 @@ class Watchdog:
         self._suspected = False
 
     def record_progress(self, now: int) -> None:
-        """The process has reported progress."""
+        """Note that the process has reported progress."""
         self._last, self._has_reported, self._suspected = now, True, False
 
     def is_stalled(self, now: int) -> bool:

@@ -10,7 +10,7 @@ from tradewind.settings import load
 
 _COLUMNS = ("name", "kind", "address", "ref", "version", "refreshed", "problem")
 _MORE = ("failing_since", "to_do", "warnings")
-"""Columns that are shown where one bundle has something there."""
+"""Columns that are shown only if a bundle has a value in them."""
 
 
 @click.group(cls=CommandGroup)
@@ -21,7 +21,7 @@ def bundles() -> None:
 @bundles.command("list")
 @output_option
 def list_bundles(output: str) -> None:
-    """List the configured bundles with their newest version on this machine. The exit code is 1 if the last fetch of one failed."""
+    """List the configured bundles with their newest version on this machine. The exit code is 1 if a bundle's last fetch failed."""
     from tradewind.bundles.fetch_child import state_of
     from tradewind.bundles.report import advice, failing_since
     from tradewind.bundles.specs import read_bundles

@@ -37,7 +37,7 @@ _CONNECT_TIMEOUT_SECONDS = 5.0
 @click.command("test")
 @click.argument("conn_id", shell_complete=complete_connections)
 def test_connection(conn_id: str) -> None:
-    """Test whether a connection works. The exit code is 1 if it does not.
+    """Test whether a connection works. The exit code is 1 if it does not work.
 
     For databases, web servers and mail servers the hook of the connection type connects and logs in. For other types the command
     tests only whether the host can be reached.

@@ -33,7 +33,7 @@ def find_dag(settings: Settings, name: str, file: str | None, outside: Deploymen
     Args:
         name: id of a DAG, or path of a file that holds one.
         file: path of the file, when the DAG is not known yet.
-        outside: answers lookups of variables and connections while the file is imported.
+        outside: answers requests for values of variables and connections while the file is imported.
 
     Raises:
         NotFound: there is no such DAG or file.
@@ -46,9 +46,9 @@ def find_dag(settings: Settings, name: str, file: str | None, outside: Deploymen
     dag_id: str | None = name
     if file is None and (name.endswith(".py") or os.path.isfile(name)):
         file, dag_id = name, None
-    folder, relative = _place(settings, name, file)
+    folder, relative = _folder_and_path(settings, name, file)
     try:
-        with _answered_by(outside):
+        with _answering(outside):
             found = load_file(folder, relative).dags
     except (Exception, SystemExit) as error:
         raise DefinitionError(
@@ -64,7 +64,7 @@ def find_dag(settings: Settings, name: str, file: str | None, outside: Deploymen
     return found[dag_id]
 
 
-def _place(settings: Settings, name: str, file: str | None) -> tuple[str, str]:
+def _folder_and_path(settings: Settings, name: str, file: str | None) -> tuple[str, str]:
     """Folder and relative path of the DAG file."""
     if file is not None:
         path = os.path.abspath(file)
@@ -74,10 +74,10 @@ def _place(settings: Settings, name: str, file: str | None) -> tuple[str, str]:
         if not path.startswith(os.path.join(folder, "")):
             folder = os.path.dirname(path)
         return folder, os.path.relpath(path, folder)
-    return _known_place(settings, name)
+    return _registered_path(settings, name)
 
 
-def _known_place(settings: Settings, dag_id: str) -> tuple[str, str]:
+def _registered_path(settings: Settings, dag_id: str) -> tuple[str, str]:
     from tradewind.cli.compose.bundles import bundle_folders  # lazy import: as for every command that reads the database
     from tradewind.cli.compose.database import open_reader
 
@@ -104,7 +104,7 @@ def _line(error: BaseException, file: str) -> str:
     return f" (line {found} of {file})" if found else ""
 
 
-def _answered_by(outside: Deployment | None) -> AbstractContextManager[None]:
+def _answering(outside: Deployment | None) -> AbstractContextManager[None]:
     return nullcontext() if outside is None else installed(outside)
 
 

@@ -36,7 +36,7 @@ def backup(file: str) -> None:
         from tradewind.cli import database_server  # lazy import: only with a database server
 
         with reading(settings):
-            database_server.back_up(settings, _private(file))
+            database_server.back_up(settings, _create_empty_private(file))
         _report(file, settings)
         return
     with reading(settings) as store:
@@ -50,8 +50,8 @@ def backup(file: str) -> None:
     _report(file, settings)
 
 
-def _private(file: str) -> str:
-    """Create an empty file that only this user can read; its path."""
+def _create_empty_private(file: str) -> str:
+    """Create an empty file that only this user can read, and return its path."""
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return file
 

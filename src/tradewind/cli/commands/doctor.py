@@ -49,7 +49,7 @@ def doctor(path: str, fix: bool, yes: bool, output: str) -> int:
             raise WrongArgument("--fix changes DAG files, not requirements files.")
         return _examine_requirements(path, output)
     settings = load()
-    config, files = _what(settings, path)
+    config, files = _config_and_files(settings, path)
     present = {name.removeprefix(_PREFIX) for name in installed.providers()}
 
     def answer(question: Lookup) -> RunnerAnswer:
@@ -66,8 +66,8 @@ def doctor(path: str, fix: bool, yes: bool, output: str) -> int:
     return 1 if any(one.verdict == CANNOT for one in found.reports) else 0
 
 
-def _what(settings: Settings, path: str) -> tuple[ParserConfig, list[str] | None]:
-    """The folder to read, and the files in it to examine (None: all)."""
+def _config_and_files(settings: Settings, path: str) -> tuple[ParserConfig, list[str] | None]:
+    """The config of a parser for the folder, and the names of the files to examine (None: all)."""
     path = os.path.abspath(path)
     home = os.path.abspath(settings.core.dags_folder)
     folder = path if os.path.isdir(path) else os.path.dirname(path)

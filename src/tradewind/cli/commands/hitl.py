@@ -82,7 +82,7 @@ def show_question(dag_id: str, task_id: str, run: str, map_index: int) -> None:
 @click.option("-o", "--option", "options", multiple=True, required=True, help="The option to choose; repeat it for several.")
 @click.option("--params", metavar="JSON", help="The values of the form fields, as a JSON object. Give all fields or none.")
 def respond(dag_id: str, task_id: str, run: str, map_index: int, options: tuple[str, ...], params: str | None) -> None:
-    """Answer the question of a task, in your name. You may answer any question, also if it asks other people."""
+    """Answer the question of a task, in your name. You may answer any question, even one for other people."""
     from tradewind.cli.command_client import current_user
     from tradewind.sdk.exceptions import ParamValidationError
     from tradewind.sdk.params import check_fields

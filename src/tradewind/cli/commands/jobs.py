@@ -66,7 +66,7 @@ def list_jobs(
 @click.option("--allow-multiple", is_flag=True, help="Do not fail if more than one job is alive.")
 @output_option
 def check(job_type: str | None, hostname: str | None, local: bool, limit: int, allow_multiple: bool, output: str) -> None:
-    """Check that a scheduler (or another service, see --job-type) is alive. The exit code is 1 if none is."""
+    """Check that a scheduler (or another service, see --job-type) is alive. The exit code is 1 if none is alive."""
     if allow_multiple and limit == 1:
         raise click.UsageError("--allow-multiple needs --limit 0 or a --limit above 1")
     if local and hostname:

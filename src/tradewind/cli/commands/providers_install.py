@@ -46,7 +46,7 @@ def refuse_genuine_airflow(installer: Installer) -> None:
     """Check that there is no Airflow in this environment.
 
     Raises:
-        Conflict: with what is there, and how to remove it.
+        Conflict: there is one; the message says how to remove it.
     """
     found = environment.genuine_airflow()
     if found:
@@ -118,7 +118,7 @@ def _parsed(lines: Iterable[str]) -> list[Requirement]:
 
 
 def _present() -> list[Requirement]:
-    """The provider packages that are installed already."""
+    """The provider packages that are installed."""
     return [Requirement(name, (), "") for name in installed.providers()]
 
 
@@ -145,7 +145,7 @@ def _install_command(
 
 
 def _run(command: Sequence[str]) -> int:
-    """Run pip or uv and show what it prints; its exit code."""
+    """Run pip or uv, show its output, and return its exit code."""
     environ = {name: value for name, value in os.environ.items() if name != "PIP_REQUIRE_VIRTUALENV"}
     try:
         return subprocess.run(command, env=environ, timeout=TIME_LIMIT_S, check=False).returncode
@@ -155,7 +155,7 @@ def _run(command: Sequence[str]) -> int:
 
 
 def _contradictions(installer: Installer) -> set[str]:
-    """What `pip check` says is missing or has a wrong version, one sentence each."""
+    """One sentence for each package that is missing or has a wrong version, as `pip check` reports it."""
     done = subprocess.run(installer.check(), capture_output=True, text=True, timeout=120, check=False)
     if not done.returncode:
         return set()
@@ -185,7 +185,7 @@ def write_pip_conf(folder: Path) -> None:
 
 
 def uv_advice(version: str, folder: Path) -> str:
-    """What users of uv add to their `pyproject.toml`."""
+    """The lines that users of uv have to add to their `pyproject.toml`."""
     return (
         "With uv, add to pyproject.toml:\n\n"
         "[tool.uv]\n"

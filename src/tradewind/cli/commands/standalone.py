@@ -173,7 +173,7 @@ class Standalone:
         stops = [self._children[name] for name in with_worker_hosts(_chosen(STOPS, settings), settings.runner.worker_hosts)]
         self.supervisor = Supervisor(SystemClock(), stops, self._on_give_up, settings.core.stall_limit_us)
         for child in stops:
-            child.stop_patience += settings.runner.drain_timeout_us if is_host(child.name) else 0
+            child.stop_timeout += settings.runner.drain_timeout_us if is_host(child.name) else 0
         for name, child in self._children.items():
             pipe = ChildPipe(self.supervisor.loop, lambda line, name=name: self._on_line(name, line))  # type: ignore[misc]
             child.environment = {**environment, SUPERVISOR_PIPE: str(pipe.write)}

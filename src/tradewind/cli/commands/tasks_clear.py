@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _options(command: Any) -> Any:
-    """Add the options that `clear` and `mark` share: which task instances, of which runs, and how."""
+    """Add the options that `clear` and `mark` share: the choice of task instances and runs, the note, and the confirmation."""
     for option in (
         output_option,
         click.option("--dry-run", is_flag=True, help="Only list the task instances that would change, with their new states."),
@@ -80,7 +80,7 @@ def clear(
     from tradewind.cli.task_instance_edits import CLEAR, edit_with_confirmation
     from tradewind.wire import commands as c
 
-    _check_where(task_regex, map_indexes, where)
+    _check_options(task_regex, map_indexes, where)
     if exclude_subdags:
         click.echo("Tradewind has no sub-DAGs: --exclude-subdags and --exclude-parentdag have no effect.", err=True)
     with reading() as store:
@@ -90,7 +90,7 @@ def clear(
         chosen = {name: _matching_tasks(store, name, task_regex, lenient=dag_regex) for name in names}
     commands = [
         c.ClearTasks(
-            **_which(name, ids, map_indexes, where),
+            **_edit_fields(name, ids, map_indexes, where),
             only_failed=only_failed,
             only_running=only_running,
             reset_dag_runs=reset_dag_runs,
@@ -124,14 +124,14 @@ def mark(
     from tradewind.cli.task_instance_edits import MARK, edit_with_confirmation
     from tradewind.wire import commands as c
 
-    _check_where(task_regex, map_indexes, where)
+    _check_options(task_regex, map_indexes, where)
     if where["run_id"] is None and where["start_date"] is None and where["end_date"] is None:
         raise click.UsageError("no runs are chosen; give --run-id, or --start-date and --end-date")
     with reading() as store:
         ids = _matching_tasks(store, dag_id, task_regex, lenient=False)
         if where["run_id"] is not None:
             where["run_id"] = find_run(store, dag_id, where["run_id"]).run_id
-    command = c.MarkTasks(**_which(dag_id, ids, map_indexes, where), state=state)
+    command = c.MarkTasks(**_edit_fields(dag_id, ids, map_indexes, where), state=state)
     edit_with_confirmation(MARK, [command], yes=yes, dry_run=dry_run, output=output)
 
 
@@ -152,14 +152,14 @@ def note(dag_id: str, task_id: str, run: str, text: str, map_index: int | None) 
     click.echo(f"{task_id} in {run_id}{instances} {'has a new note' if text else 'has no note any more'}.")
 
 
-def _check_where(task_regex: str | None, map_indexes: tuple[int, ...], where: dict[str, Any]) -> None:
+def _check_options(task_regex: str | None, map_indexes: tuple[int, ...], where: dict[str, Any]) -> None:
     if map_indexes and task_regex is None:
         raise click.UsageError("--map-index needs --task-regex, to choose the mapped tasks")
     if (where["past"] or where["future"]) and where["run_id"] is None:
         raise click.UsageError("--past and --future need --run-id, to choose the run")
 
 
-def _which(dag_id: str, ids: list[str], map_indexes: tuple[int, ...], where: dict[str, Any]) -> dict[str, Any]:
+def _edit_fields(dag_id: str, ids: list[str], map_indexes: tuple[int, ...], where: dict[str, Any]) -> dict[str, Any]:
     """The fields of `EditTasks`. Dates are microseconds."""
     instances = [(task_id, index) for task_id in ids for index in map_indexes]
     return {

@@ -31,7 +31,7 @@ def xcom() -> None:
     """Show the XComs that tasks have pushed."""
 
 
-def _of_which(*, task_needed: bool) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def run_arguments(*, task_needed: bool) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Accept DAG, task and run as arguments or as the options of airflowctl."""
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -47,7 +47,7 @@ def _of_which(*, task_needed: bool) -> Callable[[Callable[..., T]], Callable[...
         @wraps(command)
         def with_names(*args: Any, dag: str | None, task: str | None, run: str | None, **more: Any) -> T:
             dag, task, run = (
-                _one(*pair)
+                _one_value(*pair)
                 for pair in (
                     ("DAG_ID", dag, more.pop("dag_id")),
                     ("TASK_ID", task, more.pop("task_id")),
@@ -63,14 +63,14 @@ def _of_which(*, task_needed: bool) -> Callable[[Callable[..., T]], Callable[...
     return decorate
 
 
-def _one(name: str, argument: str | None, option: str | None) -> str | None:
+def _one_value(name: str, argument: str | None, option: str | None) -> str | None:
     if argument is not None and option is not None and argument != option:
         raise click.UsageError(f"two different values are given for {name}: {argument} and {option}")
     return option if argument is None else argument
 
 
 @xcom.command("list")
-@_of_which(task_needed=False)
+@run_arguments(task_needed=False)
 @click.option("-k", "--key", "--xcom-key", "key", help="Only XComs with this key.")
 @click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="Show at most this many.")
 @columns_option
@@ -102,7 +102,7 @@ def list_xcoms(
 
 
 @xcom.command()
-@_of_which(task_needed=True)
+@run_arguments(task_needed=True)
 @click.option("-k", "--key", "--xcom-key", "key", default=_VALUE_KEY, show_default=True, help="Key of the XCom.")
 def get(dag_id: str, task_id: str, run: str | None, map_index: int | None, key: str) -> None:
     """Print one XCom as JSON; for a mapped task, a list of the values of all map indexes. Default: in the newest run."""

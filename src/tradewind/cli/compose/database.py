@@ -21,19 +21,19 @@ SCHEDULER_PATIENCE_SECONDS = 1.0
 requests in between."""
 
 
-def open_store(settings: Settings, patience: float | None = None, holder: str = "") -> FullStore:
+def open_store(settings: Settings, lock_timeout: float | None = None, holder: str = "") -> FullStore:
     """Open the store for writing. The caller holds the writer lock.
 
     Args:
         holder: see `factory.DatabaseOptions`.
-        patience: seconds that a statement waits for a lock, if less than `database.busy_timeout`.
+        lock_timeout: seconds that a statement waits for a lock, if less than `database.busy_timeout`.
     """
     from tradewind.store import factory
 
     database = settings.database
     return factory.open_store(
         settings.store,
-        busy_timeout_ms=round(min(database.busy_timeout, patience or database.busy_timeout) * 1000),
+        busy_timeout_ms=round(min(database.busy_timeout, lock_timeout or database.busy_timeout) * 1000),
         synchronous=database.synchronous,
         max_page_count=database.max_page_count,
         holder=holder,

@@ -76,7 +76,7 @@ def require_websockets(what: str) -> None:
     """Check that the library for WebSockets is installed.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: the library is not installed.
     """
     import importlib.util
 

@@ -24,7 +24,7 @@ log = Log("uploads")
 
 PASS_SECONDS = 5.0
 REST_FACTOR = 20
-"""Minimum ratio of the pause after a pass to the duration of the pass, so that many logs do not keep a core busy."""
+"""After a pass, the process waits at least this many times the duration of the pass: many logs must not keep a core busy."""
 RETRY_SECONDS = 30.0
 HANGS_SECONDS = 600.0
 """After this time with one log, the process stops reporting progress and is therefore restarted."""
@@ -75,7 +75,7 @@ def log_storage(settings: Settings) -> LogStorage:
 def run_uploads(settings: Settings, alive: Callable[[], None]) -> None:
     """Upload task logs until SIGTERM; then upload the remaining logs.
 
-    If the file system cannot be used the process says so and waits: tasks do not depend on it.
+    If the file system cannot be used, the process logs an error and waits: tasks do not depend on it.
     """
     if HAVE_LINUX:
         from tradewind.platform import linux
@@ -99,18 +99,18 @@ def run_uploads(settings: Settings, alive: Callable[[], None]) -> None:
 
 
 class _Uploader:
-    """A thread with the passes."""
+    """The thread that uploads the logs: one pass after the other."""
 
     def __init__(self, settings: Settings, folder: RemoteFolder, stop: threading.Event) -> None:
         from tradewind.storage.remote_logs import LogUploads  # lazy import: an extra
 
         self.working_since = float("inf")
-        """Monotonic seconds; infinite: it waits."""
+        """Start of the work with the present log, in seconds of the monotonic clock; infinite: the thread waits."""
         self.thread = threading.Thread(target=self._run, name="log uploads", daemon=True)
         self._mark = os.path.join(settings.home, "log-uploads")
         self._stop = stop
         self._uploads: LogUploads = LogUploads(
-            LocalLogs(settings.paths.logs), folder, self._read_mark(), time.time, self._is_working
+            LocalLogs(settings.paths.logs), folder, self._read_mark(), time.time, self._note_progress
         )
         self._failed = False
 
@@ -139,11 +139,11 @@ class _Uploader:
             self._write_mark()
         return True
 
-    def _is_working(self) -> None:
+    def _note_progress(self) -> None:
         self.working_since = time.monotonic()
 
     def _read_mark(self) -> float:
-        """The moment up to which an earlier process has uploaded all logs."""
+        """Return the moment (seconds since 1970) up to which an earlier process has uploaded all logs."""
         try:
             with open(self._mark, encoding="utf-8") as file:
                 return float(file.read())

@@ -82,7 +82,7 @@ def run_scheduler(
     given = None if lease is None else lease.epoch
     epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall(), given)
     remote_workers = RemoteWorkers(clock, settings.worker.outage_lease_us)
-    lives = _worker_check(settings, clock, remote_workers, lambda: executor.workers)
+    lives = _make_liveness_check(settings, clock, remote_workers, lambda: executor.workers)
     executor = _make_executor(settings, clock, lives, config.kill_grace)
 
     def stop() -> None:
@@ -111,7 +111,9 @@ def run_scheduler(
     keeper = None if lease is None else LeaseKeeper(lease, server.loop, lambda: store.is_current, stop)
     if keeper is not None:
         keeper.start()
-        server.loop.call_later(LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended)  # for workers of a machine that is lost
+        server.loop.call_later(
+            LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended
+        )  # for the workers of a machine that does not come back
     with reporting_progress(settings, "scheduler", server.loop, alive):
         server.run()
     if keeper is not None and (keeper.lost is not None or server.scheduler.superseded):
@@ -136,7 +138,7 @@ def _stand_by(settings: Settings, lease: Lease, alive: Callable[[], None]) -> No
                     return
                 if holder != known:
                     log.warning("another scheduler is active; this one stands by", hostname=holder.hostname, pid=holder.pid)
-                    relay = _lead_to(settings, relay, holder.address)
+                    relay = _forward_to(settings, relay, holder.address)
             known = holder
             alive()
             time.sleep(STANDBY_STEP_SECONDS)
@@ -145,9 +147,9 @@ def _stand_by(settings: Settings, lease: Lease, alive: Callable[[], None]) -> No
             relay.stop()
 
 
-def _lead_to(settings: Settings, relay: SchedulerRelay | None, address: str) -> SchedulerRelay | None:
-    """Let the scheduler's socket forward to the gateway at this address. Without a gateway, or without the library, there is
-    no socket.
+def _forward_to(settings: Settings, relay: SchedulerRelay | None, address: str) -> SchedulerRelay | None:
+    """Forward the scheduler's socket to the gateway at this address. Return the relay, or None if nothing is forwarded, because
+    there is no gateway or the library for WebSockets is not installed.
     """
     import importlib.util
 
@@ -165,7 +167,7 @@ def _lead_to(settings: Settings, relay: SchedulerRelay | None, address: str) -> 
     return relay
 
 
-def _worker_check(
+def _make_liveness_check(
     settings: Settings, clock: Clock, remote_workers: RemoteWorkers, connected: Callable[[], Collection[str]]
 ) -> Callable[[str], bool]:
     """Return a function that says whether processes of a worker that is not connected may still run.
@@ -180,10 +182,13 @@ def _worker_check(
     def lives(worker: str) -> bool:
         if is_remote(worker):
             return remote_workers.may_live(worker)
-        if home_of(worker) not in ("", own_home):  # of another machine: its standby scheduler leads it to this scheduler
+        if home_of(worker) not in (
+            "",
+            own_home,
+        ):  # on another machine, where a standby scheduler forwards its connection to this scheduler
             return clock.monotonic() < loaded + LOST_AFTER
         if own_home and worker_at(worker, own_home) in connected():
-            return False  # of the time before `db move`; the worker's present process has its lock
+            return False  # the name is from before `db move`; the present process of this worker holds its lock
         return may_live(settings, worker)
 
     return lives
@@ -212,7 +217,7 @@ def require_celery() -> None:
     """Check that Celery is installed.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: Celery is not installed.
     """
     import importlib.util
 

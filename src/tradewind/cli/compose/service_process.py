@@ -25,7 +25,7 @@ LOG_FILE = "TRADEWIND_LOG_FILE"
 
 
 def do_nothing() -> None:
-    """The callback of a process without a supervisor."""
+    """Callback `alive` of a process that has no supervisor."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Converts what Airflow stores: moments, encrypted texts, confs of runs and XComs. Pure; no class that the data names is loaded."""
+"""Converts what Airflow stores: moments, encrypted texts, confs of runs and XComs. Pure; loads no class that the data names."""
 
 from __future__ import annotations
 
