@@ -31,6 +31,8 @@ ROOT = "airflow"
 PROVIDERS = "airflow.providers"
 TALK = "airflow_plugins"
 TALK_PLUGINS = "tradewind.airflow.compat.talk_plugins"
+TASK_RUNNER = "airflow.sdk.execution_time.task_runner"
+SUPERVISOR_COMMS = "tradewind.airflow.compat.supervisor_comms"
 EXAMPLES = ("airflow.example_dags", "airflow.contrib.example_dags")
 OWN_EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
 """What public DAG files import from the examples, where the examples themselves are not there."""
@@ -93,6 +95,20 @@ class NamespaceModule(ModuleType):
         return sorted({*self.__dict__, *names.names_of(self.__name__)})
 
 
+class TaskRunnerModule(NamespaceModule):
+    """`airflow.sdk.execution_time.task_runner`: tests put a stand-in for Airflow's supervisor into it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "SUPERVISOR_COMMS":
+            importlib.import_module(SUPERVISOR_COMMS).use_stand_in(value)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        if name == "SUPERVISOR_COMMS":
+            importlib.import_module(SUPERVISOR_COMMS).use_stand_in(None)
+
+
 def _installed(module: str) -> ModuleType | None:
     """A module of a provider package, if it can be imported."""
     try:
@@ -147,7 +163,7 @@ class TableLoader:
     @staticmethod
     def create_module(spec: ModuleSpec) -> NamespaceModule:
         """An empty module; its names come with `__getattr__`."""
-        return NamespaceModule(spec.name)
+        return (TaskRunnerModule if spec.name == TASK_RUNNER else NamespaceModule)(spec.name)
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:

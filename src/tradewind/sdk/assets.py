@@ -91,7 +91,7 @@ class Asset(BaseAsset):
         if name is None and uri is None:
             raise DefinitionError(f"{what}() needs a name or a uri")
         if name is not None:
-            _check_text(f"the name of {what}", name)
+            _check_text(f"{what} name", name)
         self._uri = normalise_uri(uri if uri is not None else name)
         self.name: str = name if name is not None else self._uri
         self.group = group or self.asset_type
@@ -188,7 +188,7 @@ class AssetAlias(BaseAsset):
     __slots__ = ("group", "name")
 
     def __init__(self, name: str, *, group: str = "asset") -> None:
-        _check_text("the name of an asset alias", name)
+        _check_text("Asset alias name", name)
         self.name = name
         self.group = group or "asset"
 
@@ -365,15 +365,24 @@ def leaves_of(condition: BaseAsset) -> list[Leaf]:
 # --- names and URIs ---------------------------------------------------------------------------------------------------
 
 
+class InvalidAssetText(DefinitionError, ValueError):
+    """A name or URI of an asset that is no name or URI. Airflow raises ValueError."""
+
+
 def _check_text(what: str, value: Any) -> None:
+    """Raises InvalidAssetText: the text cannot be a name or URI.
+
+    Args:
+        what: `Asset name`.
+    """
     if not isinstance(value, str):
-        raise DefinitionError(f"{what} is {value!r}; it must be a string")
+        raise InvalidAssetText(f"{what} is {value!r}; it must be a string")
     if not value or value.isspace():
-        raise DefinitionError(f"{what} is empty")
+        raise InvalidAssetText(f"{what} is empty")
     if len(value) > MAX_CHARACTERS:
-        raise DefinitionError(f"{what} has {len(value)} characters ({value[:40]!r}…); at most {MAX_CHARACTERS} are allowed")
+        raise InvalidAssetText(f"{what} cannot exceed {MAX_CHARACTERS} characters; it has {len(value)} ({value[:40]!r}…)")
     if not value.isascii():
-        raise DefinitionError(f"{what} is {value!r}; only ASCII characters are allowed")
+        raise InvalidAssetText(f"{what} is {value!r}; only ASCII characters are allowed")
 
 
 def normalise_uri(uri: Any) -> str:
@@ -386,7 +395,7 @@ def normalise_uri(uri: Any) -> str:
     Raises:
         DefinitionError: the URI is empty, too long, not ASCII, or has the reserved scheme `airflow`.
     """
-    _check_text("the URI of an asset", uri)
+    _check_text("Asset URI", uri)
     text = str(uri)
     try:
         parsed = urlsplit(text)

@@ -95,6 +95,14 @@ class SettingsReader:
         """Set a setting for user code of this process. An environment variable overrides it."""
         self._installed[f"{section}.{option}".lower()] = str(value)
 
+    @staticmethod
+    def _env_var_name(section: str, key: str) -> str:
+        """The environment variable of a setting, with Airflow's prefix. Test helpers of provider packages call it."""
+        return f"{_variables_of('AIRFLOW', section)}{key.upper()}"
+
+    def add_section(self, section: str) -> None:
+        """Do nothing: a section exists when it has a setting."""
+
     def remove_option(self, section: str, option: str, remove_default: bool = True) -> None:
         """Unset a setting that was set or installed in this process."""
         self._installed.pop(f"{section}.{option}".lower(), None)

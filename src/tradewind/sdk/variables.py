@@ -342,7 +342,7 @@ class Connection:
         if "://" in host:
             protocol, host = host.split("://", 1)
             protocol += "://"
-        uri = (self.conn_type or "").lower().replace("_", "-") + "://" + protocol
+        uri = (self.conn_type.lower().replace("_", "-") + "://" if self.conn_type else "//") + protocol
         authority = ""
         if self.login is not None:
             authority += quote(self.login, safe="")
@@ -519,8 +519,9 @@ class BaseHook:
         if self._log is None:
             cls = type(self)
             name = f"{cls.__module__}.{cls.__qualname__}"
-            usual = f"airflow.task.hooks.{name}" if name.startswith("airflow.") else f"tradewind.hooks.{cls.__name__}"
-            self._log = logging.getLogger(self._logger_name or usual)
+            own = cls.__module__.startswith("tradewind.") and self._logger_name is None
+            usual = f"tradewind.hooks.{cls.__name__}" if own else f"airflow.task.hooks.{self._logger_name or name}"
+            self._log = logging.getLogger(usual)
         return self._log
 
     @classmethod

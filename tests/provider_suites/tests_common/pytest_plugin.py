@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import importlib
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -14,12 +15,16 @@ import pytest
 from tests_common.test_utils.runs import DagMaker, RunTask, make_runtime_ti
 
 import tradewind.airflow  # noqa: F401  serves the `airflow` namespace
+from tradewind.execution import local_database
 
 RUNTIME_DATE = datetime.datetime(2024, 12, 1, 1, tzinfo=datetime.UTC)
 """The logical date of Airflow's fixture `create_runtime_ti`; tests know ids that are made from it."""
 DEFAULT_DATE = datetime.datetime(2016, 1, 1, tzinfo=datetime.UTC)
 
 os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
+
+DB_TESTS_RUN = os.environ.get("PROVIDER_DB_TESTS", "").lower() in ("1", "true", "yes")
+"""Whether tests run that Airflow marks `db_test`. Their rows are in the memory of the process."""
 
 _MARKERS = (
     "db_test: needs Airflow's metadata database",
@@ -59,7 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         reason = next((text for marker, text in _SYSTEMS.items() if item.get_closest_marker(marker)), None)
-        if item.get_closest_marker("db_test") and not item.get_closest_marker("non_db_test_override"):
+        if DB_TESTS_RUN:
+            pass
+        elif item.get_closest_marker("db_test") and not item.get_closest_marker("non_db_test_override"):
             reason = "needs Airflow's metadata database (db_test)"
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
@@ -76,29 +83,70 @@ def create_connection_without_db(monkeypatch: pytest.MonkeyPatch) -> Callable[[A
 
 
 @pytest.fixture
-def sdk_connection_not_found() -> Iterator[None]:
+def mock_supervisor_comms(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+    """A stand-in for Airflow's supervisor, which answers requests of tasks."""
+    comms = importlib.import_module("airflow.sdk.execution_time.comms")
+    made: mock.Mock = mock.create_autospec(comms.CommsDecoder)
+    task_runner = importlib.import_module("airflow.sdk.execution_time.task_runner")
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", made, raising=False)
+    return made
+
+
+@pytest.fixture
+def sdk_connection_not_found(mock_supervisor_comms: mock.Mock) -> mock.Mock:
     """No connection exists."""
-    from airflow.exceptions import AirflowNotFoundException
-
-    with mock.patch("airflow.models.Connection.get", side_effect=AirflowNotFoundException("not found")):
-        yield
-
-
-@pytest.fixture
-def mock_supervisor_comms() -> Iterator[mock.Mock]:
-    """Airflow's line to its supervisor; nothing here uses it."""
-    return mock.Mock()
+    comms = importlib.import_module("airflow.sdk.execution_time.comms")
+    answer = comms.ErrorResponse(error=importlib.import_module("airflow.sdk.exceptions").ErrorType.CONNECTION_NOT_FOUND)
+    mock_supervisor_comms.send.return_value = mock_supervisor_comms.asend.return_value = answer
+    return mock_supervisor_comms
 
 
 @pytest.fixture
-def session() -> None:
-    """Sessions exist only in db_tests."""
-    pytest.skip("needs Airflow's metadata database (session)")
+def listener_manager() -> Iterator[Callable[[Any], None]]:
+    """Registers listeners for the time of a test."""
+    manager = importlib.import_module("airflow.listeners.listener").get_listener_manager()
+    manager.clear()
+    yield manager.add_listener
+    manager.clear()
 
 
 @pytest.fixture
-def dag_maker() -> DagMaker:
-    return DagMaker()
+def create_db_api_hook(request: pytest.FixtureRequest) -> mock.MagicMock:
+    """A hook of a database whose table has the columns that the test's parameter names."""
+    from airflow.providers.common.sql.hooks.sql import DbApiHook
+    from sqlalchemy.engine import Inspector
+
+    columns, primary_keys, reserved_words, escapes = request.param
+    inspector = mock.MagicMock(spec=Inspector)
+    inspector.get_columns.side_effect = lambda table_name, schema: columns
+    hook = mock.MagicMock(placeholder="?", inspector=inspector, spec=DbApiHook)
+    hook.run.side_effect = lambda *_args: primary_keys
+    hook.reserved_words, hook.escape_word_format, hook.escape_column_names = reserved_words, "[{}]", escapes or False
+    return hook
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_rows() -> Iterator[None]:
+    """Each module begins without rows of other modules, and with Airflow's default connections if it may use a database."""
+    local_database.close_database()
+    if DB_TESTS_RUN:
+        importlib.import_module("airflow.utils.db").initdb()
+    yield
+    local_database.close_database()
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    """A session of the rows in the memory of the process."""
+    if not DB_TESTS_RUN:
+        pytest.skip("needs Airflow's metadata database (session)")
+    with importlib.import_module("airflow.utils.session").create_session() as opened:
+        yield opened
+
+
+@pytest.fixture
+def dag_maker(request: pytest.FixtureRequest) -> DagMaker:
+    return DagMaker(getattr(request.module, "DEFAULT_DATE", DEFAULT_DATE))
 
 
 @pytest.fixture
@@ -113,23 +161,62 @@ def run_task() -> RunTask:
 
 @pytest.fixture
 def create_task_instance_of_operator(dag_maker: DagMaker) -> Callable[..., Any]:
-    def create(operator_class: Any, *, dag_id: str, logical_date: Any = None, **kwargs: Any) -> Any:
-        with dag_maker(dag_id) as dag:
+    """A task instance of an operator, in a run of its own."""
+
+    def create(
+        operator_class: Any,
+        *,
+        dag_id: str,
+        template_searchpath: Any = None,
+        logical_date: Any = DEFAULT_DATE,
+        session: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        with dag_maker(dag_id, template_searchpath=template_searchpath, session=session):
             task = operator_class(**{"task_id": "op", **kwargs})
-        assert dag is not None
-        return make_runtime_ti(task, logical_date=logical_date or DEFAULT_DATE)
+        return dag_maker.create_ti(task.task_id, dag_run_kwargs={"logical_date": logical_date})
+
+    return create
+
+
+_OF_RUN = ("logical_date", "run_after", "run_id", "run_type", "data_interval", "conf")
+_OF_INSTANCE = ("state", "external_executor_id", "hostname", "pid", "last_heartbeat_at", "try_number")
+_OF_DAG = ("schedule", "default_args", "start_date", "params", "catchup", "session", "dagrun_state")
+
+
+@pytest.fixture
+def create_task_instance(dag_maker: DagMaker) -> Callable[..., Any]:
+    """A task instance of an empty operator, in a run of its own."""
+    from airflow.providers.standard.operators.empty import EmptyOperator
+
+    def create(dag_id: str = "dag", task_id: str = "op1", map_index: int = -1, **kwargs: Any) -> Any:
+        run, own, dag = (
+            {name: kwargs.pop(name) for name in names if name in kwargs} for names in (_OF_RUN, _OF_INSTANCE, _OF_DAG)
+        )
+        run["state"] = dag.pop("dagrun_state", None) or "running"
+        run.setdefault("logical_date", datetime.datetime.now(datetime.UTC))
+        with dag_maker(dag_id, **dag):
+            EmptyOperator(task_id=task_id, **kwargs)
+        ti = dag_maker.create_ti(task_id, dag_run_kwargs=run, map_index=map_index)
+        for name, value in own.items():
+            setattr(ti, name, value)
+        return ti
 
     return create
 
 
 @pytest.fixture
-def create_task_instance(create_task_instance_of_operator: Any) -> Callable[..., Any]:
-    from airflow.operators.empty import EmptyOperator
+def create_dummy_dag(dag_maker: DagMaker) -> Callable[..., Any]:
+    """A DAG with one empty operator, and a run of it."""
+    from airflow.providers.standard.operators.empty import EmptyOperator
 
-    def create(dag_id: str = "dag", task_id: str = "op1", **kwargs: Any) -> Any:
-        for name in ("run_id", "run_type", "session", "state", "data_interval", "logical_date", "try_number", "pool"):
-            kwargs.pop(name, None)
-        return create_task_instance_of_operator(EmptyOperator, dag_id=dag_id, task_id=task_id, **kwargs)
+    def create(dag_id: str = "dag", task_id: str = "op1", with_dagrun_type: Any = "scheduled", **kwargs: Any) -> Any:
+        of_dag = {name: kwargs.pop(name) for name in _OF_DAG if name in kwargs}
+        with dag_maker(dag_id, **of_dag) as dag:
+            task = EmptyOperator(task_id=task_id, **kwargs)
+        if with_dagrun_type is not None:
+            dag_maker.create_dagrun(run_type=with_dagrun_type)
+        return dag, task
 
     return create
 

@@ -82,6 +82,10 @@ def test_a_uri_is_read_and_written_back(uri: str) -> None:
     assert Connection.from_uri(uri).get_uri() == uri
 
 
+def test_a_uri_of_a_connection_without_a_type_begins_with_slashes() -> None:
+    assert Connection(host="h", login="me", port=1).get_uri() == "//me@h:1"
+
+
 def test_the_parts_of_a_uri() -> None:
     conn = Connection.from_uri(URIS[0], "db1")
     assert (conn.conn_id, conn.conn_type, conn.host, conn.port) == ("db1", "postgres", "h.example", 5432)

@@ -86,10 +86,10 @@ def test_a_uri_that_is_invalid_for_its_scheme_is_kept_with_a_warning() -> None:
     ("arguments", "why"),
     [
         ({}, "needs a name or a uri"),
-        ({"name": " "}, "name of Asset is empty"),
-        ({"name": "n", "uri": ""}, "URI of an asset is empty"),
+        ({"name": " "}, "Asset name is empty"),
+        ({"name": "n", "uri": ""}, "Asset URI is empty"),
         ({"name": "naïve"}, "only ASCII characters"),
-        ({"name": "n" * 1501}, "1501 characters"),
+        ({"name": "n" * 1501}, "it has 1501"),
         ({"uri": "airflow://x"}, "reserved"),
         ({"name": 7}, "must be a string"),
         ({"name": "n", "extra": {"a": object()}}, "must be a JSON object"),

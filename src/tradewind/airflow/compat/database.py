@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tradewind.airflow.compat.default_connections import DEFAULT_CONNECTIONS
 from tradewind.execution.local_database import LocalDatabase, in_test_process, open_database
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.variables import Connection
@@ -27,21 +28,6 @@ __all__ = [
     "synchronize_log_template",
     "upgradedb",
 ]
-
-DEFAULT_CONNECTIONS = (
-    ("aws_default", "aws", None, None, None, None, None),
-    ("fs_default", "fs", None, None, None, None, '{"path": "/"}'),
-    ("google_cloud_default", "google_cloud_platform", None, None, None, "default", None),
-    ("http_default", "http", "https://www.httpbin.org/", None, None, None, None),
-    ("mysql_default", "mysql", "mysql", "root", None, "airflow", None),
-    ("postgres_default", "postgres", "postgres", "postgres", "airflow", "airflow", None),
-    ("redis_default", "redis", "redis", None, None, None, '{"db": 0}'),
-    ("sftp_default", "sftp", "localhost", "airflow", None, None, None),
-    ("spark_default", "spark", "yarn", None, None, None, '{"queue": "root.default"}'),
-    ("sqlite_default", "sqlite", "/tmp/sqlite_default.db", None, None, None, None),
-    ("ssh_default", "ssh", "localhost", None, None, None, None),
-)
-"""Id, type, host, login, password, schema and extra of connections that a new database of Airflow has, as tests use them."""
 
 
 def _database(name: str) -> LocalDatabase:
@@ -87,10 +73,10 @@ add_default_pool_if_not_exists = synchronize_log_template = bootstrap_dagbag = c
 
 
 def create_default_connections(*_args: Any, **_options: Any) -> None:
-    """Add Airflow's default connections for common systems (`fs_default`, `http_default` …). Raises as `initdb`."""
+    """Add the connections of a new database of Airflow (`fs_default`, `http_default` …). Raises as `initdb`."""
     kept = _database("create_default_connections")
-    for conn_id, kind, host, login, password, schema, extra in DEFAULT_CONNECTIONS:
-        kept.add_connection(Connection(conn_id, kind, host=host, login=login, password=password, schema=schema, extra=extra))
+    for conn_id, parts in DEFAULT_CONNECTIONS.items():
+        kept.add_connection(Connection(conn_id, **parts))
 
 
 def merge_conn(conn: Connection, session: Any = None) -> None:

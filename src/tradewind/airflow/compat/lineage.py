@@ -187,11 +187,7 @@ class HookLineageCollector:
     create_dataset = create_asset
 
     def _add(self, entries: dict[Any, AssetLineageInfo], context: Any, kwargs: dict[str, Any]) -> None:
-        try:
-            asset = self.create_asset(**kwargs)
-        except Exception as error:  # a URI that is none must not fail the hook
-            log.debug("no lineage of %s: %s", kwargs, error)
-            return
+        asset = self.create_asset(**kwargs)
         if asset is None:
             return
         key = asset.uri, repr(asset.extra), id(context)

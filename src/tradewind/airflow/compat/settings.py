@@ -73,6 +73,10 @@ def configure_orm(disable_connection_pool: bool = False, pool_class: Any = None)
     """
 
 
+def configure_vars() -> None:
+    """Do nothing: what depends on settings is read when it is used. Test helpers call it after they have changed settings."""
+
+
 def __getattr__(name: str) -> Any:
     """What depends on this process's settings is read when it is used.
 

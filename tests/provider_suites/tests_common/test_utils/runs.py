@@ -16,26 +16,30 @@ from tradewind.wire.messages import Workload
 DEFAULT_DATE = datetime.datetime(2016, 1, 1, tzinfo=datetime.UTC)
 
 
-class DagMaker:
-    """`with dag_maker("dag") as dag:` makes a DAG."""
+_NOT_OF_DAG = ("session", "serialized", "activate_assets", "bundle_name", "bundle_version", "fileloc", "relative_fileloc")
+"""Arguments of `dag_maker` that are none of a DAG."""
 
-    def __init__(self) -> None:
+_NOT_GIVEN: Any = object()
+
+
+class DagMaker:
+    """`with dag_maker("dag") as dag:` makes a DAG; `dag_maker.create_dagrun()` a run of it in the memory of the process."""
+
+    def __init__(self, default_start: Any = DEFAULT_DATE) -> None:
         self.dag: Any = None
+        self.dag_run: Any = None
+        self.start_date = self._default_start = default_start
+        self.session: Any = None
 
     def __call__(self, dag_id: str = "test_dag", **kwargs: Any) -> DagMaker:
         from airflow.sdk import DAG
+        from airflow.utils.session import create_session
 
-        for name in (
-            "session",
-            "serialized",
-            "activate_assets",
-            "bundle_name",
-            "bundle_version",
-            "fileloc",
-            "relative_fileloc",
-        ):
-            kwargs.pop(name, None)
-        kwargs.setdefault("start_date", DEFAULT_DATE)
+        given = {name: kwargs.pop(name) for name in _NOT_OF_DAG if name in kwargs}
+        with create_session() as own:
+            self.session = given.get("session") or own
+        start = kwargs.get("start_date") or (kwargs.get("default_args") or {}).get("start_date") or self._default_start
+        self.start_date = kwargs["start_date"] = start
         kwargs.setdefault("schedule", datetime.timedelta(days=1))
         self.dag = DAG(dag_id, **kwargs)
         return self
@@ -48,6 +52,49 @@ class DagMaker:
 
     def __exit__(self, *exc_info: Any) -> None:
         self.dag.__exit__(*exc_info)
+
+    @property
+    def serialized_dag(self) -> Any:
+        """The DAG itself: Tradewind has no second class for serialized DAGs."""
+        return self.dag
+
+    def create_dagrun(self, *, logical_date: Any = _NOT_GIVEN, **kwargs: Any) -> Any:
+        """A run of the DAG. Without a date: of the start date of the DAG."""
+        kind = str(getattr(kwargs.get("run_type"), "value", kwargs.get("run_type")) or "manual")
+        date = kwargs.pop("execution_date", None)
+        if logical_date is not _NOT_GIVEN:
+            date = logical_date
+        elif date is None:
+            date = self.start_date
+        if "run_type" not in kwargs:
+            kwargs.setdefault("run_id", "test")
+        options = {"state": "running", "start_date": self.start_date, **kwargs, "run_type": kind}
+        self.dag_run = self.dag.create_dagrun(logical_date=date, **options)
+        return self.dag_run
+
+    def create_dagrun_after(self, dagrun: Any, **kwargs: Any) -> Any:
+        """The run that follows another run by the schedule."""
+        following = self.dag.following_schedule(dagrun.logical_date)
+        return self.create_dagrun(logical_date=following, **kwargs)
+
+    def create_ti(
+        self, task_id: str, dag_run: Any = None, dag_run_kwargs: Any = None, map_index: int = -1, **_more: Any
+    ) -> Any:
+        """The task instance of a task, in a new run if none is given."""
+        run = dag_run if dag_run is not None else self.create_dagrun(**(dag_run_kwargs or {}))
+        found = run.get_task_instance(task_id, map_index=map_index)
+        if found is None:
+            raise ValueError(f"the run has no task {task_id!r}; it has {', '.join(self.dag.task_ids)}")
+        return found
+
+    def run_ti(self, task_id: str, dag_run: Any = None, dag_run_kwargs: Any = None, map_index: int = -1, **options: Any) -> Any:
+        """Run a task. Its error is raised."""
+        return self.create_ti(task_id, dag_run, dag_run_kwargs, map_index).run(**options)
+
+    def sync_dag_to_db(self) -> None:
+        """There is no table of DAGs."""
+
+    sync_dagbag_to_db = sync_dag_to_db
 
 
 def _workload(

@@ -1,0 +1,87 @@
+"""What the helpers of provider packages' own tests need: settings by name, default connections, loggers, lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tradewind.airflow  # noqa: F401  serves the namespace
+from tradewind.execution import local_database
+from tradewind.hooks.http import HttpHook
+from tradewind.sdk.variables import BaseHook, Connection
+
+from airflow import settings  # isort: skip
+from airflow.configuration import conf  # isort: skip
+from airflow.lineage.hook import HookLineageCollector  # isort: skip
+from airflow.sdk.api.datamodels import _generated as datamodels  # isort: skip
+from airflow.utils import db  # isort: skip
+
+
+@pytest.fixture
+def database() -> Iterator[None]:
+    yield
+    local_database.close_database()
+
+
+def test_a_helper_sets_a_setting_and_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = conf._env_var_name("celery.broker", "pool")
+    assert name == "AIRFLOW__CELERY_BROKER__POOL"
+    monkeypatch.setenv(name, "from the environment")
+    assert conf.get("celery.broker", "pool") == "from the environment"
+    monkeypatch.delenv(name)
+    conf.add_section("celery.broker")
+    conf.set("celery.broker", "pool", "solo")
+    settings.configure_vars()
+    assert conf.get("celery.broker", "pool") == "solo"
+    conf.remove_option("celery.broker", "pool")
+    assert not conf.has_option("celery.broker", "pool")
+
+
+@pytest.mark.parametrize(
+    ("conn_id", "kind", "host", "port", "extra"),
+    [
+        ("druid_ingest_default", "druid", "druid-overlord", 8081, {"endpoint": "druid/indexer/v1/task"}),
+        ("spark_default", "spark", "yarn", None, {"queue": "root.default"}),
+        ("wasb_default", "wasb", None, None, {"sas_token": None}),
+    ],
+)
+def test_a_new_database_has_default_connections(
+    database: None, conn_id: str, kind: str, host: str | None, port: int | None, extra: dict[str, Any]
+) -> None:
+    db.initdb()
+    found = Connection.get(conn_id)
+    assert (found.conn_type, found.host, found.port, found.extra_dejson) == (kind, host, port, extra)
+
+
+def test_hooks_log_below_the_logger_of_tasks() -> None:
+    class Own(BaseHook):
+        pass
+
+    assert Own().log.name == f"airflow.task.hooks.{__name__}.{Own.__qualname__}"
+    assert Own(logger_name="mine").log.name == "airflow.task.hooks.mine"
+    assert HttpHook().log.name == "tradewind.hooks.HttpHook"
+
+
+def test_the_collector_keeps_a_hundred_assets_and_refuses_a_name_that_is_too_long() -> None:
+    collector = HookLineageCollector()
+    for number in range(150):
+        collector.add_input_asset(None, uri=f"s3://bucket/{number}")
+        collector.add_extra(None, f"key {number}", number + 1)
+        collector.add_extra(None, f"other {number}", number + 1)
+    found = collector.collected_assets
+    assert (len(found.inputs), len(found.outputs), len(found.extra)) == (100, 0, 200)
+    with pytest.raises(ValueError, match="cannot exceed 1500"):
+        collector.add_output_asset(None, uri="s3://bucket/" + "a" * 2000)
+
+
+def test_values_of_the_execution_api_are_checked_and_keep_further_fields() -> None:
+    run = datamodels.DagRun.model_validate(
+        {"dag_id": "d", "run_id": "r", "logical_date": "2026-01-01T00:00:00Z", "run_after": "2026-01-01T00:00:00Z", "new": 1}
+    )
+    context = datamodels.TIRunContext(dag_run=run, max_tries=2)
+    assert context.dag_run.logical_date.year == 2026
+    assert context.dag_run.new == 1
+    with pytest.raises(ValueError, match="task_id"):
+        datamodels.TaskInstance(dag_id="d", run_id="r")
