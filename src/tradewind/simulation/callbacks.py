@@ -196,7 +196,7 @@ class VirtualCallbackProcess(CallbackProcess):
         """A host that was paused may receive the end of the process before its messages."""
         words, self.words = self.words, []
         for request in words:
-            self._heard(cast(Connection, None), encode(request))
+            self._on_document(cast(Connection, None), encode(request))
 
 
 class CallProcess:
@@ -213,7 +213,7 @@ class CallProcess:
         self.host.on_death.append(lambda: self.process.die("its host"))
 
     def send(self, document: bytes) -> None:
-        self.world.timeline.after(50, self.process, lambda: self._heard(document))
+        self.world.timeline.after(50, self.process, lambda: self._on_document(document))
 
     def close(self) -> None:
         pass
@@ -221,7 +221,7 @@ class CallProcess:
     def drain(self) -> None:
         pass
 
-    def _heard(self, document: bytes) -> None:
+    def _on_document(self, document: bytes) -> None:
         if isinstance(decode_answer(document), Accepted) and not self.begun:
             self.begun = True
             fate = self.world.callback_workload.fate()

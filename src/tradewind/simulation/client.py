@@ -49,10 +49,10 @@ class UserClient(Process):
             return
         self.end = self.world.connect_to_scheduler(self)
         if self.end is not None:
-            self.end.listen(self._heard, lambda: None)
+            self.end.listen(self._on_document, lambda: None)
             self.end.send(encode(ClientHello(self.name, 0)))
 
-    def _heard(self, document: bytes) -> None:
+    def _on_document(self, document: bytes) -> None:
         message = decode_from_scheduler(document)
         if not isinstance(message, CommandResult):
             return

@@ -170,7 +170,7 @@ class VirtualHost(WorkerHost):
         if slots and len(self.attempts) > slots:
             self.world.violated("13 host slots", f"{len(self.attempts)} attempts on a host of {slots} slots")
 
-    def _sweep(self) -> None:
+    def _kill_strays(self) -> None:
         """Does nothing: there are no orphaned processes."""
 
 
@@ -267,7 +267,7 @@ class VirtualAttempt(Attempt):
             self.task.signalled(number)
 
     def send(self, request: RunnerRequest) -> None:
-        self._heard(cast(Connection, None), encode(request))
+        self._on_document(cast(Connection, None), encode(request))
 
     def read_remaining_output(self) -> None:
         """The end of the process is reported after all its messages."""

@@ -51,13 +51,13 @@ class End:
         self.closed = False
         self.label = ""
         self.problem = ""
-        self._heard: Callable[[bytes], None] = lambda document: None
+        self._on_document: Callable[[bytes], None] = lambda document: None
         self._gone: Callable[[], None] = lambda: None
         self._sent = 0
         self._arrives = 0
 
     def listen(self, heard: Callable[[bytes], None], gone: Callable[[], None]) -> None:
-        self._heard, self._gone = heard, gone
+        self._on_document, self._gone = heard, gone
 
     @property
     def connection(self) -> Connection:
@@ -91,7 +91,7 @@ class End:
     def _take(self, document: bytes) -> None:
         if not self.closed:
             self.network.timeline.note_bytes(self.process.name, document)
-            self._heard(document)
+            self._on_document(document)
 
     def close(self) -> None:
         """Close the connection. The other end is notified after it has received all earlier messages."""

@@ -345,11 +345,11 @@ class VirtualTriggerManager(TriggerManager):
         here, there = world.waiting.pipes.link(self.process, made)
         there.listen(made.heard, made.closed)
         line: Connection = here.connection
-        here.listen(lambda document: self._heard(line, document), lambda: self._line_closed(line))
+        here.listen(lambda document: self._on_document(line, document), lambda: self._line_closed(line))
         made.line = there
         self._is_up(made.pid, line, line)
 
-    def _on_record(self) -> tuple[AttemptKey | None, float]:
+    def _read_page(self) -> tuple[AttemptKey | None, float]:
         return (None, 0.0) if self.triggerer is None else (self.triggerer.stepping, self.triggerer.turned)
 
     def _kill(self) -> None:

@@ -1,10 +1,10 @@
-"""The mail that a task with `email` sends when it has failed or is tried again: Airflow's words, and Airflow's settings.
+"""The mail that a task with `email` sends when it fails or is retried. Its text and its settings are Airflow's:
 
-    AIRFLOW__EMAIL__SUBJECT_TEMPLATE, …__HTML_CONTENT_TEMPLATE   files with templates of one's own
+    AIRFLOW__EMAIL__SUBJECT_TEMPLATE, …__HTML_CONTENT_TEMPLATE   files with your own templates
     AIRFLOW__EMAIL__FROM_EMAIL, …__EMAIL_CONN_ID                 sender, and connection of the mail server
-    AIRFLOW__EMAIL__EMAIL_BACKEND                                another function that sends: `package.module.function`
+    AIRFLOW__EMAIL__EMAIL_BACKEND                                another function that sends the mail: `package.module.function`
 
-Templates see the task's context, and `exception`, `exception_html`, `try_number` and `max_tries` beside it.
+Templates see the task's context, and in addition `exception`, `exception_html`, `try_number` and `max_tries`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ USUAL_BACKENDS = ("airflow.utils.email.send_email_smtp", "airflow.utils.email.se
 
 
 def send_alert(to: tuple[str, ...], context: Mapping[str, Any], exception: str) -> None:
-    """Render and send it.
+    """Render the mail and send it.
 
     Args:
         to: addresses.
-        context: of the task instance; at least `ti`.
-        exception: why it failed.
+        context: the context of the task instance; it has at least `ti`.
+        exception: why the task failed.
 
     Raises:
-        Exception: it could not be sent; said in the log.
+        Exception: the mail could not be sent. The error is also logged.
     """
     try:
         subject, body = rendered(context, exception)
@@ -54,10 +54,10 @@ def send_alert(to: tuple[str, ...], context: Mapping[str, Any], exception: str) 
 
 
 def send(to: tuple[str, ...], subject: str, body: str) -> None:
-    """Send it the way the settings say.
+    """Send a mail with the function that the settings name.
 
     Raises:
-        Exception: it could not be sent; said in the log.
+        Exception: the mail could not be sent. The error is also logged.
     """
     try:
         _backend()(list(to), subject, body, **_sender())
@@ -68,7 +68,7 @@ def send(to: tuple[str, ...], subject: str, body: str) -> None:
 
 
 def rendered(context: Mapping[str, Any], exception: str) -> tuple[str, str]:
-    """Subject and body, as HTML."""
+    """Return subject and body, both as HTML."""
     ti = context["ti"]
     names = {
         "exception": AirflowException(exception),
@@ -85,7 +85,7 @@ def rendered(context: Mapping[str, Any], exception: str) -> tuple[str, str]:
 
 
 def _template(key: str, usual: str) -> str:
-    """A setting names a file; one that cannot be read is no reason to send nothing."""
+    """Return the template from the file that the setting names, or `usual`. An unreadable file does not prevent the mail."""
     path = conf.value_if_set("email", key) or ""
     if not path:
         return usual

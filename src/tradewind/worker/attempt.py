@@ -60,7 +60,7 @@ RESUMED_AT_LEAST = SECOND
 
 
 class AttemptOwner(Protocol):
-    """The owner of attempts: the worker host, or its callback processes."""
+    """The owner of attempts: the worker host, or `CallbackProcesses`."""
 
     config: HostConfig
     clock: Clock
@@ -137,7 +137,7 @@ class Attempt:
         os.set_blocking(self._log_read, False)
         self._their_ends = [theirs.detach(), log_write]
         loop = self.host.loop
-        self.channel = Connection(ours, loop, self._heard, self._channel_closed)
+        self.channel = Connection(ours, loop, self._on_document, self._channel_closed)
         loop.watch(self._log_read, selectors.EVENT_READ, self._log_ready)
         return self._their_ends
 
@@ -198,7 +198,7 @@ class Attempt:
 
     # --- the channel ------------------------------------------------------------------------------------------------
 
-    def _heard(self, channel: Connection, document: bytes) -> None:
+    def _on_document(self, channel: Connection, document: bytes) -> None:
         try:
             request: RunnerRequest = decode_request(document)
         except msgspec.MsgspecError as error:

@@ -115,7 +115,7 @@ def _tell_listeners(workload: Workload, wanted: Call, dags: Mapping[str, DAG] | 
 
 
 def _named(owner: Any, workload: Workload, wanted: Call) -> Any:
-    """The callback at its position in the argument now."""
+    """Return the callback that has the workload's position in the argument now."""
     found = getattr(owner, wanted.argument)
     if wanted.index >= len(found):
         raise CannotCall(f"{_what(workload)} does not exist any more: {workload.file} has {len(found)} of them now")
@@ -186,7 +186,7 @@ def task_context(task: BaseOperator, workload: Workload, wanted: Call) -> Contex
 
 
 def run_context(dag: DAG, workload: Workload, wanted: Call) -> Context | dict[str, Any]:
-    """The context of a run that has ended: that of its most relevant task instance; `reason` is Airflow's term."""
+    """The context of a run that has ended: the context of its most relevant task instance. `reason` is a term of Airflow."""
     task = dag.task_dict.get(workload.task_id)
     if task is None:  # a DAG without tasks
         run = DagRun.of_workload(workload, dag)

@@ -31,10 +31,10 @@ class CallbackProcess(Attempt):
 
 
 class CallbackProcesses:
-    """See the module. Owns its attempts as the worker host owns those of tasks.
+    """See the module. Owns its attempts as the worker host owns the attempts of tasks.
 
     Args:
-        launch: has a process created for an attempt.
+        launch: lets a template or the base image fork a process for an attempt.
     """
 
     def __init__(self, host: HostServices, launch: Callable[[Attempt], None]) -> None:
@@ -51,12 +51,12 @@ class CallbackProcesses:
         self.closed = False
 
     def take(self, order: CallbackOrder) -> None:
-        """Call it, unless it is running or has just succeeded."""
+        """Start the callback, unless it is running or has just succeeded."""
         known = self._done.get(order.callback_id)
         if known is not None:
             self.host.send(known)
         elif order.callback_id not in self._runs and not self.closed:
-            # a key of its own: answers must not reach the task's next attempt, nor come from an earlier try
+            # a separate key: answers must not reach the task's next attempt, nor come from an earlier try
             work = msgspec.structs.replace(order.workload, fence=-(order.callback_id * 1024 + order.tries % 1024) - 1)
             run = self._make(msgspec.structs.replace(order, workload=work))
             self._runs[order.callback_id] = run
@@ -101,7 +101,7 @@ class CallbackProcesses:
             attempt.kill()
 
     def ask_start(self, attempt: Attempt, start: Start) -> None:
-        """A callback needs no permission of the scheduler: it may start."""
+        """Let the callback start: it needs no permission of the scheduler."""
         attempt.answer(Accepted(start.op))
 
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
@@ -109,10 +109,10 @@ class CallbackProcesses:
         self.host.send(FromRunner(attempt.key, request))
 
     def called_back(self, attempt: Attempt, said: CalledBack) -> None:
-        """A callback process calls no callbacks of its own."""
+        """Ignore the message: a callback process calls no callbacks of its own."""
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
-        """The first result counts."""
+        """Record the result. Only the first result counts."""
         assert isinstance(attempt, CallbackProcess)
         if attempt.verdict is not None:
             return

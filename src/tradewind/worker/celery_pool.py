@@ -154,7 +154,7 @@ class HostPool(BasePool):  # type: ignore[misc]
                 log.error("a message of the worker host cannot be read", error=str(error))
 
     def _lost(self) -> None:
-        """Handle the end of the worker host: start another worker host. The scheduler decides what follows for its attempts."""
+        """Handle the end of the worker host: start another one. The scheduler decides what follows for its attempts."""
         if self._link is not None:
             if self._hub is not None:
                 self._hub.remove(self._link.fileno())
@@ -250,7 +250,7 @@ class HostPool(BasePool):  # type: ignore[misc]
         self._end_host(signal.SIGTERM, None)
 
     def on_close(self) -> None:
-        """No new tasks come."""
+        """Celery calls this when no new tasks will come."""
 
     def on_terminate(self) -> None:
         """Cold shutdown: running tasks are stopped."""
@@ -278,11 +278,11 @@ class HostPool(BasePool):  # type: ignore[misc]
             host.wait()
 
     def grow(self, n: int) -> None:
-        """Celery's autoscaler raises the limit."""
+        """Raise the limit of attempts; called by Celery's autoscaler."""
         self.limit += n
 
     def shrink(self, n: int) -> None:
-        """Celery's autoscaler lowers the limit."""
+        """Lower the limit of attempts; called by Celery's autoscaler."""
         self.limit = max(1, self.limit - n)
 
     @property

@@ -12,7 +12,7 @@ from tradewind.model.bundles import folder_of
 from tradewind.wire.worker_names import FIRST_WORKER
 
 TASKS_MARK = "TRADEWIND_TASKS_OF"
-"""Environment variable of every process below a host; its value is the mark of the home folder and the worker."""
+"""Environment variable of every process below a host. Its value identifies the home folder and the worker."""
 USER_SETTINGS = "TRADEWIND_USER_SETTINGS"
 """Environment variable with the settings for user code as JSON. The process that reads it removes it."""
 
@@ -29,7 +29,7 @@ class TaskLimits(msgspec.Struct, frozen=True):
     """Soft RLIMIT_NOFILE of a task: the limit of the host before the host raised its own."""
     descriptors_hard: int
     max_map_length: int = 1024
-    """Elements that a task may return to those that are mapped over its result."""
+    """Maximum number of elements in a result over which other tasks are mapped."""
     clear_state_store: bool = False
     """Delete the values of a task in its state store after its success."""
 

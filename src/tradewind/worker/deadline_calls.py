@@ -1,4 +1,4 @@
-"""Calling what wants to know of missed deadlines: `sla_miss_callback`, its mail, and the callbacks of `DeadlineAlert`s."""
+"""Calls everything that is to be told about missed deadlines: `sla_miss_callback`, SLA mails, callbacks of `DeadlineAlert`s."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SlaMiss:
     dag_id: str
     execution_date: DateTime | None
     timestamp: DateTime | None
-    """By when it should have succeeded."""
+    """The time by which the task should have succeeded."""
     email_sent: bool = False
     notification_sent: bool = False
     description: str | None = None
@@ -40,7 +40,7 @@ class SlaMiss:
 
 
 def call_sla(callback: Callable[..., Any], dag: DAG, workload: Workload, wanted: Call) -> Any:
-    """Airflow's five arguments: dag, task_list, blocking_task_list, slas, blocking_tis."""
+    """Call the callback with Airflow's five arguments: dag, task_list, blocking_task_list, slas, blocking_tis."""
     date = to_pendulum(workload.logical_date)
     slas = [SlaMiss(task_id, dag.dag_id, date, to_pendulum(wanted.due)) for task_id in wanted.late]
     blocking = [OtherTaskInstance(dag.dag_id, task_id, workload.run_id, state) for task_id, state in wanted.blocking]
@@ -48,7 +48,7 @@ def call_sla(callback: Callable[..., Any], dag: DAG, workload: Workload, wanted:
 
 
 def mail_sla(workload: Workload, wanted: Call) -> None:
-    """Airflow's mail."""
+    """Send the mail about missed SLAs, with Airflow's text."""
     body = (
         f"Here's a list of tasks that missed their SLAs: <pre><code>{html.escape(_lines(wanted.late, workload))}\n</code></pre>"
         f"Blocking tasks: <pre><code>{html.escape(_lines(_ids(wanted), workload))}</code></pre>"

@@ -1,4 +1,4 @@
-"""The secrets in this process's environment, which all of its tasks can read."""
+"""The secrets in the environment of this process. All of its tasks can read them."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from tradewind.model.secret_mask import SecretMask, secrets_of_environment
 
 @functools.cache
 def environment_mask() -> SecretMask:
-    """Worked out once: a worker host's environment does not change. Every attempt's mask begins with it."""
+    """Return the mask of these secrets; every attempt's mask begins with it. Computed once: the environment does not change."""
     return SecretMask(secrets_of_environment(os.environ))

@@ -2,10 +2,10 @@
 
 A worker host knows how a process ended. Whether another try follows is decided and committed by the scheduler. So the scheduler's
 answer to a report carries the final line. The line is written when the answer is there and the process is gone. Usually the process
-is gone first; then the line is appended to the closed file. A success that wrote nothing gets no file for this line alone: creating
-the file would be the most expensive part of the attempt's end, and readers of the log know what the line would say.
+is gone first; then the line is appended to the closed file. If a successful task wrote no output, no file is created for this line
+alone: creating the file would be the most expensive part of the attempt's end, and readers of the log know what the line would say.
 
-This module also knows whether logs can be written at all.
+This module also checks whether logs can be written at all.
 """
 
 from __future__ import annotations

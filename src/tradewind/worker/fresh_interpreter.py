@@ -1,6 +1,6 @@
 """One attempt in a freshly started interpreter: `python -m tradewind.worker.fresh_interpreter CHANNEL_FD LOG_FD HOST_PID`.
 
-For systems without the Linux-only parts, and for whoever wants it (`core.task_start = "fresh"`). The order comes on stdin.
+For systems without the Linux-only parts, and for users who choose it (`core.task_start = "fresh"`). The order comes on stdin.
 """
 
 from __future__ import annotations

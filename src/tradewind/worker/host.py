@@ -110,7 +110,7 @@ _KILLED_BY_OTHERS: dict[bool | None, Callable[[str], Phrase]] = {
 LEAVE_AGAIN = SECOND // 10
 """Interval between two checks whether the gateway has stored the logs of a remote worker host that stops."""
 LOG_PROBE = 15 * SECOND
-"""Between two checks whether task logs can be written."""
+"""Interval between two checks whether task logs can be written."""
 _ANSWERS_TO_TIMEOUT = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED_FINAL)
 """The results that a task's code may have after AirflowTaskTimeout: return, AirflowSkipException, AirflowFailException."""
 
@@ -190,8 +190,8 @@ class WorkerHost:
         self._every(LOG_PROBE, self.final_lines.probe)
         self.loop.run()
         self._orphans.clear()
-        self._sweep()
-        self._to_disk(self.unacknowledged)
+        self._kill_strays()
+        self._write_spool(self.unacknowledged)
         self.send(Goodbye())
         if self.remote is not None:
             self.remote.stop()
@@ -337,7 +337,7 @@ class WorkerHost:
                 self.send(FromRunner(attempt.key, request))
 
     def _held(self) -> tuple[AttemptKey, ...]:
-        """What no other worker must be given: running attempts, and reports without an acknowledgement.
+        """The attempts that no other worker may get: running attempts, and attempts whose report is not acknowledged.
 
         If the registration left out a report, the scheduler would give up its attempt and run a finished task again.
         """
@@ -346,7 +346,7 @@ class WorkerHost:
 
     def _scheduler_gone(self, connection: Connection | RemoteLink) -> None:
         self.scheduler = None
-        self._to_disk(self.unacknowledged)
+        self._write_spool(self.unacknowledged)
         if self.stopping:
             self._maybe_leave()
         self._connect()
@@ -563,7 +563,7 @@ class WorkerHost:
     # --- the base image and its templates --------------------------------------------------------------------------------
 
     def _make_templates(self) -> Templates:
-        return Templates(self.config, self.loop, self.clock, self._exited, self._orphaned, self._sweep)
+        return Templates(self.config, self.loop, self.clock, self._exited, self._orphaned, self._kill_strays)
 
     def _all_templates(self) -> list[Templates]:
         return [self.templates] if self.isolated_templates is None else [self.templates, self.isolated_templates]
@@ -607,12 +607,12 @@ class WorkerHost:
             except ChildProcessError:
                 if linux.start_time(pid) is None:
                     self._orphans.discard(pid)
-                    self._ended_unseen(pid)
+                    self._ended_with_template(pid)
                 continue  # its template has not quite ended
             if ended:
                 self._exited(pid, status, used(measured))
 
-    def _ended_unseen(self, pid: int) -> None:
+    def _ended_with_template(self, pid: int) -> None:
         """The template died after it had waited for its task process, and before it reported the end."""
         why = "its process and the template that forked it ended together; the exit code is not known"
         attempt = self.by_pid.pop(pid, None)
@@ -624,7 +624,7 @@ class WorkerHost:
         if attempt.verdict is None:
             outcome = Outcome.LOST if attempt.started else Outcome.REFUSED
             self.verdict(attempt, Report(0, outcome, reason=why, ended=self.clock.wall()))
-        self._sweep()
+        self._kill_strays()
         self.end(attempt, why)
 
     def _start_fresh(self, attempt: Attempt) -> None:
@@ -652,7 +652,7 @@ class WorkerHost:
             self._watch_channel(attempt, process)
 
     def _watch_channel(self, attempt: Attempt, process: subprocess.Popen[bytes]) -> None:
-        """Poll for the end of the process, where there are no pidfds and no subreaper."""
+        """Poll for the end of the process on systems without pidfds and subreapers."""
         if process.poll() is None:
             self.loop.call_later(20_000, lambda: self._watch_channel(attempt, process))
         else:
@@ -683,9 +683,9 @@ class WorkerHost:
         self.send(FromRunner(attempt.key, request))
 
     def called_back(self, attempt: Attempt, said: CalledBack) -> None:
-        """The process has called the callbacks of its task. A report that is sent again says so too.
+        """The process has called the callbacks of its task. If the report is sent again, the new report says so too.
 
-        If the result is not the one that the process reported, it has called other callbacks than those that are due.
+        If the final result differs from the reported one, the process has called other callbacks than those that are due.
         """
         if attempt.called_back or attempt.verdict is None or not attempt.verdict.calls_back:
             return
@@ -710,7 +710,7 @@ class WorkerHost:
         self.final_lines.reported(attempt)
         fp("host.before_verdict")
         if self.scheduler is None:
-            self._to_disk({attempt.key: report})
+            self._write_spool({attempt.key: report})
         elif not drop("report", attempt.key):
             self.send(FromRunner(attempt.key, report))
         fp("host.after_verdict")
@@ -788,7 +788,7 @@ class WorkerHost:
         for templates in self._all_templates():
             templates.look_for_stalls()
 
-    def _to_disk(self, verdicts: dict[AttemptKey, Report]) -> None:
+    def _write_spool(self, verdicts: dict[AttemptKey, Report]) -> None:
         new = [(key, report) for key, report in verdicts.items() if key not in self.spooled]
         try:
             self.spool.add(new)
@@ -816,7 +816,7 @@ class WorkerHost:
                 self.offers.ended(workload.key, None)
 
     def _withdraw(self, order: Withdraw) -> None:
-        """A newer attempt of a task instance goes to another worker: end what is left of it here, then say so."""
+        """A newer attempt of a task instance goes to another worker: end older attempts here, then confirm it."""
         run, slot, fence = order.attempt
         self._drop_pending(lambda one: (one.run, one.slot) == (run, slot) and one.fence < fence)
         older = self.by_task.get((run, slot))
@@ -827,19 +827,19 @@ class WorkerHost:
             older.stop("cancelled", "a newer attempt was dispatched", order.grace)
 
     def _exited(self, pid: int, status: int, needed: Used | None = None) -> None:
-        """A process ended. `needed`: what it has used, if it is known."""
+        """Handle the end of a process. `needed`: the resources that it has used, if they are known."""
         self._orphans.discard(pid)
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
             self.triggers.exited(pid, status)
             self.callbacks.exited(pid, status)
-            self._sweep()
+            self._kill_strays()
             return
         attempt.read_remaining_output()
         if attempt.verdict is None:
             self.verdict(attempt, self._verdict_from_status(attempt, status, needed))
         fp("host.before_sweep")
-        self._sweep()
+        self._kill_strays()
         attempt.read_remaining_output()
         self.end(attempt, attempt.kill_reason)
 
@@ -897,18 +897,18 @@ class WorkerHost:
                 self._exited(pid, _as_wait_status(process.returncode))
         self.triggers.poll()
         self._wait_for_orphans()
-        self._sweep()
+        self._kill_strays()
 
-    def _sweep(self) -> None:
+    def _kill_strays(self) -> None:
         if HAVE_LINUX:
             ours = {*self._fresh, *self._orphans, *self.triggers.own_children(), *self.local_versions.pids()}
             for templates in self._all_templates():
                 ours |= templates.registered()
-            strays = linux.reap_and_kill_orphans(ours, ask=self._spared)
+            strays = linux.reap_and_kill_orphans(ours, ask=self._not_registered_yet)
             if strays:
                 log.info("stray processes of ended attempts were killed", count=len(strays))
 
-    def _spared(self) -> set[int]:
+    def _not_registered_yet(self) -> set[int]:
         """Children that are not registered yet: new base images, and task processes whose template has just died."""
         spared = set(self._orphans)
         for templates in self._all_templates():

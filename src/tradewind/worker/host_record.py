@@ -1,6 +1,7 @@
 """The record of a worker host's process, from which its next process learns how it ended.
 
-The record is a file beside the spool. A host that is killed cannot change it any more, so the next process finds it without an end.
+The record is a file beside the spool. A host that is killed cannot change it any more, so the next process finds a record that
+names no end.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LOOK_EVERY = 10 * SECOND
 """How often the host checks whether the kernel has killed processes because of low memory."""
 
 _JUST_NOW = 5 * SECOND
-"""A process that ends within this time after the kernel killed a process because of low memory is taken for that process."""
+"""A process that ends within this time after the kernel killed a process because of low memory is assumed to be that process."""
 
 
 class HostRecord:
@@ -66,7 +67,7 @@ class HostRecord:
             self._write(None)
 
     def out_of_memory(self) -> bool | None:
-        """Whether the kernel has just killed a process because of low memory. None: not known."""
+        """Whether the kernel has just killed a process because of low memory. None: unknown."""
         if not self._begun:
             return None
         if self._count_again():
@@ -76,7 +77,7 @@ class HostRecord:
         return self._clock.monotonic() - self._oom_at < _JUST_NOW
 
     def end(self) -> None:
-        """The host ends normally."""
+        """Record that the host ends normally."""
         self._write("stopped")
 
     def _count_again(self) -> bool:
@@ -110,12 +111,12 @@ class HostRecord:
 
 
 def how_it_ended(note: dict[str, Any], boot: str, oom_kills: int | None) -> str:
-    """Why an attempt ended that ran on the host of this record: a clause for people.
+    """Return a clause for people: why an attempt ended that ran on the host of this record.
 
     Args:
         note: the record as that host left it.
         boot: the boot id of the machine now.
-        oom_kills: processes that the kernel has killed for want of memory since the machine started; None: not known.
+        oom_kills: number of processes that the kernel has killed because of low memory since the machine started; None: unknown.
     """
     if note.get("ended"):
         return "the worker host that ran it was stopped"

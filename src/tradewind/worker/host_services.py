@@ -1,4 +1,4 @@
-"""What the parts of a worker host use of the worker host. So they need not import its module."""
+"""The interface of the worker host for its own parts, so that they need not import its module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HostServices(Protocol):
     templates: Templates
     final_lines: FinalLogLines
     stopping: bool
-    """The worker host stops its tasks and will end."""
+    """The worker host is stopping its tasks and will end."""
 
     def send(self, message: object) -> None:
         """Send a message to the scheduler. Without a connection the message is dropped."""

@@ -1,9 +1,10 @@
 """Which tasks run isolated: those that were running whenever the base image or a template died.
 
-The death of an image costs other tasks time, and repeated deaths cost more each time. So a task that was running at two deaths is
-forked from a second base image, which only such tasks use. A task that was running by chance runs equally well from that image.
+When a base image or template dies, other tasks lose time, and repeated deaths cost more each time. So a task that was running at
+two deaths is forked from a second base image, which only such tasks use. A task that was running by chance also works there.
 
-Pure: the host passes the time in.
+
+This module is pure: the host passes the time in.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class IsolatedTasks:
         self._deaths: deque[tuple[int, frozenset[TaskName]]] = deque(maxlen=DEATHS_MAX)
 
     def died(self, now: int, running: Iterable[TaskName]) -> None:
-        """An image died while the code of these tasks was running."""
+        """Record that an image died while the code of these tasks was running."""
         there = frozenset(running)
         if there:
             self._deaths.append((now, there))

@@ -52,7 +52,7 @@ class LeaseOwner(Protocol):
 
 
 def machine_answers(address: Address) -> bool:
-    """Whether the machine at this address answers, be it by refusing the connection. Blocks for up to `ANSWER_SECONDS`."""
+    """Whether the machine at this address answers; a refused connection is an answer too. Blocks for up to `ANSWER_SECONDS`."""
     try:
         socket.create_connection(address, timeout=ANSWER_SECONDS).close()
     except (ConnectionRefusedError, ConnectionResetError):
@@ -63,7 +63,7 @@ def machine_answers(address: Address) -> bool:
 
 
 def in_thread(call: Callable[[], None]) -> None:
-    """Call `call` in a thread of its own: an answer may take seconds, and the name of a machine may have to be resolved."""
+    """Call `call` in a separate thread: an answer may take seconds, and the name of a machine may have to be resolved."""
     threading.Thread(target=call, name="database reachable?", daemon=True).start()
 
 
@@ -71,8 +71,8 @@ class LocalLease:
     """See the module.
 
     Args:
-        addresses: of the database servers. With several, all have to answer: one of them alone may be cut off with this machine.
-        ask, in_background: `machine_answers` and `in_thread`; tests give others.
+        addresses: of the database servers. All must answer: a single one may be cut off together with this machine.
+        ask, in_background: `machine_answers` and `in_thread`; tests pass their own functions.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LocalLease:
         self._in_background = in_background
         self._answers: SimpleQueue[tuple[int, bool]] = SimpleQueue()
         self._asked_at: int | None = None
-        """When the question was asked that has no answer yet."""
+        """The time of the question that has no answer yet."""
         self._next_question = 0
         self._until = clock.monotonic() + g.LEASE
         self._has_ended = False
@@ -102,7 +102,7 @@ class LocalLease:
         self._loop.call_later(CHECK_EVERY, self._check)
 
     def renew(self) -> None:
-        """A scheduler has sent a message, or no task runs."""
+        """Renew the lease now: a scheduler has sent a message, or no task runs."""
         self._renew_from(self._clock.monotonic())
         self._has_ended = False
 
@@ -132,7 +132,7 @@ class LocalLease:
         self._loop.call_later(CHECK_EVERY, self._check)
 
     def _ask_all(self, asked_at: int) -> None:
-        """Called in the background. The answer waits until the next check."""
+        """Ask all addresses. Runs in the background; the next check takes the answers."""
         answered = False
         try:
             answered = all(self._ask(address) for address in self._addresses)

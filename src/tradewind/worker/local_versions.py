@@ -1,4 +1,4 @@
-"""The folders of versions of bundles on the scheduler's machine. One that was deleted is made again from the repository's copy."""
+"""The folders of versions of bundles on the scheduler's machine. A deleted folder is made again from the copy of the repository."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LocalVersions:
         self._ready = ready
         self._fetches: dict[tuple[str, str], Fetch] = {}
         self._failed: dict[tuple[str, str], int] = {}
-        """(bundle, version) → until when its folder counts as missing."""
+        """(bundle, version) → the time until which its folder counts as missing."""
 
     def has(self, bundle: str) -> bool:
         """Whether this bundle has versions."""

@@ -1,8 +1,8 @@
-"""One attempt's output: from its pipe into its log file, stamped, masked and bounded.
+"""Reads the output of one attempt from its pipe and writes it into its log file, with timestamps, without secrets, within limits.
 
 The file has one JSON object per line: `timestamp`, `level`, `event`, and `logger` for records of Python's logging. The file is
-opened at the first byte of output, so a silent task costs nothing. Memory is bounded by the longest line that is kept, the file by
-`log_max`: its first half is kept as it comes, then only the newest lines, with a note of how much is missing between them.
+opened at the first byte of output, so a task without output needs no file. Memory is bounded by the longest line that is kept, the
+file by `log_max`: its first half has the oldest lines, the rest the newest, with a note of how much is missing between them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ READ_SIZE = 64 * 1024
 
 
 class LogCapture:
-    """Takes bytes and writes lines.
+    """Takes bytes of output and writes lines of the log.
 
     Args:
         path: the log file; its folder is created when needed.
@@ -58,7 +58,7 @@ class LogCapture:
         """Bytes that could not be written."""
 
     def mask(self, values: Iterable[str]) -> None:
-        """Never write these texts from now on."""
+        """Replace these texts in everything that is written from now on."""
         self._mask = self._mask.plus(values)
 
     @property
@@ -79,7 +79,7 @@ class LogCapture:
         return _encode(self._mask.value(msgspec.json.decode(data))) if data else data
 
     def feed(self, data: bytes) -> None:
-        """Take raw output."""
+        """Take bytes of output."""
         if self._written >= self._head_max:
             self._keep(self._wall(), data)
             return
@@ -215,7 +215,7 @@ def _open(path: Path) -> int:
 
 
 _FOLDER_TRIES = 3
-"""A folder that is empty may be taken away between its making and the file's."""
+"""Number of times that a missing folder is made: an empty folder may be deleted before the file in it is created."""
 
 TAIL_IN_MEMORY = 1024 * 1024
-"""The newest lines of an overlong log wait here until the attempt ends."""
+"""Bytes of the newest lines of a log that is too long. They stay in memory until the attempt ends."""

@@ -1,4 +1,4 @@
-"""How a task's log records travel through the same pipe as its prints.
+"""The format in which a task's log records are sent through the pipe of its standard output.
 
 A record is one line: the byte 0x1E, then a JSON object. Everything else on the pipe is plain output. The host stamps, masks
 and stores both kinds (see `log_capture`).
@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def write_error(text: str) -> None:
-    """A record of level error for the task itself, however Python's logging was set up by its code."""
+    """Write a record of level error into the task's log. It works however the task's code has set up logging."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -31,7 +31,7 @@ def write_error(text: str) -> None:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Whole lines, some thousand characters at a time: a line of the log is cut where it is longer than it may be."""
+    """Split a text at line ends into parts of some thousand characters. The host cuts longer lines of the log."""
     part = ""
     for line in text.split("\n"):
         if part and len(part) + len(line) > PART_LENGTH:
@@ -43,7 +43,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 class TaskLogHandler(logging.Handler):
-    """Writes records to stderr as marked lines; one write a record, so that lines of several threads stay whole."""
+    """Writes each record to stderr as one marked line, with one `write`, so that lines of several threads stay whole."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -96,8 +96,8 @@ class LogShipper:
             del self._files[name]
 
     def _source(self) -> str:
-        """A name that no other file has had. (An inode number is not enough: the file system may use it again after a file is
-        deleted.)
+        """Return a name that no other file has had. (An inode number is not enough: the file system may use it again after a file
+        is deleted.)
         """
         self._count += 1
         return f"{self._process}.{self._count}"

@@ -54,7 +54,7 @@ def signature_check(key: bytes) -> Checker:
 
 
 class OfferTaker(Protocol):
-    """The worker host."""
+    """The interface of the worker host that `Offers` uses."""
 
     def take_offer(self, workload: Workload) -> str:
         """Take an attempt. Returns "": it was taken, `refused`: the worker host has it already, `busy`: the worker host takes

@@ -1,4 +1,7 @@
-"""What the worker host tells the processes that run tasks. Apart, so that the host need not import what they import."""
+"""The messages between the worker host and the processes that run tasks and triggers.
+
+A separate module, so that the host need not import the modules of these processes.
+"""
 
 from __future__ import annotations
 
@@ -25,29 +28,29 @@ class RunDirect(msgspec.Struct, frozen=True, tag="direct"):
 
 
 class FreshOrder(msgspec.Struct, frozen=True):
-    """What a fresh interpreter is told on its stdin: run this attempt."""
+    """Message to a fresh interpreter on its stdin: run this attempt."""
 
     workload: Workload
     limits: TaskLimits
 
 
 class TriggererLimits(msgspec.Struct, frozen=True):
-    """What one trigger may do to the others. Seconds and bytes."""
+    """Limits for each trigger, so that it cannot harm the other triggers. Seconds and bytes."""
 
     event_max: int = 64 * 1024 * 1024
-    """Of what it fires; `core.xcom_max_bytes`."""
+    """Size of an event; from `core.xcom_max_bytes`."""
     log_max: int = 10 * 1024 * 1024
-    """Of what it prints and logs."""
+    """Size of its log."""
     blocked_shown: float = 5.0
-    """Without a turn of the event loop: then the log of the trigger that runs says so."""
+    """If the event loop makes no progress for this time, the log of the running trigger gets a warning."""
     blocked_max: float = 60.0
-    """Then this trigger fails."""
+    """If the event loop makes no progress for this time, the running trigger fails."""
     end_within: float = 30.0
-    """For its cleanup, and for obeying when nobody waits any more."""
+    """Time for the cleanup of a trigger, and between two cancellations of a trigger that was dropped."""
 
 
 class BecomeTriggerer(msgspec.Struct, frozen=True, tag="triggerer"):
-    """Order to the base image: run triggers. Descriptors: orders, questions, the shared page."""
+    """Order to the base image: run triggers. Descriptors: the sockets for orders and for requests, and the shared page."""
 
     limits: TriggererLimits
 
@@ -62,7 +65,7 @@ class TriggerSaid(msgspec.Struct, frozen=True, tag="said"):
 
 
 class TriggerAsks(msgspec.Struct, frozen=True, tag="asks"):
-    """A trigger's code asks a question."""
+    """The code of a trigger sends a request to the scheduler."""
 
     key: AttemptKey
     question: RunnerRequest

@@ -3,12 +3,12 @@
 It replaces the socket of a worker host that runs beside the scheduler. In addition:
 
 * The **lease**: the tasks are stopped after 30 s without an answer of a gateway, because the scheduler is about to give them
-to another worker. While the machine of the gateway answers and only the gateway is unavailable (it is being restarted), the
-tasks continue for `worker.outage_lease`. The scheduler waits equally long for a worker whose gateway is disconnected. *
-**Logs** are sent while they are written, and deleted on this machine when the gateway has stored them (`log_shipper`). *
-**Large XComs** are sent before the report that names them, and fetched after the answer that names them. * **DAG files** come
-from the gateway, unless they are kept on this machine (`bundle_fetcher`). * **Tokens** of attempts are kept. After a new
-connection they prove which attempts this worker was given.
+  to another worker. While the machine of the gateway answers and only the gateway is unavailable (it is being restarted), the
+  tasks continue for `worker.outage_lease`. The scheduler waits equally long for a worker whose gateway is disconnected.
+* **Logs** are sent while they are written, and deleted on this machine when the gateway has stored them (`log_shipper`).
+* **Large XComs** are sent before the report that names them, and fetched after the answer that names them.
+* **DAG files** come from the gateway, unless they are kept on this machine (`bundle_fetcher`).
+* **Tokens** of attempts are kept. After a new connection they prove which attempts this worker was given.
 """
 
 from __future__ import annotations

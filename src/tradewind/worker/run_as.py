@@ -1,4 +1,4 @@
-"""`run_as_user`: a task's process goes on as another user of the operating system, before anything of the author's runs."""
+"""`run_as_user`: a task's process becomes another user of the operating system before any code of the author runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if HAVE_LINUX:
     from tradewind.platform import linux
 
 
-def become(name: str) -> str | None:
-    """Be this user from now on, with its groups and its home; a sentence when that cannot be.
+def become_user(name: str) -> str | None:
+    """Change the user of this process, its groups and its HOME. Return None, or a sentence that says why this is impossible.
 
-    Only a worker that runs as root can start tasks as somebody else.
+    Only a worker that runs as root can start tasks as another user.
     """
     try:
         user = pwd.getpwnam(name)

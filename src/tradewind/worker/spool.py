@@ -53,7 +53,7 @@ class Spool:
         return found
 
     def add(self, verdicts: Iterable[tuple[AttemptKey, Report]]) -> None:
-        """Append durably."""
+        """Append reports, with fsync."""
         data = b"".join(frame(encode(Spooled(key, report))) for key, report in verdicts)
         if not data:
             return
@@ -72,6 +72,6 @@ class Spool:
             os.close(file)
 
     def clear(self) -> None:
-        """The scheduler has acknowledged all of them: delete the file."""
+        """Delete the file: the scheduler has acknowledged all reports."""
         fp("host.before_spool_goes")
         self._path.unlink(missing_ok=True)

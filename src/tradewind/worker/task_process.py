@@ -61,17 +61,17 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         channel_fd: stream socket to the host.
         log_fd: write end of the log pipe; becomes stdout and stderr.
     """
-    _take_place(workload, log_fd, limits)
+    _set_up_process(workload, log_fd, limits)
     fp("runner.before_start")
     channel = Channel(channel_fd, LocalSpills(limits.xcom_folder).read)
     if channel.may_start():
         fp("runner.accepted")
-        problem = run_as.become(workload.run_as_user) if workload.run_as_user else None
+        problem = run_as.become_user(workload.run_as_user) if workload.run_as_user else None
         if workload.call is not None:
             from tradewind.worker.callback_process import carry_out_call  # lazy: callbacks are rare
 
             carry_out_call(workload, dags, channel, problem)
-            _leave()
+            _end_process()
         result = carry_out(workload, dags, channel, limits, problem)
         fp("runner.after_report")
         if result.callbacks is not None:
@@ -82,7 +82,7 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         if result.listeners is not None:
             result.listeners()
             _flush()
-        _leave()
+        _end_process()
 
 
 def carry_out(
@@ -144,7 +144,7 @@ _DEFAULT_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1
 and QUIT in programs that it starts with `&`. The task, and every program that it starts, would inherit both."""
 
 
-def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
+def _set_up_process(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     """Set session, name, output and limits of this process, before anything else."""
     global _pid
     _pid = os.getpid()
@@ -213,7 +213,7 @@ def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperato
 
 
 def reset() -> None:
-    """After a warm-up: as if no task had run in this process."""
+    """Reset the variables of this module after a warm-up, as if no task had run in this process."""
     global _running, _ending
     _running, _ending = None, False
     pop_context()
@@ -287,8 +287,8 @@ def _flush() -> None:
             pass
 
 
-def _leave() -> None:
-    """End at once, unless user code left threads or exit functions that an interpreter would wait for."""
+def _end_process() -> None:
+    """End the process at once, unless user code left threads or exit functions that an interpreter would wait for."""
     left = False
     if _thread._count() > 0:
         left = True

@@ -38,18 +38,18 @@ log = Log("templates")
 MALLOC_SETTINGS = {"malloc_hugetlb": {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
 PACKET = 1 << 18
 CHEAP_IMPORT = 100_000
-"""Microseconds. A file that imports faster gets no template for a task that comes alone."""
+"""Microseconds. If a file imports faster and only one task of it comes, that task gets no template."""
 WORTH_KEEPING = 200
 """A template waits this many times as long for its next task as its file takes to import, at least `SHORTEST_WAIT`."""
 SHORTEST_WAIT = 2 * SECOND
 LOOK_EVERY = SECOND
-"""While there are templates: how often to look for idle ones."""
+"""Interval of the search for idle templates, while there are templates."""
 USED_MIN = 200
 """Minimum number of files whose last use is remembered."""
 STEADY_LIFE = 60 * SECOND
 """A base image that lived this long is started again at once when it dies."""
 START_LIMITS = 5
-"""Times `stall_limit` that a base image may take to be ready, and a template to import its file."""
+"""Factor of `stall_limit`: a base image may take this long to be ready, and a template to import its file."""
 FAILED_STARTS_MAX = 5
 """Number of base images in a row that died before they were ready. Afterwards orders are refused."""
 CRASHES_MAX = 3
@@ -77,7 +77,8 @@ class ForkRequest(Protocol):
 
 
 class PendingAttempt(ForkRequest, Protocol):
-    """An attempt that waits for its process. Its descriptors: (channel, log)."""
+    """The forking process died before the fork, or could not fork. Return the microseconds until the order is to be sent again.
+    None: it is not sent again, and `could_not_start` has been called."""
 
     workload: Workload
 
@@ -92,7 +93,7 @@ class ForkLink:
     """Orders that were sent and have no `Forked` answer yet."""
     closed: bool = False
     awaited: object = None
-    """The order, or its own start, that had no answer at the last check for stalls."""
+    """The order, or the start of the server itself, that had no answer at the last check for stalls."""
     awaited_since: int = 0
     suspected: bool = False
 
@@ -117,8 +118,8 @@ class Template(ForkLink):
     made_at: int = 0
     used_at: int = 0
     short_lived: bool = False
-    patience: int = 0
-    """Microseconds that it waits for its next task."""
+    idle_limit: int = 0
+    """Microseconds that it waits for its next task while it is idle."""
     waiting: deque[PendingAttempt] = field(default_factory=deque)
     pids: set[int] = field(default_factory=set)
     """Its living task processes."""
@@ -158,18 +159,18 @@ class Templates:
         """The reading end of a pipe whose writing end only this process has."""
         self._base_started = 0
         self._early: deque[tuple[ForkRequest, Callable[[], None]]] = deque()
-        """Orders that came while there was no base image, each with the function that gives it."""
+        """Orders that came while there was no base image, each with the function that sends it."""
         self._eviction: TimerHandle | None = None
         self._deaths = 0
-        """Deaths in a row of base images that each lived less than `STEADY_LIFE`."""
+        """Number of base images in a row that lived for less than `STEADY_LIFE`."""
         self._failed_starts = 0
-        """Base images in a row that died before they were ready."""
+        """Number of base images in a row that died before they were ready."""
         self._used: dict[tuple[str, str], int] = {}
         """File → the moment of its last task. An entry older than `ALONE` means the same as no entry."""
         self._used_kept = 0
         """How many entries were left when old ones were last removed."""
         self._crashes: dict[tuple[str, str], tuple[int, int]] = {}
-        """File → how often in a row its import ended the template's process, and the last moment."""
+        """File → how many of its last imports in a row ended the template's process, and the time of the last one."""
         self.closed = False
 
     # --- the base image -----------------------------------------------------------------------------------------------
@@ -200,19 +201,19 @@ class Templates:
     def listen(self) -> set[int]:
         """Read the answers of every fork server; return the pids that were forked and have not ended."""
         for server in [*self._all, *([self.base] if self.base else [])]:
-            self._hear(server)
+            self._read_answers(server)
         return set(self._direct_pids).union(*(template.pids for template in self._all))
 
     def close(self) -> None:
         """Give no more orders: all templates drain, and nothing that dies is started again."""
         self.closed = True
         for server in [*self._all, *([self.base] if self.base else [])]:
-            self._hang_up(server)
+            self._close_orders(server)
 
     # --- orders --------------------------------------------------------------------------------------------------------
 
     def run(self, pending: PendingAttempt) -> None:
-        """Have a process forked for this attempt; its `forked` or `could_not_start` is called."""
+        """Let a process be forked for this attempt; then `forked` or `could_not_start` of the attempt is called."""
         if not self._base_ready:
             self._early.append((pending, lambda: self.run(pending)))
             return
@@ -233,7 +234,7 @@ class Templates:
         self._give(template, pending)
 
     def run_beside(self, pending: ForkRequest, order: bytes) -> None:
-        """Have a process forked from the base image that runs no attempt."""
+        """Let the base image fork a process that runs no attempt."""
         if not self._base_ready:
             self._early.append((pending, lambda: self.run_beside(pending, order)))
         else:
@@ -256,7 +257,7 @@ class Templates:
 
     def _give(self, template: Template, pending: PendingAttempt) -> None:
         template.used_at = self.clock.monotonic()
-        template.patience = self._patience(pending.workload)
+        template.idle_limit = self._idle_limit(pending.workload)
         if template.state == "asked":
             template.waiting.append(pending)
         elif template.state == "broken":
@@ -273,13 +274,13 @@ class Templates:
             pending.handed_over()
 
     def _order_lost(self, what: ForkRequest, why: str) -> None:
-        """Give the order of an attempt again after a pause."""
+        """Send the order of an attempt again after a pause."""
         if self.closed:
             what.could_not_start(why, file_broken=False)
             return
         delay = what.order_lost(why)
         if delay is not None:
-            self.loop.call_later(delay, lambda: self.run(what))  # type: ignore[arg-type]  # only an `PendingAttempt` answers so
+            self.loop.call_later(delay, lambda: self.run(what))  # type: ignore[arg-type]  # only a `PendingAttempt` returns a delay
 
     def _make(self, key: tuple[str, str]) -> Template | None:
         if self.base is None:
@@ -310,8 +311,8 @@ class Templates:
         # a broken import is tried again for the next attempt after a second: the cause may be gone
         return template.state == "broken" and now - template.made_at > 1_000_000
 
-    def _patience(self, workload: Workload) -> int:
-        """How long to keep an idle template. One that is quickly imported again is kept for a short time: it costs memory."""
+    def _idle_limit(self, workload: Workload) -> int:
+        """How long to keep an idle template. A file that is quickly imported gets a short time: an idle template costs memory."""
         if not workload.import_cost:
             return self.config.template_idle
         return min(self.config.template_idle, max(SHORTEST_WAIT, WORTH_KEEPING * workload.import_cost))
@@ -319,12 +320,12 @@ class Templates:
     def _evict(self) -> None:
         """Drain the templates that were idle for too long. Runs only while there are templates."""
         now = self.clock.monotonic()
-        for template in self._free():
-            if now - template.used_at > template.patience:
+        for template in self._idle_templates():
+            if now - template.used_at > template.idle_limit:
                 self._drain(template)
         self._eviction = self.loop.call_later(LOOK_EVERY, self._evict) if self._by_key else None
 
-    def _free(self) -> list[Template]:
+    def _idle_templates(self) -> list[Template]:
         """The idle templates."""
         return [t for t in self._by_key.values() if t.state != "asked" and not t.waiting and not t.pids and not t.ordered]
 
@@ -332,16 +333,16 @@ class Templates:
         """Drain idle templates beyond this number, the longest unused first."""
         excess = len(self._by_key) - number
         if excess > 0:
-            for template in sorted(self._free(), key=lambda t: t.used_at)[:excess]:
+            for template in sorted(self._idle_templates(), key=lambda t: t.used_at)[:excess]:
                 self._drain(template)
 
     def _drain(self, template: Template) -> None:
         if self._by_key.get(template.key) is template:
             del self._by_key[template.key]
         template.state = "draining"
-        self._hang_up(template)
+        self._close_orders(template)
 
-    def _hang_up(self, server: ForkLink) -> None:
+    def _close_orders(self, server: ForkLink) -> None:
         """Close the sending side. The server continues to report the ends of its children."""
         try:
             server.link.shutdown(socket.SHUT_WR)
@@ -349,7 +350,7 @@ class Templates:
             pass
 
     def look_for_stalls(self) -> None:
-        """Kill servers that make no progress: their orders are given again. To be called every few seconds.
+        """Kill servers that make no progress: their orders are sent again. To be called every few seconds.
 
         A server is killed if it was late at two checks in a row: after a pause of the whole machine the first check is too early.
         """
@@ -375,10 +376,10 @@ class Templates:
     def _listen(self, server: Any) -> Any:
         server.link.setblocking(False)
         server.link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        self.loop.watch(server.link, selectors.EVENT_READ, lambda events: self._hear(server))
+        self.loop.watch(server.link, selectors.EVENT_READ, lambda events: self._read_answers(server))
         return server
 
-    def _hear(self, server: ForkLink) -> None:
+    def _read_answers(self, server: ForkLink) -> None:
         while not server.closed:
             try:
                 data = server.link.recv(PACKET)
@@ -387,7 +388,7 @@ class Templates:
             except OSError:
                 data = b""
             if not data:
-                self._hung_up(server)
+                self._on_link_closed(server)
                 return
             try:
                 self._take(server, decode_answer(data))
@@ -455,7 +456,7 @@ class Templates:
                 how = how_it_ended(os.waitstatus_to_exitcode(answer.status))
                 self._template_lost(template, f"the template process of {template.key[1]} ended: {how}", by_itself=True)
 
-    def _hung_up(self, server: ForkLink) -> None:
+    def _on_link_closed(self, server: ForkLink) -> None:
         """The server has closed its end. A template is dead when the base image has waited for it."""
         server.closed = True
         self.loop.unwatch(server.link)
@@ -469,12 +470,12 @@ class Templates:
         """A template's process has ended. `by_itself`: the base image lives, so the import itself may have ended the process."""
         if template not in self._all:
             return
-        self._hear(template)  # its last answers
+        self._read_answers(template)  # its last answers
         self._all.discard(template)
         if self._by_key.get(template.key) is template and template.state not in ("broken", "direct"):
             del self._by_key[template.key]
         if not template.closed:
-            self._hung_up(template)
+            self._on_link_closed(template)
         if template.pids:
             self._on_orphaned(set(template.pids))
         crashed = by_itself and template.state == "asked" and template.pid != 0
@@ -515,7 +516,7 @@ class Templates:
         self._base_ready = False
         self._direct_pids.clear()
         for template in list(self._all):
-            self._hear(template)
+            self._read_answers(template)
             pids |= template.pids
             template.pids.clear()
         self._on_orphaned(pids)

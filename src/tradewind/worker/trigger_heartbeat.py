@@ -1,7 +1,7 @@
-"""A page of memory that the triggerer and its host share: whose code runs at this moment, and when the event loop last turned.
+"""A page of memory that the triggerer and the worker host share: which trigger's code runs, and when the event loop last ran.
 
-What the page says outlives its writer. So a trigger whose code ends the process, or never gives the interpreter back, can be
-named by the host.
+The page survives the triggerer. So if the code of a trigger ends the process or blocks it forever, the host knows which trigger
+it was.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import tempfile
 from tradewind.wire.messages import AttemptKey
 
 _LAYOUT = struct.Struct("=qqqd")
-"""Run, slot and fence (all 0: nobody's), seconds on the monotonic clock."""
+"""Run, slot and fence (all 0: no trigger), then seconds on the monotonic clock."""
 _KEY = struct.Struct("=qqq")
-_TURN = struct.Struct("=d")
-_NOBODY = bytes(_KEY.size)
+_RAN_AT = struct.Struct("=d")
+_NO_TRIGGER = bytes(_KEY.size)
 
 
 def make_page() -> int:
-    """A descriptor for both sides."""
+    """Return the descriptor of a new page. Both processes use this descriptor."""
     if hasattr(os, "memfd_create"):
         found = os.memfd_create("triggers", os.MFD_CLOEXEC)
     else:
@@ -32,23 +32,23 @@ def make_page() -> int:
 
 
 def read_page(descriptor: int) -> tuple[AttemptKey | None, float]:
-    """(whose code runs, when the loop last turned: 0 before its first turn)."""
-    run, slot, fence, turned = _LAYOUT.unpack(os.pread(descriptor, _LAYOUT.size, 0))
-    return ((run, slot, fence) if run or slot or fence else None), turned
+    """Return (the trigger whose code runs, the time when the event loop last ran: 0 before its first turn)."""
+    run, slot, fence, ran_at = _LAYOUT.unpack(os.pread(descriptor, _LAYOUT.size, 0))
+    return ((run, slot, fence) if run or slot or fence else None), ran_at
 
 
 class Page:
-    """The triggerer's side."""
+    """The page as the triggerer uses it: for writing."""
 
     def __init__(self, descriptor: int) -> None:
         self._memory = mmap.mmap(descriptor, mmap.PAGESIZE)
         os.close(descriptor)
 
-    def begins(self, key: AttemptKey) -> None:
+    def code_started(self, key: AttemptKey) -> None:
         self._memory[: _KEY.size] = _KEY.pack(*key)
 
-    def rests(self) -> None:
-        self._memory[: _KEY.size] = _NOBODY
+    def code_ended(self) -> None:
+        self._memory[: _KEY.size] = _NO_TRIGGER
 
-    def turned(self, at: float) -> None:
-        self._memory[_KEY.size : _LAYOUT.size] = _TURN.pack(at)
+    def loop_ran(self, at: float) -> None:
+        self._memory[_KEY.size : _LAYOUT.size] = _RAN_AT.pack(at)

@@ -63,7 +63,7 @@ STUCK_MORE = 15.0
 
 
 class TriggerManager:
-    """See the module. A `ForkRequest` of `Templates.run_beside`."""
+    """See the module. It is also the `ForkRequest` that it passes to `Templates.run_beside`."""
 
     def __init__(self, host: HostServices) -> None:
         self._host = host
@@ -206,7 +206,7 @@ class TriggerManager:
         loop = self._host.loop
         self._is_up(
             pid,
-            Connection(line, loop, self._heard, self._line_closed),
+            Connection(line, loop, self._on_document, self._line_closed),
             Connection(questions, loop, self._asks, lambda _: None),
         )
 
@@ -225,30 +225,30 @@ class TriggerManager:
     def could_not_start(self, why: str, *, file_broken: bool) -> None:
         self.handed_over()
         log.warning("the triggerer could not be started; it is tried again", why=why)
-        self._gone()
+        self._process_ended()
 
     def order_lost(self, why: str) -> None:
         """The triggerer is started again after its own pause."""
         self.could_not_start(why, file_broken=False)
 
     def exited(self, pid: int, status: int | None = None) -> bool:
-        """A process ended (wait status; None: together with the base image). Returns whether it was the triggerer."""
+        """Run these triggers. A known trigger is not started again; if it has ended, its end is sent again."""
         if pid != self.pid or not pid:
             return False
         if self._line is not None:
             self._line.drain()
         if self.wanted and not self._host.stopping:
             log.warning("the triggerer ended; another one is started", triggers=len(self.wanted))
-            key, _ = self._on_record()
+            key, _ = self._read_page()
             if key is not None:
-                self._blame(key)
+                self._count_death(key)
             elif status is not None and status != signal.SIGKILL:  # SIGKILL comes from outside
-                self._suspect()
-        self._gone()
+                self._search_culprit()
+        self._process_ended()
         return True
 
-    def _blame(self, key: AttemptKey) -> None:
-        """The process ended while the code of this trigger ran."""
+    def _count_death(self, key: AttemptKey) -> None:
+        """Count the end of the process for the trigger whose code ran at that moment."""
         if key not in self.wanted or key in self.fired:
             return
         deaths = self._deaths_in[key] = self._deaths_in.get(key, 0) + 1
@@ -256,8 +256,8 @@ class TriggerManager:
         if deaths >= DEATHS_MAX:
             self._fired(key, TriggerEnd(error=f"the triggerer process ended {deaths} times while the code of this trigger ran"))
 
-    def _suspect(self) -> None:
-        """The process ended while no trigger's code was recorded as running."""
+    def _search_culprit(self) -> None:
+        """Search for the trigger that ended the process while no trigger's code was recorded as running."""
         lived = self._host.clock.monotonic() - self._started_at
         ran = [key for key in self.wanted if key not in self.fired and key not in self._suspects.held]
         key = self._suspects.ended(ran, lived)
@@ -273,9 +273,9 @@ class TriggerManager:
             self._probation = None
         lasts = self._suspects.probation
         if lasts is not None and self._state == "up":
-            self._probation = self._host.loop.call_later(lasts, self._survived)
+            self._probation = self._host.loop.call_later(lasts, self._end_probation)
 
-    def _survived(self) -> None:
+    def _end_probation(self) -> None:
         """The started triggers did not end the process: start some of those that were held back."""
         self._probation = None
         held = self._suspects.held
@@ -292,12 +292,12 @@ class TriggerManager:
         """
         if self._state != "up":
             return
-        key, turned = self._on_record()
-        still = self._host.clock.monotonic() / SECOND - turned
-        if not turned or still <= self._limits.blocked_max + STUCK_MORE:
+        key, loop_ran_at = self._read_page()
+        still = self._host.clock.monotonic() / SECOND - loop_ran_at
+        if not loop_ran_at or still <= self._limits.blocked_max + STUCK_MORE:
             return
-        before, self._stalled_at = self._stalled_at, turned
-        if turned == before:
+        before, self._stalled_at = self._stalled_at, loop_ran_at
+        if loop_ran_at == before:
             log.warning("the triggerer makes no progress; it is killed", seconds=round(still))
             if key is not None and key in self.wanted and key not in self.fired:
                 error = (
@@ -306,12 +306,12 @@ class TriggerManager:
                 self._fired(key, TriggerEnd(error=error))
             self._kill()
 
-    def _on_record(self) -> tuple[AttemptKey | None, float]:
+    def _read_page(self) -> tuple[AttemptKey | None, float]:
         """(the trigger whose code runs, the last turn of the loop: 0 if nothing is recorded)."""
         return read_page(self._page) if self._page >= 0 else (None, 0.0)
 
     def _line_closed(self, line: Connection) -> None:
-        """The connection is closed, so the triggerer is of no use."""
+        """Kill the triggerer: without its connection it is of no use."""
         if line is self._line:
             self._kill()
 
@@ -324,7 +324,7 @@ class TriggerManager:
     def own_children(self) -> set[int]:
         return {self._process.pid} if self._process is not None else set()
 
-    def _gone(self) -> None:
+    def _process_ended(self) -> None:
         if self._probation is not None:
             self._probation.cancel()
             self._probation = None
@@ -356,7 +356,7 @@ class TriggerManager:
             self.stop()
 
     def stop(self) -> None:
-        """End the process: it ends when its connection is closed; KILL makes sure."""
+        """End the process. It ends when its connection is closed; the KILL signal makes sure."""
         line, self._line = self._line, None
         if line is not None:
             line.close()
@@ -371,7 +371,7 @@ class TriggerManager:
 
     # --- messages of triggers ----------------------------------------------------------------------------------------------
 
-    def _heard(self, line: Connection, document: bytes) -> None:
+    def _on_document(self, line: Connection, document: bytes) -> None:
         try:
             message = decode_from_triggerer(document)
         except msgspec.MsgspecError as error:

@@ -1,7 +1,7 @@
-"""The modules that triggers come from: found as the task's own process finds them, and read again when their files change.
+"""Imports the modules of triggers as a task process would find them, and imports them again when their files have changed.
 
-The triggerer lives as long as anybody waits. A trigger begun after a file was changed is made of the file as it is now; those that
-run go on as they began.
+The triggerer runs for a long time. A trigger that starts after a file was changed uses the new file; running triggers keep the
+old code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tradewind.wire.messages import TriggerOrder
 
 
 class TriggerModules:
-    """All that triggers of this process were made from. One at a time makes a trigger."""
+    """The imported modules of all triggers of this process. Only one thread at a time may call `make`."""
 
     def __init__(self) -> None:
         self._folders: set[str] = set()
@@ -25,7 +25,7 @@ class TriggerModules:
         """Name of a module below these folders → (size, mtime in nanoseconds) of its file when it was imported."""
 
     def make(self, order: TriggerOrder) -> BaseTrigger:
-        """Import and make. Raises whatever the author's code raises."""
+        """Import the module of a trigger and create the trigger. Raises every error of the author's code."""
         self._open(order)
         self._forget_what_changed()
         self._forget_namesake(order)
@@ -43,13 +43,13 @@ class TriggerModules:
         folders = [os.path.dirname(os.path.join(order.folder, order.file)), order.folder]
         for folder in folders:
             if folder in sys.path:
-                sys.path.remove(folder)  # it comes to the front: another bundle's may have modules of the same names
+                sys.path.remove(folder)  # it moves to the front: another bundle may have modules of the same names
         open_folders(order.folder, order.file)
         add_plugins_folder(plugins_folder())
         self._folders.update((*folders, plugins_folder()))
 
     def _forget_what_changed(self) -> None:
-        """One changed: all are imported again, because any of them may have imported it."""
+        """If one of the modules has changed, forget them all: any of them may have imported it."""
         for name, before in self._seen.items():
             module = sys.modules.get(name)
             file = getattr(module, "__file__", None)
@@ -60,7 +60,7 @@ class TriggerModules:
                 return
 
     def _forget_namesake(self, order: TriggerOrder) -> None:
-        """Another folder's module may bear the name of the one that is wanted."""
+        """Forget the module of another folder that has the same name as the wanted module."""
         root = order.wait.classpath.partition(".")[0]
         if root not in self._seen:
             return
@@ -72,7 +72,7 @@ class TriggerModules:
                 del self._seen[name]
 
     def _note(self) -> None:
-        """Which modules of these folders there are by now."""
+        """Remember the new modules of these folders."""
         beginnings = tuple(folder + os.sep for folder in self._folders)
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)

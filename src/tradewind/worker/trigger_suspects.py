@@ -70,7 +70,7 @@ class Suspects:
             self._halve()
 
     def clear(self) -> None:
-        """Reset the search."""
+        """Forget all suspects."""
         self.held, self._suspects, self._ends, self._longest = frozenset(), [], 0, 0
 
     def _halve(self) -> None:

@@ -1,12 +1,13 @@
 """The triggerer: one process, one event loop, many triggers.
 
-Forked from the base image (or started anew) when the first trigger comes, ended when none was wanted for a while. It speaks to the
-worker host alone, over two sockets: orders and ends on one, questions of author's code on the other. It holds no credentials.
+The triggerer is forked from the base image (or started in a new interpreter) when the first trigger comes. It ends when there has
+been no trigger for a while. It talks only to the worker host, over two sockets: one carries orders and ends of triggers, the other
+carries requests of the authors' code. It has no credentials.
 
-A trigger that blocks the loop holds all others up. A watch on a thread of its own sees that: it tells what the loop is doing, and
-after `blocked_max` the trigger that does it fails and the process ends; the host starts another one with the others. Whose code
-runs stands in a page that the host reads, too: where the watch itself cannot run (C code that keeps the interpreter), or where the
-process died, the host knows who did it.
+A trigger that blocks the event loop delays all others. A watchdog thread notices it and writes a warning with the stack into the
+log of the trigger. After `blocked_max` the trigger fails and the process ends; the host starts another one with the other
+triggers. The process also writes the key of the trigger whose code runs into a page that the host reads. So the host knows the
+trigger even if the process has died, or if the watchdog cannot run because C code does not release the interpreter.
 """
 
 from __future__ import annotations
@@ -63,18 +64,18 @@ if HAVE_LINUX:
 READ_SIZE = 64 * 1024
 ASK_TIMEOUT_SECONDS = 60.0
 LINE_MAX = 64 * 1024
-"""Characters of one printed line; a longer one is cut into several."""
+"""Characters of one printed line; a longer line is split."""
 THREADS = 64
-"""For `asyncio.to_thread`: blocking calls of all triggers together."""
+"""Maximum number of threads for `asyncio.to_thread`, for all triggers together."""
 FIRST_OP = 1_000_000
-"""Questions of triggers are numbered from here: an attempt has asked under lower numbers."""
+"""The numbers of triggers' requests begin here; the requests of attempts have smaller numbers."""
 
-_of: contextvars.ContextVar[AttemptKey | None] = contextvars.ContextVar("trigger", default=None)
-"""Whose trigger runs here."""
+_current_trigger: contextvars.ContextVar[AttemptKey | None] = contextvars.ContextVar("trigger", default=None)
+"""The trigger whose code runs in this context."""
 
 
 class Line:
-    """The way of ends and messages to the host; whole frames, from any thread."""
+    """Sends messages to the worker host, as whole frames. Any thread may use it."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -92,7 +93,7 @@ class Line:
 
 
 class Questions:
-    """What author's code asks while it waits: one question at a time, answered while the loop goes on, or stands meanwhile."""
+    """Sends requests of authors' code and waits for the answers, one at a time. A request in the event loop blocks it."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -101,7 +102,7 @@ class Questions:
         self._op = FIRST_OP
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
-        key = _of.get()
+        key = _current_trigger.get()
         if key is None:
             raise runtime.NoRuntime("variables and connections can be read in a trigger's own code only")
         with self._lock:
@@ -128,14 +129,14 @@ class Questions:
 
 
 class _Log(logging.Handler):
-    """Python's logging into the logs of the tasks whose triggers speak."""
+    """Passes the records of Python's logging to the log of the task whose trigger wrote them."""
 
     def __init__(self, say: Callable[[AttemptKey, str, str, str], None]) -> None:
         super().__init__()
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
-        key = _of.get()
+        key = _current_trigger.get()
         if key is None:
             return
         try:
@@ -148,7 +149,7 @@ class _Log(logging.Handler):
 
 
 class _Printed(io.TextIOBase):
-    """What triggers print, line by line, into the same logs."""
+    """Passes the printed lines of triggers to the same logs."""
 
     def __init__(self, say: Callable[[AttemptKey, str, str, str], None]) -> None:
         super().__init__()
@@ -159,7 +160,7 @@ class _Printed(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        key = _of.get()
+        key = _current_trigger.get()
         if key is not None:
             *lines, part = (self._parts.pop(key, "") + text).split("\n")
             while len(part) > LINE_MAX:
@@ -173,14 +174,14 @@ class _Printed(io.TextIOBase):
         return len(text)
 
     def finish(self, key: AttemptKey) -> None:
-        """A trigger ended: its last line need not have an end."""
+        """Log the last line of a trigger that has ended: the line may have no line end."""
         part = self._parts.pop(key, "")
         if part.strip():
             self._say(key, "info", part, "")
 
 
-class _Steps(Coroutine[Any, Any, Any]):
-    """A coroutine of a trigger; each of its steps is on record, and cannot end the process with `sys.exit()`."""
+class _RecordedCoroutine(Coroutine[Any, Any, Any]):
+    """A coroutine of a trigger. Each step records that the trigger's code runs, and `sys.exit()` in it does not end the process."""
 
     def __init__(self, inner: Coroutine[Any, Any, Any], key: AttemptKey, triggerer: Triggerer) -> None:
         self._inner = inner
@@ -200,13 +201,13 @@ class _Steps(Coroutine[Any, Any, Any]):
         return self._inner.__await__()
 
     def _step(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        self._triggerer.begins(self._key)
+        self._triggerer.code_started(self._key)
         try:
             return step(*arguments)
         except (SystemExit, KeyboardInterrupt) as error:
             raise RuntimeError(f"a trigger's task raised {type(error).__name__}({error})") from error
         finally:
-            self._triggerer.rests()
+            self._triggerer.code_ended()
 
 
 class Triggerer:
@@ -220,24 +221,24 @@ class Triggerer:
         self._limits = limits
         self._running: dict[AttemptKey, asyncio.Task[None]] = {}
         self._made: dict[AttemptKey, BaseTrigger] = {}
-        """Of the running ones."""
-        self._untaken: dict[str, asyncio.Event] = {}
-        """Token of an asset watcher's event that the scheduler has not taken → set when it has."""
+        """The running triggers."""
+        self._uncommitted_events: dict[str, asyncio.Event] = {}
+        """Token of an asset watcher's event that the scheduler has not committed → set when it is committed."""
         self._streams = SharedStreams()
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._ending_tasks: set[asyncio.Task[None]] = set()
         self._modules = TriggerModules()
         self._maker = ThreadPoolExecutor(1, "maker")
         self._making: tuple[AttemptKey, float] | None = None
-        """Whose trigger is being made, since when."""
+        """The trigger that is being created, and since when."""
         self._stepping: AttemptKey | None = None
-        self._turn = time.monotonic()
-        self._told_of: AttemptKey | None = None
-        self._said: dict[AttemptKey, int] = {}
-        """Bytes of log so far."""
+        self._loop_ran_at = time.monotonic()
+        self._last_warned: AttemptKey | None = None
+        self._logged: dict[AttemptKey, int] = {}
+        """Characters that each trigger has logged so far."""
         self._printed = _Printed(self.say)
 
     def serve(self) -> None:
-        """Until the host closes the line."""
+        """Run until the host closes the connection."""
         runtime.install(self._questions)
         root = logging.getLogger()
         root.handlers[:] = [_Log(self.say)]
@@ -250,8 +251,8 @@ class Triggerer:
         loop.set_default_executor(ThreadPoolExecutor(THREADS, "trigger"))
         loop.set_task_factory(self._task)
         self._link.setblocking(False)
-        threading.Thread(target=self._watch, name="watch", daemon=True).start()
-        pulse = asyncio.create_task(self._pulse())
+        threading.Thread(target=self._watchdog, name="watch", daemon=True).start()
+        pulse = asyncio.create_task(self._stamp_progress())
         reader = FrameReader()
         while data := await loop.sock_recv(self._link, READ_SIZE):
             for document in reader.feed(data):
@@ -260,22 +261,22 @@ class Triggerer:
         for task in self._running.values():
             task.cancel()
         await asyncio.wait([pulse, *self._running.values()], timeout=2)
-        os._exit(0)  # threads of triggers, whatever they do, are not waited for
+        os._exit(0)  # do not wait for threads of triggers
 
     def _task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asyncio.Task[Any]:
-        """Every task of the loop: those of a trigger, and of what it started, are on record."""
+        """Create each task of the loop. Tasks of a trigger, and the tasks that they start, are wrapped in `_RecordedCoroutine`."""
         context = more.get("context")
-        key = _of.get() if context is None else context.get(_of)
-        found = coroutine if key is None or not asyncio.iscoroutine(coroutine) else _Steps(coroutine, key, self)
+        key = _current_trigger.get() if context is None else context.get(_current_trigger)
+        found = coroutine if key is None or not asyncio.iscoroutine(coroutine) else _RecordedCoroutine(coroutine, key, self)
         return asyncio.Task(found, loop=loop, **more)
 
-    def begins(self, key: AttemptKey) -> None:
+    def code_started(self, key: AttemptKey) -> None:
         self._stepping = key
-        self._page.begins(key)
+        self._page.code_started(key)
 
-    def rests(self) -> None:
+    def code_ended(self) -> None:
         self._stepping = None
-        self._page.rests()
+        self._page.code_ended()
 
     # --- orders -----------------------------------------------------------------------------------------------------------
 
@@ -284,22 +285,22 @@ class Triggerer:
             for one in order.triggers:
                 if one.key not in self._running:
                     context = contextvars.copy_context()
-                    context.run(_of.set, one.key)
+                    context.run(_current_trigger.set, one.key)
                     self._running[one.key] = asyncio.create_task(self._run(one), context=context)
         elif isinstance(order, WatcherEventTaken):
-            taken = self._untaken.pop(order.token, None)
+            taken = self._uncommitted_events.pop(order.token, None)
             if taken is not None:
                 taken.set()
         elif isinstance(order, DropTriggers):
             for key in order.keys:
-                self._said.pop(key, None)
+                self._logged.pop(key, None)
                 task = self._running.pop(key, None)
                 if task is not None:
                     context = contextvars.copy_context()
-                    context.run(_of.set, key)
-                    self._aside(self._see_off(key, task, self._made.pop(key, None)), context)
+                    context.run(_current_trigger.set, key)
+                    self._run_in_background(self._cancel_until_done(key, task, self._made.pop(key, None)), context)
 
-    async def _see_off(self, key: AttemptKey, task: asyncio.Task[None], trigger: BaseTrigger | None) -> None:
+    async def _cancel_until_done(self, key: AttemptKey, task: asyncio.Task[None], trigger: BaseTrigger | None) -> None:
         """Cancel a trigger whose task no longer waits. A trigger that ignores the cancellation is cancelled again."""
         if trigger is not None and hasattr(trigger, "on_kill"):
             try:
@@ -315,13 +316,13 @@ class Triggerer:
                 text = f"a trigger goes on {lasted:.0f} s after nobody waits for it: it catches CancelledError"
                 self._line.send(TriggerSaid(key, "warning", text, "triggerer"))
 
-    def _aside(self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context) -> None:
+    def _run_in_background(self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context) -> None:
         task = asyncio.create_task(coroutine, context=context)
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self._ending_tasks.add(task)
+        task.add_done_callback(self._ending_tasks.discard)
 
     async def _run(self, order: TriggerOrder) -> None:
-        """One trigger, from its making to its end. Nothing it throws reaches the others."""
+        """Run one trigger from its creation to its end. Its errors do not reach the other triggers."""
         key, me = order.key, asyncio.current_task()
         try:
             context = contextvars.copy_context()
@@ -343,18 +344,18 @@ class Triggerer:
             self._printed.finish(key)
 
     async def _emit(self, key: AttemptKey, payload: bytes) -> None:
-        """Report an event of an asset watcher, and wait until it is committed: so at most one is on the way."""
+        """Report an event of an asset watcher, and wait until it is committed: so at most one event is on its way."""
         token = uuid4().hex
-        taken = self._untaken[token] = asyncio.Event()
+        taken = self._uncommitted_events[token] = asyncio.Event()
         fp("triggerer.before_watcher_event")
         self._line.send(WatcherEvent(key, token, payload))
         try:
             await taken.wait()
         finally:
-            self._untaken.pop(token, None)
+            self._uncommitted_events.pop(token, None)
 
     def _make(self, order: TriggerOrder) -> BaseTrigger:
-        """On the maker's thread: authors' modules may be slow to import."""
+        """Create a trigger. Runs in a thread, because the import of the author's modules may be slow."""
         if order.key not in self._running:
             raise RuntimeError("nobody waits for it any more")
         self._making = (order.key, time.monotonic())
@@ -369,36 +370,36 @@ class Triggerer:
         if self._running.get(key) is task and task is not None:
             del self._running[key]
             self._made.pop(key, None)
-            self._leaving.add(task)  # it cleans up
-            task.add_done_callback(self._leaving.discard)
+            self._ending_tasks.add(task)  # its cleanup still runs
+            task.add_done_callback(self._ending_tasks.discard)
             self._printed.finish(key)
             fp("triggerer.before_fired")
             self._line.send(TriggerFired(key, end))
 
     def say(self, key: AttemptKey, level: str, text: str, logger: str) -> None:
-        """Into the log of the task; not without end."""
-        before = self._said.get(key, 0)
+        """Write a text into the log of the trigger's task, up to `log_max`."""
+        before = self._logged.get(key, 0)
         if before > self._limits.log_max:
             return
         text = text[:LINE_MAX]
-        after = self._said[key] = before + len(text)
+        after = self._logged[key] = before + len(text)
         self._line.send(TriggerSaid(key, level, text, logger))
         if after > self._limits.log_max:
             note = f"The trigger has written {after} characters; the rest of what it writes is left out."
             self._line.send(TriggerSaid(key, "warning", note, "triggerer"))
 
-    # --- the watch ------------------------------------------------------------------------------------------------------
+    # --- the watchdog ---------------------------------------------------------------------------------------------------
 
-    async def _pulse(self) -> None:
+    async def _stamp_progress(self) -> None:
         while True:
-            self._turn = time.monotonic()
-            self._page.turned(self._turn)
+            self._loop_ran_at = time.monotonic()
+            self._page.loop_ran(self._loop_ran_at)
             await asyncio.sleep(min(0.5, self._limits.blocked_shown / 4))
 
-    def _watch(self) -> None:
-        """On its own thread: does the loop still turn, does the maker get on? If not, whose code holds it up?
+    def _watchdog(self) -> None:
+        """The watchdog thread: find the trigger that blocks the event loop, or whose creation takes too long.
 
-        Time counts in this thread's own rounds: a process that was stopped as a whole has not been blocked by anybody.
+        It counts its own rounds instead of seconds: if the whole process was stopped for a while, no trigger has blocked it.
         """
         main = threading.main_thread().ident or 0
         step = min(0.5, self._limits.blocked_shown / 4)
@@ -406,12 +407,12 @@ class Triggerer:
         rounds = 0
         while True:
             time.sleep(step)
-            making, stepping, turn = self._making, self._stepping, self._turn
+            making, stepping, turn = self._making, self._stepping, self._loop_ran_at
             blocks = time.monotonic() - turn > 2 * step
             now: tuple[AttemptKey | None, float] | None = (stepping, turn) if blocks else making
             if now is None or now != still:
                 still, rounds = now, 0
-                self._told_of = None if now is None else self._told_of
+                self._last_warned = None if now is None else self._last_warned
                 continue
             rounds += 1
             if blocks:
@@ -437,19 +438,19 @@ class Triggerer:
             self._warn(culprit, f"This trigger holds up all that are to begin: making it has taken {lasted:.0f} s so far.")
 
     def _warn(self, culprit: AttemptKey | None, text: str) -> None:
-        if culprit is not None and self._told_of != culprit:
-            self._told_of = culprit
+        if culprit is not None and self._last_warned != culprit:
+            self._last_warned = culprit
             self._line.send(TriggerSaid(culprit, "warning", text, "triggerer"))
 
     def _end_process(self, culprit: AttemptKey | None, sentence: str) -> None:
-        """The host starts another one, with the other triggers."""
+        """End the process. The host starts another one, with the other triggers."""
         if culprit is not None:
             self._line.send(TriggerFired(culprit, TriggerEnd(error=sentence)))
         os._exit(1)
 
 
 def become_triggerer(link: int, questions: int, page: int, limits: TriggererLimits) -> None:
-    """In a fork of the base image, or in an interpreter of its own: serve until the host is gone."""
+    """Run triggers until the host is gone, in a fork of the base image or in a separate interpreter."""
     if HAVE_LINUX:
         linux.set_name("tw-triggerer")
         linux.set_title("tradewind triggerer")

@@ -1,7 +1,7 @@
-"""Carrying out tasks that do nothing, in a warm image, before the first fork.
+"""Warms up an image: runs tasks that do nothing in the image before the first fork.
 
-What a process does for the first time, it writes: specialised byte code, caches of looked-up names, compiled patterns. In the
-image each of these is written once; in a fork it would be a page to copy, and there are hundreds of them.
+The first execution of code writes to memory: specialised byte code, caches of attribute look-ups, compiled patterns. If the image
+has written them, its forks share these pages; otherwise each fork would have to copy hundreds of pages.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tradewind.worker import task_process
 from tradewind.worker.config import TaskLimits
 
 _GIVEN = XComs(START_OP + 1, (("give", -1, b'["2024-01-01", 1]', None),))
-"""The answer to the one question that is asked."""
+"""The answer to the only request of these tasks."""
 _LIMITS = TaskLimits(xcom_folder="", xcom_inline_max=1 << 16, xcom_max=1 << 20, memory_max=0, descriptors=0, descriptors_hard=0)
 
 
 def warm_up(times: int) -> None:
-    """Everything from the import to the verdict, for the tasks of `warm_up_dag`. Leaves no trace but its speed."""
+    """Run the tasks of `warm_up_dag`, from the import to the report, and undo their changes to the process."""
     names = set(os.environ)
     with _silence(), without_listeners():
         _warm_up(times)
@@ -56,7 +56,7 @@ def _warm_up(times: int) -> None:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """What is printed and logged meanwhile goes nowhere."""
+    """Send everything that is printed or logged to /dev/null."""
     kept = [(os.dup(descriptor), descriptor) for descriptor in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -71,7 +71,7 @@ def _silence() -> Iterator[None]:
 
 
 def _import() -> dict[str, DAG]:
-    """The DAG of `warm_up_dag`, imported as a DAG file is."""
+    """Import the DAG of `warm_up_dag` like any DAG file."""
     path, modules = list(sys.path), set(sys.modules)
     try:
         return load_file(os.path.dirname(__file__), "warm_up_dag.py", analyse=False, policies=False).dags

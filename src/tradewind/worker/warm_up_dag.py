@@ -1,4 +1,4 @@
-"""The DAG file of a warm-up: imported in the warm image, as a user's file would be, and thrown away."""
+"""The DAG file of a warm-up: imported in an image like a file of a user, and removed again."""
 
 from tradewind import DAG, Param, task
 from tradewind.operators.python import PythonOperator
@@ -10,13 +10,13 @@ def nothing(day: str | None = None) -> None:
 
 @task
 def give(ds: str, params: dict[str, object]) -> list[object]:
-    """Looks at its context, and returns something."""
+    """Reads its context and returns a value."""
     return [ds, len(params)]
 
 
 @task
 def take(given: list[object]) -> None:
-    """Is given what another task returned."""
+    """Takes the value of another task."""
 
 
 with DAG("warm_up", schedule="@daily", catchup=False, params={"text": Param("")}):

@@ -38,7 +38,7 @@ class House:
         self.turn()
 
     def turn(self) -> None:
-        self.page.turned(self.clock.monotonic() / SECOND)
+        self.page.loop_ran(self.clock.monotonic() / SECOND)
 
     def failed(self) -> str:
         end = self.keeper.fired.get(KEY)
@@ -53,7 +53,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 def test_it_is_the_one_whose_code_runs_that_fails(house: House) -> None:
-    house.page.begins(KEY)
+    house.page.code_started(KEY)
     for seconds in (10, 30, 30):
         house.clock.advance(seconds * SECOND)
         house.keeper.resend()
@@ -65,7 +65,7 @@ def test_it_is_the_one_whose_code_runs_that_fails(house: House) -> None:
 
 
 def test_nobody_fails_when_both_were_stopped_and_the_host_comes_first(house: House) -> None:
-    house.page.begins(KEY)
+    house.page.code_started(KEY)
     house.clock.advance(3600 * SECOND)
     house.keeper.resend()
     house.turn()
@@ -78,7 +78,7 @@ def test_nobody_fails_when_both_were_stopped_and_the_host_comes_first(house: Hou
 
 
 def test_before_its_first_turn_nothing_is_known(house: House) -> None:
-    house.page.turned(0.0)
+    house.page.loop_ran(0.0)
     for _ in range(3):
         house.clock.advance(3600 * SECOND)
         house.keeper.resend()
