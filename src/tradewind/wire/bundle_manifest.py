@@ -1,4 +1,4 @@
-"""The list of a bundle's files with the hash of each one, and the version that follows from it. Pure."""
+"""The list of a bundle's files with their hashes, and the version that is computed from the list. Pure."""
 
 from __future__ import annotations
 

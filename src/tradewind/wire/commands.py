@@ -1,16 +1,16 @@
 """Every command: its arguments, and its result.
 
-A command is what a person or a program asks the scheduler to change, or to say about itself. The command line, the API and the
-parser send it as a `CommandRequest` and get a `CommandResult`:
+A command is a change that a person or a program requests from the scheduler, or a question about its state. The command line, the
+API and the parser send it as a `CommandRequest` and get a `CommandResult`:
 
     client: Trigger(dag_id="d")  ── request_for ─▶ CommandRequest ─▶ scheduler: receive ─▶ IncomingCommand ─▶ its handler
     client: TriggerResult ◀── result_of ── CommandResult ◀── result_for ── scheduler: the result of the handler
 
 `receive` checks the names, types and bounds of all arguments once, before the command is executed. So if a handler fails with
-another exception than an error of the model, it is a bug in Tradewind (`InternalError`). Times are integer microseconds UTC. An
-argument of type `Any`, or a `str` that allows only some words, is checked by its handler, whose error explains more.
+any other exception than an error of the model, it is a bug in Tradewind (`InternalError`). Times are integer microseconds UTC. An
+argument of type `Any`, or a `str` that allows only some words, is checked by its handler, which can explain an error better.
 
-This module is apart from `wire.messages` because processes of tasks send no commands and need not load it.
+A separate module from `wire.messages`, because task processes send no commands and need not load it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Trigger(Command[TriggerResult], frozen=True, tag="trigger"):
     run_type: RunType = RunType.MANUAL
     triggered_by: str = "cli"
     partition_key: str | None = None
-    """Only for a DAG with partitions."""
+    """Allowed only for a DAG with partitions."""
 
 
 class TriggerFromTaskResult(_Result, frozen=True):
@@ -157,7 +157,7 @@ class DeleteRun(Command[DeleteRunResult], frozen=True, tag="delete_run"):
 
 
 class DeleteTaskInstance(Command[None], frozen=True, tag="delete_task_instance"):
-    """Take a task instance out of a run that has ended: it becomes `removed`, and its XComs are deleted."""
+    """Remove a task instance from a run that has ended: its state becomes `removed`, and its XComs are deleted."""
 
     dag_id: str
     run_id: str
@@ -194,7 +194,7 @@ class EditedTask(_Result, frozen=True):
 
 
 class AnswerInputResult(_Result, frozen=True):
-    """The answer as it was written."""
+    """The stored answer."""
 
     chosen: list[str]
     params: dict[str, Any]
@@ -219,9 +219,9 @@ class EditTasksResult(_Result, frozen=True):
     task_instances: list[EditedTask]
     dry_run: bool
     next: tuple[int, int] | None
-    """Send the command again with this as `after` for the next step. None: this was the last step."""
+    """The command must be sent again with this value as `after` for the next step. None: this was the last step."""
     ended: list[str] = []
-    """Of `MarkTasks`: ids of finished runs whose state stays, because nothing of them has to run."""
+    """Only of `MarkTasks`: ids of finished runs whose state does not change, because none of their tasks has to run."""
 
 
 class EditTasks(Command[EditTasksResult], frozen=True):
@@ -245,27 +245,28 @@ class EditTasks(Command[EditTasksResult], frozen=True):
     reason: str | None = None
     note: str | None = None
     after: tuple[Whole, Whole] | None = None
-    """`next` of the step before."""
+    """`next` of the previous step."""
     expected: str | None = None
     """`fingerprint` of the same step of a dry run: if the step would change other task instances now, it is refused and writes
     nothing."""
 
 
 class ClearTasks(EditTasks, frozen=True, tag="clear"):
-    """Clear task instances, so that they run again, with the setups and teardowns that they need and what external marks add."""
+    """Clear task instances so that they run again, with the setups and teardowns that they need, and with the tasks that external
+    task markers of the cleared tasks name."""
 
     only_failed: bool = False
     only_running: bool = False
     reset_dag_runs: bool = True
     """False: a finished run does not change, and its cleared task instances do not run before the run is queued by hand."""
     not_running: bool = False
-    """Refuse where a selected task instance runs."""
+    """Refuse the command if a selected task instance is running."""
     latest_version: bool | None = None
     """Move the runs to the newest version of their bundle. None: as the DAG says with `rerun_with_latest_version`."""
 
 
 class MarkTasks(EditTasks, frozen=True, kw_only=True, tag="mark"):
-    """Set the state of task instances. What failed below one that is marked success or skipped is cleared."""
+    """Set the state of task instances. Below tasks that are marked success or skipped, failed task instances are cleared."""
 
     state: str
     """`success`, `failed` or `skipped`."""
@@ -334,13 +335,13 @@ class NoteTask(Command[NoteTaskResult], frozen=True, tag="note_task"):
 
 class RunTaskResult(_Result, frozen=True):
     done: Literal["scheduled", "success", "waits"]
-    """`success`: the task has nothing to execute. `waits`: with `wait_for_past`, until its past run lets it run."""
+    """`success`: the task has nothing to execute. `waits`: with `wait_for_past`, the task waits until its past run has ended."""
     dag_id: str
     run_id: str
     task_id: str
     map_index: int
     before: str | None
-    """Its state before; None: it had none."""
+    """The state of the task instance before; None: it had none."""
     ignored: list[str]
     """Rules of dependencies that were not met and are ignored."""
     waits_for: list[str]
@@ -359,14 +360,14 @@ class RunTask(Command[RunTaskResult], frozen=True, tag="run_task"):
     task_id: str
     map_index: Whole | None = None
     ignore: list[str] = []
-    """Dependencies that do not count: `all`, `task`, `past`."""
+    """Dependencies that are ignored: `all`, `task`, `past`."""
     wait_for_past: bool = False
     force: bool = False
-    """Also where it has ended."""
+    """Run the task instance even if it has ended."""
     dry_run: bool = False
     reason: str | None = None
     pool: str | None = None
-    """Used until the task instance is cleared. None: the pool it has, by default the pool that its DAG names."""
+    """The pool until the task instance is cleared. None: the pool stays, by default the pool that the DAG names."""
 
 
 # --- XComs ------------------------------------------------------------------------------------------------------------
@@ -397,7 +398,7 @@ class DeleteXCom(Command[None], frozen=True, tag="delete_xcom"):
 
 
 class SetTaskState(Command[None], frozen=True, tag="set_task_state"):
-    """Write a value into the state store of a task instance. `value` is its JSON text."""
+    """Write a value into the state store of a task instance. `value` is JSON text."""
 
     dag_id: str
     run_id: str
@@ -406,9 +407,9 @@ class SetTaskState(Command[None], frozen=True, tag="set_task_state"):
     value: str
     map_index: Whole = -1
     expires_at: Whole | None = None
-    """Microseconds. None: never."""
+    """When the value expires, microseconds. None: never."""
     only_existing: bool = False
-    """Change the value of a key that exists, and keep the moment at which it expires."""
+    """Only change the value of an existing key; the time when it expires stays the same."""
 
 
 class DeleteTaskState(Command[None], frozen=True, tag="delete_task_state"):
@@ -423,7 +424,7 @@ class DeleteTaskState(Command[None], frozen=True, tag="delete_task_state"):
 
 
 class SetAssetState(Command[None], frozen=True, tag="set_asset_state"):
-    """Write a value into the state store of an asset. `value` is its JSON text."""
+    """Write a value into the state store of an asset. `value` is JSON text."""
 
     asset_id: Whole
     key: str
@@ -456,9 +457,9 @@ class BackfillInfo(_Result, frozen=True):
     created_at: str | None
     completed_at: str | None
     runs: int
-    """How many runs it has in all."""
+    """Number of all its runs."""
     handled: int
-    """How many of them are created, run again or skipped so far."""
+    """Number of runs that were created, run again or skipped so far."""
 
 
 class PlannedRun(_Result, frozen=True):
@@ -467,17 +468,17 @@ class PlannedRun(_Result, frozen=True):
     outcome: str
     """`new`, `rerun`, or why the date is skipped."""
     run_id: str | None
-    """The run that exists."""
+    """The id of the existing run."""
 
 
 class CreateBackfillResult(_Result, frozen=True):
     backfill: BackfillInfo | None
     """None: a dry run."""
     plan: list[PlannedRun]
-    """Of a dry run."""
+    """Only of a dry run."""
     runs: int
     to_do: int
-    """How many of them are not skipped."""
+    """Number of planned runs that are not skipped."""
 
 
 class CreateBackfill(Command[CreateBackfillResult], frozen=True, tag="create_backfill"):
@@ -540,7 +541,7 @@ class CreateAssetEvent(Command[CreateAssetEventResult], frozen=True, tag="create
 
 
 class MaterializeAsset(Command[TriggerResult], frozen=True, tag="materialize_asset"):
-    """Trigger the DAG that produces an asset. `dag_id`: which one; None: there is only one."""
+    """Trigger the DAG that produces an asset. `dag_id` None: exactly one DAG must produce the asset."""
 
     asset_id: Whole | None = None
     name: str | None = None
@@ -624,7 +625,7 @@ class SetConnection(Command[None], frozen=True, tag="set_connection"):
     password: str | None = None
     extra: str | None = None
     replace: bool = True
-    """False: refuse where the connection exists."""
+    """False: refuse the command if the connection exists."""
 
 
 class DeleteConnection(Command[None], frozen=True, tag="delete_connection"):
@@ -677,7 +678,7 @@ class ImportedRun(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     logical_date: Whole | None
     interval_start: Whole | None
     interval_end: Whole | None
-    """None, where there is a logical date: where the interval ends by the schedule of the DAG here."""
+    """None for a run with a logical date: the end of the interval is computed from the schedule of the DAG here."""
     run_after: Whole
     queued_at: Whole
     started_at: Whole | None = None
@@ -722,7 +723,7 @@ class ImportPosition(Command[ImportPositionResult], frozen=True, tag="import_pos
     logical_date: Whole
     interval_start: Whole | None = None
     interval_end: Whole | None = None
-    """None: where the interval ends by the schedule of the DAG here (Airflow 1.10 does not store it)."""
+    """None: the end of the interval is computed from the schedule of the DAG here (Airflow 1.10 does not store it)."""
 
 
 # --- DAG files and plugins: sent by the parser ------------------------------------------------------------------------
@@ -750,14 +751,14 @@ class RegisterFileResult(_Result, frozen=True):
 
 
 class RegisterFile(Command[RegisterFileResult], frozen=True, tag="register_file"):
-    """Store the result of parsing one file. With `problem` and no DAGs the last good versions stay."""
+    """Store the result of parsing one file. If there is a `problem` and no DAGs, the last good versions stay."""
 
     bundle: str
     file: str
     file_hash: str
     dags: list[RegisteredDag]
     duration: Whole
-    """Of the import, microseconds."""
+    """Duration of the import, microseconds."""
     at: Whole
     problem: FileProblem | None = None
     is_dynamic: bool = False
@@ -798,11 +799,11 @@ class MoveToBundleVersionResult(_Result, frozen=True):
     moved: list[str]
     """Ids of DAGs whose next runs use the version."""
     used: list[str]
-    """Versions of the bundle that unfinished runs keep to, and those that the next runs of its DAGs get."""
+    """Versions of the bundle that are still needed: by unfinished runs, and by the next runs of its DAGs."""
 
 
 class MoveToBundleVersion(Command[MoveToBundleVersionResult], frozen=True, tag="move_to_bundle_version"):
-    """Record that files are the same in a newer version of their bundle. A file that was read again meanwhile is left alone."""
+    """Record that files are the same in a newer version of their bundle. Files that were read again meanwhile stay unchanged."""
 
     bundle: str
     version: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -826,7 +827,7 @@ class ForgetFiles(Command[ForgetFilesResult], frozen=True, tag="forget_files"):
 
 
 class LoginRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often a user logged in, or failed to. An empty name: several names were counted together."""
+    """Number of logins, or of failed logins, of a user. If the name is empty, several names were counted together."""
 
     event: Literal["login", "login failed"]
     name: Annotated[str, msgspec.Meta(max_length=200)]
@@ -843,7 +844,7 @@ class NoteLogins(Command[None], frozen=True, tag="note_logins"):
 
 
 class NoteAccountEvent(Command[None], frozen=True, tag="note_account_event"):
-    """Write a change of an account to the audit log. The actor of the command is who changed it."""
+    """Write a change of an account to the audit log. The actor of the command is the person who changed the account."""
 
     event: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     at: Whole
@@ -864,7 +865,7 @@ class RevokeToken(Command[RevokeTokenResult], frozen=True, tag="revoke_token"):
     address: Annotated[str, msgspec.Meta(max_length=100)]
 
 
-# --- questions: they change nothing -----------------------------------------------------------------------------------
+# --- questions, which change nothing -----------------------------------------------------------------------------------
 
 
 class WorkerState(_Result, frozen=True):
@@ -878,9 +879,9 @@ class WorkerState(_Result, frozen=True):
     queues: tuple[str, ...]
     """Queues that it serves; empty: all."""
     slots: int
-    """Attempts that it runs at a time; 0: unlimited."""
+    """Maximum number of attempts at a time; 0: unlimited."""
     attempts: int
-    """Attempts that it was given and that have not ended."""
+    """Number of attempts that it has and that have not ended."""
     draining: bool
 
 
@@ -901,7 +902,7 @@ class PingResult(_Result, frozen=True):
     triggers: int
     executor: str
     trouble: str | None
-    """Why it cannot write to the database now."""
+    """Why the scheduler cannot write to the database now."""
     log_trouble: str
     """Why the worker host cannot write task logs; empty: it can."""
 
@@ -911,7 +912,7 @@ class Ping(Command[PingResult], frozen=True, tag="ping"):
 
 
 class Why(Command[Explanation], frozen=True, tag="why"):
-    """Explain why a task instance does not run. `run_id` None: in the newest run. `map_index` None: the first unfinished one."""
+    """Explain why a task instance does not run. `run_id` None: of the newest run. `map_index` None: the first unfinished one."""
 
     dag_id: str
     task_id: str
@@ -920,7 +921,7 @@ class Why(Command[Explanation], frozen=True, tag="why"):
 
 
 class WhyDag(Command[Explanation], frozen=True, tag="why_dag"):
-    """Explain why a run does not start or end, by its id or its logical date. Neither: the next run."""
+    """Explain why a run does not start or end. The run is named by its id or its logical date; without both: the next run."""
 
     dag_id: str
     run_id: str | None = None
@@ -928,7 +929,7 @@ class WhyDag(Command[Explanation], frozen=True, tag="why_dag"):
 
 
 class Upcoming(Command[UpcomingList], frozen=True, tag="upcoming"):
-    """List what starts next. `dag_ids` empty: of all DAGs. `timezone` None: UTC."""
+    """List the next starts. `dag_ids` empty: of all DAGs. `timezone` None: UTC."""
 
     count: Whole = 20
     dag_ids: list[str] = []
@@ -936,11 +937,11 @@ class Upcoming(Command[UpcomingList], frozen=True, tag="upcoming"):
 
 
 class Activity(Command[dict[str, Any]], frozen=True, tag="activity"):
-    """List what runs now, and the limits that task instances wait for."""
+    """List the running task instances, and the limits for which others wait."""
 
 
 class PoolActivity(Command[dict[str, Any]], frozen=True, tag="pool_activity"):
-    """List who holds the slots of a pool, and who waits for them."""
+    """List the task instances that hold slots of a pool, and those that wait for them."""
 
     pool: str
 
@@ -1012,11 +1013,11 @@ AnyCommand = (
 )
 
 COMMANDS: dict[str, type[Command[Any]]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyCommand)}
-"""By name."""
+"""All commands by name."""
 
 
 class IncomingCommand(NamedTuple):
-    """A command whose arguments are checked. `actor`: on whose behalf, for the audit log."""
+    """A command whose arguments are checked. `actor`: the person or program that requests it, for the audit log."""
 
     op: str
     command: Command[Any]
@@ -1055,10 +1056,10 @@ def build(name: str, args: Mapping[str, Any]) -> Command[Any]:
 
 
 def request_for(op: str, command: Command[Any], actor: str) -> CommandRequest:
-    """The message that carries a command.
+    """Return the message with a command.
 
     Raises:
-        WrongArgument: an argument cannot be encoded: an integer beyond 64 bits, say.
+        WrongArgument: an argument cannot be encoded, for example an integer with more than 64 bits.
     """
     try:
         return CommandRequest(op, msgspec.Raw(_encode(command)), actor)
@@ -1067,7 +1068,7 @@ def request_for(op: str, command: Command[Any], actor: str) -> CommandRequest:
 
 
 def receive(request: CommandRequest) -> IncomingCommand:
-    """The command of a message, checked.
+    """Return the checked command of a message.
 
     Raises:
         WrongArgument: the command is unknown, or an argument is missing, unknown, or has a type or a value that it cannot have.
@@ -1110,7 +1111,7 @@ def edit_in_steps(command: EditTasks, call: Callable[[Command[EditTasksResult]],
 def fingerprint(touched: Iterable[EditedTask]) -> str:
     """A short text that is the same for the same task instances in the same order, with the same new states.
 
-    Of the state before only counts whether it is finished: an attempt may start or retry between a preview and the edit.
+    Only one property of the old state counts: whether it is finished. An attempt may start or retry between a preview and the edit.
     """
     digest = hashlib.blake2b(digest_size=8)
     for one in touched:
@@ -1125,12 +1126,12 @@ _RESET = frozenset({TaskState.NONE.value, TaskState.RESTARTING.value})
 
 
 def result_for(op: str, result: object) -> CommandResult:
-    """The message that carries the result of a command."""
+    """Return the message with the result of a command."""
     return CommandResult(op, msgspec.Raw(_encode(result)))
 
 
 def result_of(answer: CommandResult, command: Command[R]) -> R:
-    """The result of a command, with its own type. If the command failed, its error is raised.
+    """Return the result of a command with its own type. If the command failed, raise its error.
 
     Raises:
         WireError: the result cannot be read; it comes from another release.
@@ -1146,7 +1147,7 @@ def result_of(answer: CommandResult, command: Command[R]) -> R:
 
 
 def result_type(kind: type[Command[R]]) -> type[R]:
-    """`R` of a command, as its class statement or the one of a base gives it."""
+    """Return `R` of a command, as its class statement or the class statement of a base gives it."""
     for base in kind.__mro__:
         for written in getattr(base, "__orig_bases__", ()):
             arguments = get_args(written)

@@ -11,7 +11,7 @@ from tradewind.model.errors import WireError
 from tradewind.wire.frames import FrameReader, frame
 
 OUT_MAX = 16 * 1024 * 1024
-"""Maximum of buffered bytes for a peer that does not read; the next document closes the connection."""
+"""Maximum number of buffered bytes for a peer that does not read. If more are buffered, the next document closes the connection."""
 READ_SIZE = 64 * 1024
 """Smaller than the size from which malloc requests each buffer from the kernel."""
 
@@ -69,7 +69,7 @@ class Connection:
         watcher.watch(link, selectors.EVENT_READ, self._ready)
 
     def send(self, document: bytes) -> None:
-        """Send one document, or buffer it until the socket accepts it. After a close it is dropped.
+        """Send one document, or buffer it until the socket accepts it. After a close the document is dropped.
 
         If the buffer is full already, the peer does not read: the connection is closed.
         """
@@ -103,7 +103,7 @@ class Connection:
             self._on_close(self)
 
     def drain(self) -> None:
-        """Read what has arrived already, from a peer that has just ended."""
+        """Read the bytes that have already arrived from a peer that has just ended."""
         while not self.closed and self._receive():
             pass
 

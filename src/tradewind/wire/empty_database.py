@@ -17,7 +17,7 @@ from tradewind.wire.runtime import NoRuntime, Question
 
 
 def answer_from_nothing(question: Question) -> RunnerAnswer:
-    """Answer a request like an empty database. A `Failure` to a request that would change something, or that needs a task."""
+    """Answer a request like an empty database. Requests that change something, or that need a task, are answered by `Failure`."""
     match question:
         case XComPull():
             return XComs(question.op, ())
@@ -30,16 +30,16 @@ def answer_from_nothing(question: Question) -> RunnerAnswer:
 
 
 class EmptyDatabase:
-    """A runtime for the reading of DAG files without a scheduler (implements `runtime.Runtime`).
+    """A runtime for importing DAG files without a scheduler (implements `runtime.Runtime`).
 
-    Variables that a file sets are known to the files that are read after it.
+    If a file sets a variable, the files that are imported later can read it.
     """
 
     def __init__(self) -> None:
         self._variables: dict[str, str | None] = {}
 
     def ask(self, question: Question) -> RunnerAnswer:
-        """The answer to a question; see `answer_from_nothing`."""
+        """Return the answer to a question; see `answer_from_nothing`."""
         if isinstance(question, SetVariable):
             found = self._variables.get(question.key) is not None
             self._variables[question.key] = question.value

@@ -44,7 +44,7 @@ class BlockerView(msgspec.Struct, frozen=True):
     by_hand: bool
     """The reason does not end by itself: a person has to act."""
     holders: list[SlotHolder] = []
-    """The five that have held slots of the full limit the longest."""
+    """The five task instances or runs that have held slots of the full limit for the longest time."""
     holder_count: int = 0
     reason: Phrase | None = None
     """The same as `sentence`, for other languages. Null: an older scheduler does not send it."""
@@ -113,7 +113,7 @@ class OpenTasks(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """All reasons why a task instance, a run or the next run does not run. Without blockers, the scheduler starts it in its
+    """All reasons why a task instance, a run or the next run does not run. Without blockers, the scheduler starts it in the
     next step.
     """
 
@@ -124,11 +124,11 @@ class Explanation(msgspec.Struct, frozen=True):
     map_index: int
     state: str | None
     blockers: list[BlockerView]
-    """Those inside the run come first."""
+    """The reasons inside the run come first."""
     position: Position | None
-    """Null where no limit is reached."""
+    """Null if no limit is reached."""
     workers: Workers | None
-    """Null without a scheduler."""
+    """Null if no scheduler is running."""
     next_event: NextEvent | None
     earliest_start: Moment | None
     """The earliest possible start. Null: the start depends on a person, or the task or run is running or has ended."""
@@ -162,12 +162,12 @@ class UpcomingView(msgspec.Struct, frozen=True):
 
 
 class UpcomingList(msgspec.Struct, frozen=True):
-    """What starts next, the soonest first."""
+    """The next starts, the soonest first."""
 
     upcoming: list[UpcomingView]
     timezone: str
     paused_dags: int
-    """How many DAGs are left out because they are paused."""
+    """Number of DAGs that are left out because they are paused."""
 
 
 class ImpossibleWaitView(msgspec.Struct, frozen=True):
@@ -190,7 +190,7 @@ class OpenWaitView(msgspec.Struct, frozen=True):
     kind: str
     waits_for: str
     until: str | None
-    """The moment for which it waits."""
+    """The time until which it waits."""
     timeout_at: str | None
     impossible: list[ImpossibleWaitView]
 

@@ -1,4 +1,4 @@
-"""Frames: a length, then this number of bytes. Without IO, so that every process can use its own loop.
+"""Frames: a length, followed by this number of bytes. Without IO, so that every process can use its own loop.
 
 A frame is a 4-byte big-endian length followed by a msgpack document. `FrameReader` gets the bytes of the socket and yields whole
 documents; an incomplete frame is kept until the rest arrives.
@@ -13,7 +13,7 @@ from tradewind.model.errors import WireError
 
 _LENGTH = struct.Struct(">I")
 MAX_FRAME_BYTES = 512 * 1024 * 1024
-"""A definition of 100,000 tasks has about 20 MB; a frame near this limit is not one of ours."""
+"""A definition of 100,000 tasks has about 20 MB; a longer frame than this limit does not come from Tradewind."""
 
 
 def frame(document: bytes) -> bytes:
@@ -34,7 +34,7 @@ class FrameReader:
         """Add received bytes and yield every document that is complete now.
 
         Raises:
-            WireError: a length above the limit; the rest of the stream cannot be read.
+            WireError: the length is above the limit; the rest of the stream cannot be read.
         """
         buffer = self._buffer
         buffer += data

@@ -90,7 +90,7 @@ class LogPiece(msgspec.Struct, frozen=True, tag="log"):
 
 
 class PutSpill(msgspec.Struct, frozen=True, tag="put_spill"):
-    """A part of a large XCom, which a later report names. Parts arrive in order; the last one stores it."""
+    """A part of a large XCom that a later report names. Parts arrive in order; after the last one the value is stored."""
 
     name: str
     """SHA-256 of the whole value, in hexadecimal digits."""
@@ -150,7 +150,7 @@ class SchedulerOpen(msgspec.Struct, frozen=True, tag="open"):
 
 
 class SchedulerClosed(msgspec.Struct, frozen=True, tag="closed"):
-    """The gateway has lost the scheduler."""
+    """The gateway has lost the connection to the scheduler."""
 
 
 class LogStored(msgspec.Struct, frozen=True, omit_defaults=True, tag="log_stored"):

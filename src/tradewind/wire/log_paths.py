@@ -15,12 +15,13 @@ import functools
 import re
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+=@,")
-"""Characters that are kept; all others become %XX of their UTF-8 bytes. `:`, `/`, `%` and `~` have a special meaning somewhere."""
+"""Characters that are kept; all others become %XX of their UTF-8 bytes. `:`, `/`, `%` and `~` are not kept: they have a special
+meaning in paths."""
 
 _NAME = re.compile(r"(^|~)attempt=\d+\.\d+\.log$|^~callbacks\.log$")
 
 _LONGEST = 200
-"""Common file systems allow 255 bytes in a file name. A longer segment is cut and gets a hash."""
+"""Common file systems allow 255 bytes in a file name. A longer segment is shortened and gets a hash."""
 
 
 def log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int, fence: int) -> str:

@@ -40,9 +40,9 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     argument: str
     """The argument of the DAG or task that holds it: `on_failure_callback`, `email`, `sla_miss_callback`, `deadline` …"""
     index: int = 0
-    """Its index in that argument."""
+    """The index of the callback in that argument."""
     of_run: bool = False
-    """It is an argument of the DAG, not of the task."""
+    """True: it is an argument of the DAG; False: of the task."""
     state: str = ""
     """State of the task instance at that time."""
     reason: str | None = None
@@ -88,7 +88,7 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str = ""
     """The DAG file, relative to the bundle."""
     import_cost: int = 0
-    """How long parsing the file took, microseconds; 0 is unknown."""
+    """Duration of the import of the file, microseconds; 0: unknown."""
     run_type: RunType = RunType.MANUAL
     logical_date: int | None = None
     interval_start: int | None = None
@@ -99,7 +99,7 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     run_started: int | None = None
     queued_at: int | None = None
     first_started: int | None = None
-    """When the first start of this try was accepted: a rescheduling sensor's timeout counts from here."""
+    """When the first start of this try was accepted: the timeout of a rescheduling sensor counts from this moment."""
     reschedules: int = 0
     conf: dict[str, Any] = {}
     triggering_user: str | None = None
@@ -118,7 +118,7 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     call: Call | None = None
     """Set: make this call, and do not run the task."""
     previous_host: str = ""
-    """The worker host that started the attempt before this one: its process may still be ending there. Empty: there was none."""
+    """The worker host that started the previous attempt: its process may still be ending there. Empty: there was none."""
 
     @property
     def key(self) -> AttemptKey:
@@ -147,7 +147,7 @@ class XComValue(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AssetUpdate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An asset that a successful attempt updated. Name or URI is empty where the author gave a reference."""
+    """An asset that a successful attempt updated. If the author gave a reference by name or by URI, the other one is empty."""
 
     name: str
     uri: str
@@ -155,10 +155,10 @@ class AssetUpdate(msgspec.Struct, frozen=True, omit_defaults=True):
     extra: bytes = b""
     """JSON object: extra of this event."""
     about: bytes = b""
-    """JSON object: extra of the asset itself, where the task created the asset while it ran."""
+    """JSON object: extra of the asset itself, if the task created the asset while it ran."""
     aliases: tuple[str, ...] = ()
     partition_key: str | None = None
-    """None: that of the run."""
+    """None: the partition key of the run."""
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
@@ -174,7 +174,7 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     xcoms: tuple[XComValue, ...] = ()
     branch: Branch | None = None
     map_length: int | None = None
-    """Number of elements of the return value for mapped tasks; of an instance of a mapped task 1. None: there is no value."""
+    """Length of the return value, for mapped tasks; 1 for an instance of a mapped task. None: there is no value."""
     map_label: str | None = None
     """The text that is shown in place of its map index."""
     exit_code: int | None = None
@@ -184,7 +184,7 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     deferral: Deferral | None = None
     """With outcome DEFERRED: what the task waits for."""
     assets: tuple[AssetUpdate, ...] = ()
-    """The assets that a success updated."""
+    """The assets that a successful attempt updated."""
     calls_back: bool = False
     """The task process calls the callbacks of this outcome itself."""
     called_back: bool = False
@@ -194,13 +194,13 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     host: str = ""
     """Name of the worker host process that first forwarded the report. Empty: an older release."""
     cpu: int | None = None
-    """CPU that the process and its ended children have used, microseconds. None: not known."""
+    """CPU time of the process and its ended children, microseconds. None: unknown."""
     peak_memory: int | None = None
-    """Greatest resident memory of the process, or of one of its ended children, bytes. None: not known."""
+    """Greatest resident memory of the process, or of one of its ended children, bytes. None: unknown."""
 
 
 class CalledBack(msgspec.Struct, frozen=True, omit_defaults=True, tag="called_back"):
-    """The task process has called its callbacks, or (`done` False) ended before. There is no answer."""
+    """The task process has called its callbacks, or (`done` False) ended before it could. There is no answer."""
 
     op: int = 0
     done: bool = True
@@ -214,7 +214,7 @@ class Rendered(msgspec.Struct, frozen=True, omit_defaults=True, tag="rendered"):
 
 
 class MaskSecrets(msgspec.Struct, frozen=True, omit_defaults=True, tag="mask"):
-    """Mask these texts in the log of the task from now on. The worker host answers with `Value` when it does."""
+    """Mask these texts in the log of the task from now on. The worker host answers with `Value` when it masks them."""
 
     op: int
     values: tuple[str, ...]
@@ -228,7 +228,7 @@ class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull")
     run_id: str
     task_ids: tuple[str, ...]
     key: str = "return_value"
-    """`ANY_KEY`: the returned value, else any other."""
+    """`ANY_KEY`: the returned value if there is one, otherwise any other value."""
     map_indexes: tuple[int, ...] | None = None
     """None: all."""
     include_prior_dates: bool = False
@@ -240,7 +240,7 @@ class GetVariable(msgspec.Struct, frozen=True, tag="variable"):
 
 
 class SetVariable(msgspec.Struct, frozen=True, omit_defaults=True, tag="set_variable"):
-    """`value` None deletes."""
+    """Write a variable. `value` None deletes it."""
 
     op: int
     key: str
@@ -254,7 +254,7 @@ class GetConnection(msgspec.Struct, frozen=True, tag="connection"):
 
 
 class GetTaskStates(msgspec.Struct, frozen=True, omit_defaults=True, tag="task_states"):
-    """Read states of task instances of a DAG at given logical dates. Sensors for other DAGs ask this.
+    """Read states of task instances of a DAG at given logical dates. Sensors for tasks of other DAGs send this.
 
     With empty `task_ids` and `group` None: the states of the runs themselves. Answered by `Value` with a list of
     `[logical_date, task_id | None, state | None]`; a run or task instance that does not exist is absent.
@@ -297,7 +297,7 @@ class FindRuns(msgspec.Struct, frozen=True, omit_defaults=True, tag="find_runs")
 class ListRows(msgspec.Struct, frozen=True, omit_defaults=True, tag="list_rows"):
     """Read rows as `settings.Session()` of Airflow shows them. Answered by `Value` with a list of mappings.
 
-    `variable` and `connection` answer names only; the values are asked for one by one. `dag` answers all DAGs, `pool` all pools,
+    `variable` and `connection` answer only names; each value is requested separately. `dag` answers all DAGs, `pool` all pools,
     `task_instance` those of `run_ids` of the DAG `dag_id`.
     """
 
@@ -401,7 +401,7 @@ RunnerRequest = (
 
 
 SUCCESS_LINE = "Marking task as SUCCESS."
-"""The last line of a successful attempt. If it wrote nothing else it has no log file, and readers are shown this line."""
+"""The last line of a successful attempt. If the attempt wrote nothing else it has no log file, and readers see this line."""
 
 
 class LastLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -419,9 +419,9 @@ class Accepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="accepted"):
 
     op: int
     nonce: str = ""
-    """Of the process whose start or report is accepted: only that process may run, however late the answer arrives."""
+    """Nonce of the process whose start or report is accepted: only that process may run, even if the answer arrives late."""
     last: LastLine | None = None
-    """For an accepted report."""
+    """The last line of the log; only for an accepted report."""
 
 
 class Refused(msgspec.Struct, frozen=True, omit_defaults=True, tag="refused"):
@@ -430,9 +430,9 @@ class Refused(msgspec.Struct, frozen=True, omit_defaults=True, tag="refused"):
     op: int
     reason: str = ""
     nonce: str = ""
-    """Of the process whose start or report is refused, if it was named."""
+    """Nonce of the process whose start or report is refused, if it was given."""
     last: LastLine | None = None
-    """For a report that is refused because the scheduler has accepted it already."""
+    """True: the report is refused because the scheduler has already accepted it."""
 
 
 class XComs(msgspec.Struct, frozen=True, tag="xcoms"):
@@ -486,7 +486,7 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     live: tuple[AttemptKey, ...] = ()
     protocol: int = PROTOCOL
     triggers: tuple[AttemptKey, ...] = ()
-    """Waits whose triggers it runs."""
+    """Number of triggers that it runs."""
     previous_process: str = ""
     """Name of the previous process of this worker host in the same home folder."""
     previous_end: str = ""
@@ -498,7 +498,7 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     executors: tuple[str, ...] = ()
     """Names of the executors whose attempts it takes; empty: all."""
     draining: bool = False
-    """It finishes what it runs and takes nothing new."""
+    """It finishes its running attempts and takes no new ones."""
     gateway: str = ""
     """Name of the gateway through which it is connected. The gateway fills it in."""
 
@@ -513,7 +513,7 @@ class Relayed(msgspec.Struct, frozen=True, tag="relayed"):
     """The first message of a connection that the standby scheduler of another machine forwards."""
 
     address: str
-    """Of that machine, for the log."""
+    """Name of that machine, for the log."""
 
 
 class WorkerAway(msgspec.Struct, frozen=True, omit_defaults=True, tag="worker_away"):
@@ -521,13 +521,13 @@ class WorkerAway(msgspec.Struct, frozen=True, omit_defaults=True, tag="worker_aw
 
     worker: str
     host: str
-    """Name of its process."""
+    """Name of the process of the worker."""
     lease: int = 0
     """Microseconds from now in which the worker may still run tasks; 0: it ended normally."""
 
 
 class Draining(msgspec.Struct, frozen=True, omit_defaults=True, tag="draining"):
-    """The worker host was told to stop: it finishes these attempts and takes nothing new. What it does not list it gives back."""
+    """The worker host was told to stop: it finishes these attempts and takes no new ones. It gives back all other attempts."""
 
     live: tuple[AttemptKey, ...] = ()
 
@@ -545,7 +545,7 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
 
 
 class Withdraw(msgspec.Struct, frozen=True, tag="withdraw"):
-    """A newer attempt of this task instance goes to another worker: end what is left of older ones. Answered by `Withdrawn`."""
+    """A newer attempt of this task instance goes to another worker: end older attempts here. Answered by `Withdrawn`."""
 
     attempt: AttemptKey
     """The newer attempt."""
@@ -566,8 +566,8 @@ class EndLog(msgspec.Struct, frozen=True, tag="end_log"):
 
 
 class LeaseEnded(msgspec.Struct, frozen=True, tag="lease_ended"):
-    """From the standby scheduler on this machine: the active scheduler on another machine cannot be reached, and is about to have
-    the attempts of this worker host tried again there. The worker host stops its tasks.
+    """Sent by the standby scheduler on this machine: the active scheduler on another machine cannot be reached. It is about to let
+    the attempts of this worker host be tried again there. The worker host stops its tasks.
     """
 
     reason: str
@@ -580,23 +580,23 @@ class LogTrouble(msgspec.Struct, frozen=True, omit_defaults=True, tag="log_troub
 
 
 class AttemptGone(msgspec.Struct, frozen=True, omit_defaults=True, tag="gone"):
-    """No process of this attempt is alive on the worker host. It says nothing about success."""
+    """No process of this attempt is alive on the worker host. The message says nothing about success."""
 
     attempt: AttemptKey
     reason: str = ""
     nonce: str = ""
-    """Of the process that has ended, or that was asked for. Empty: no process was forked, or the sender is an older release."""
+    """Nonce of the process that has ended, or that the question named. Empty: no process was forked, or the sender is older."""
     host: str = ""
     """Name of the worker host process that sends this. Empty: an older release."""
 
 
 class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
-    """Make the call of `workload.call` in its own process. A repeated order has no effect if the call runs or has just ended."""
+    """Make the call of `workload.call` in a new process. A repeated order has no effect if the call runs or has just succeeded."""
 
     callback_id: int
     """Its number in the outbox."""
     tries: int
-    """Tries before this one."""
+    """Number of tries before this one."""
     workload: Workload
     due: int = 0
     """When this try was due. Together with `tries` it names the try: a retry by a person resets `tries`."""
@@ -610,15 +610,15 @@ class CallbackDone(msgspec.Struct, frozen=True, omit_defaults=True, tag="called"
     ok: bool
     reason: str = ""
     due: int = 0
-    """As in the order."""
+    """`due` of the order."""
 
 
 class Reconcile(msgspec.Struct, frozen=True, omit_defaults=True, tag="reconcile"):
-    """Ask which of these attempts are alive. The worker host answers `AttemptGone`, with the nonce, for each other one."""
+    """Ask which of these attempts are alive. The worker host answers `AttemptGone`, with the nonce, for each that is not."""
 
     attempts: tuple[AttemptKey, ...]
     nonces: tuple[str, ...] = ()
-    """Of the process of each attempt, in the same order; empty: unknown."""
+    """The nonce of the process of each attempt, in the same order; empty: unknown."""
     complete: bool = False
     """These are all attempts that the scheduler believes to run on the worker: `Unlisted` is answered if it runs others."""
 
@@ -630,11 +630,11 @@ class Unlisted(msgspec.Struct, frozen=True, tag="unlisted"):
 
 
 WATCHER_RUN = -1
-"""The run number in keys of asset watchers, which no run has. The slot is the watcher's number, the fence counts its starts."""
+"""The run number in keys of asset watchers; no run has it. The slot is the watcher's number, the fence counts its starts."""
 
 
 class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A trigger to run. Its key is the key of the attempt that deferred itself; for an asset watcher see `WATCHER_RUN`."""
+    """A trigger that is to run. Its key is the key of the attempt that deferred itself; for an asset watcher see `WATCHER_RUN`."""
 
     key: AttemptKey
     wait: TriggerWait
@@ -649,7 +649,7 @@ class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
     folder: str = ""
     """Absolute path of the bundle's files on the worker: its modules can be imported. The worker host fills it in."""
     watches: bool = False
-    """The trigger watches assets: it goes on after an event, and each event is a `WatcherEvent`."""
+    """True: the trigger watches assets. It continues after an event, and each event is sent as a `WatcherEvent`."""
     bundle_version: str | None = None
     """Version of the bundle; None: the files as they are now."""
 
@@ -674,17 +674,17 @@ class TriggerFired(msgspec.Struct, frozen=True, tag="trigger_fired"):
 
 
 class WatcherEvent(msgspec.Struct, frozen=True, tag="watcher_event"):
-    """The trigger of an asset watcher fired, and goes on. Sent again until `WatcherEventTaken` names it."""
+    """The trigger of an asset watcher fired, and continues. Sent again until `WatcherEventTaken` names it."""
 
     key: AttemptKey
     token: str
-    """Random: an event that comes twice counts once."""
+    """A random text: an event that arrives twice counts once."""
     payload: bytes
     """JSON."""
 
 
 class WatcherEventTaken(msgspec.Struct, frozen=True, tag="watcher_event_taken"):
-    """The event of an asset watcher is committed, so its trigger may go on."""
+    """The event of an asset watcher is committed, so its trigger may continue."""
 
     key: AttemptKey
     token: str
@@ -709,13 +709,13 @@ class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_h
     follow: bool = False
     protocol: int = CLIENT_PROTOCOL
     answers_timetables: bool = False
-    """It accepts `TimetableQuestion`."""
+    """The client accepts `TimetableQuestion`."""
     job_type: str = ""
     """The job type of a service that stays connected (`DagProcessorJob`); empty for other clients."""
     service_id: str = ""
-    """Names this process of the service."""
+    """Identifies this process of the service."""
     watch: bool = False
-    """It gets `Changed`."""
+    """The client gets `Changed`."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag="goodbye"):
@@ -723,13 +723,13 @@ class Goodbye(msgspec.Struct, frozen=True, tag="goodbye"):
 
 
 class CommandRequest(msgspec.Struct, frozen=True, omit_defaults=True, tag="command"):
-    """A command. A request that is repeated under its `op` gets the stored result."""
+    """A command. If a request is repeated with the same `op`, the stored result is sent."""
 
     op: str
     body: msgspec.Raw = msgspec.Raw()
     """One of `wire.commands`, encoded: a command that cannot be read is refused under its `op`."""
     actor: str = ""
-    """On whose behalf, for the audit log."""
+    """The person or program that requests the command, for the audit log."""
 
 
 class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result"):
@@ -737,15 +737,15 @@ class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result
 
     op: str
     value: msgspec.Raw = msgspec.Raw(b"\xc0")
-    """The encoded result, of the type that the command names; None where the command failed."""
+    """The encoded result; the command defines its type. None: the command failed."""
     error: str | None = None
-    """Class name of a model error."""
+    """Class name of the error, an error of the model."""
     message: str | None = None
-    """Its sentence."""
+    """Message of the error."""
 
 
 LOOKUP_CHANGED = "lookup"
-"""Kind of the notice to the parser that a variable or connection was changed; its text is `variable bucket` or `connection db`."""
+"""Kind of the notice to the parser that a variable or connection was changed. Example texts: `variable bucket`, `connection db`."""
 
 READ_FILE = "read_file"
 """Kind of the notice to the parser that a person wants a DAG file to be read again; its text is the name of the file."""

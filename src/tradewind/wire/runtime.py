@@ -52,7 +52,7 @@ class Runtime(Protocol):
     """Answers questions of user code. The `op` of a question is 0; the implementation sets its number."""
 
     def ask(self, question: Question) -> RunnerAnswer:
-        """The answer to a question: `XComs`, `Value` or `Failure`. Blocks, at most until the deadline of the implementation."""
+        """Answer a question: `XComs`, `Value` or `Failure`. Blocks at most until its deadline."""
 
     def read_spill(self, name: str) -> bytes:
         """The bytes of an XCom that is too large for the database."""
@@ -89,7 +89,7 @@ def is_installed() -> bool:
 
 
 def is_local() -> bool:
-    """Whether no deployment answers: no runtime is installed, or one that holds only values of a test (its `local` is true)."""
+    """Whether no deployment answers: no runtime is installed, or a runtime that has only values of a test (its `local` is true)."""
     return _current is _ABSENT or bool(getattr(_current, "local", False))
 
 
@@ -105,7 +105,7 @@ def ask(question: Question) -> Any:
 
 @contextmanager
 def installed(own: Runtime) -> Iterator[None]:
-    """Use `own` as the runtime of this process; at the end restore the one before."""
+    """Use `own` as the runtime of this process; at the end restore the previous one."""
     before = current()
     install(own)
     try:

@@ -1,7 +1,7 @@
 """Names of worker hosts.
 
 A worker keeps its name when its process is started again; each process of a worker has a name of its own: `WORKER.PROCESS`.
-At most one process of a worker lives at a time, so a process that registers speaks for all earlier processes of its worker.
+Only one process of a worker lives at a time, so a process that registers may report about all earlier processes of its worker.
 
     w1            the first worker of a home folder whose database is a SQLite file
     w1@vm-3f2a    the same on PostgreSQL: several machines may have a scheduler and workers there, and each has a `w1`
@@ -11,7 +11,7 @@ At most one process of a worker lives at a time, so a process that registers spe
 from __future__ import annotations
 
 FIRST_WORKER = "w1"
-"""The only worker of a home folder, unless more were asked for."""
+"""The only worker of a home folder, unless more workers are configured."""
 
 
 def process_name(worker: str, random: str) -> str:
@@ -39,9 +39,9 @@ def home_of(worker: str) -> str:
 
 
 def may_speak_for(worker: str, holder: str) -> bool:
-    """Whether a process of the first worker may speak for attempts of the second one.
+    """Whether a process of the first worker may send messages about attempts of the second one.
 
-    A worker without the name of a home folder had its attempts before `db move` brought them from a SQLite file.
+    A worker without the name of a home folder: it had its attempts before `db move` copied them from a SQLite file.
     """
     return worker == holder or ("@" not in holder and not is_remote(worker) and worker.partition("@")[0] == holder)
 

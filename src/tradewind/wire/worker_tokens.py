@@ -96,7 +96,7 @@ def attempt_token(key: bytes, worker: str, attempt: AttemptKey) -> str:
 
 
 def proves(key: bytes, worker: str, attempt: AttemptKey, token: str) -> bool:
-    """Return whether this is the token of the attempt for this worker."""
+    """Whether this is the token of the attempt for this worker."""
     return hmac.compare_digest(attempt_token(key, worker, attempt).encode(), token.encode())
 
 
