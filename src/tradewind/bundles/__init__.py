@@ -1,1 +1,1 @@
-"""Transport of DAG files to other machines: snapshots of a folder at the gateway, and their copies on a worker."""
+"""Bundles of DAG files: fetching them from git or an object store, and copying them to workers on other machines."""

@@ -1,6 +1,6 @@
 """The process that fetches a bundle: `python -m tradewind.bundles.fetch_child`, with a request on its standard input.
 
-It is a process of its own so that a fetch which hangs can be killed with everything that it started, and so that credentials never
+It is a separate process so that a fetch which hangs can be killed with everything that it started, and so that credentials never
 enter a process that forks user code. The answer on its standard output is one JSON document.
 """
 
@@ -29,15 +29,15 @@ NO_FSSPEC = "object stores need the package fsspec. Install it: pip install 'tra
 
 
 class FetchRequest(msgspec.Struct, frozen=True):
-    """What to fetch."""
+    """What is to be fetched."""
 
     folder: str
     """The folder of the bundle, absolute."""
     spec: BundleSpec
     version: str = ""
-    """Make the folder of this version from what this machine has; empty: fetch the newest one."""
+    """The version whose folder is to be made from files on this machine; empty: the newest version is fetched."""
     connection: dict[str, Any] = {}
-    """Host, login, password and `extra` of the connection, as the scheduler answers it; empty: none."""
+    """Host, login, password and `extra` of the connection, from the scheduler; empty: there is none."""
     used: list[str] | None = None
     """Delete old versions now, but not these; None: nothing is deleted."""
     bytes_max: int | None = None
@@ -45,7 +45,7 @@ class FetchRequest(msgspec.Struct, frozen=True):
 
 
 class FetchAnswer(msgspec.Struct, frozen=True):
-    """The result. Without a problem, the folder of the version exists."""
+    """The result. If there is no problem, the folder of the version exists."""
 
     version: str = ""
     problem: str = ""
@@ -53,21 +53,21 @@ class FetchAnswer(msgspec.Struct, frozen=True):
 
 
 class BundleState(msgspec.Struct, frozen=True):
-    """What the last fetches of a bundle gave, for people."""
+    """The result of the last fetches of a bundle, for people."""
 
     version: str = ""
     refreshed_at: int = 0
     """When the last successful fetch ended, microseconds; 0: never."""
     problem: str = ""
-    """Why the last fetch failed; empty: it did not."""
+    """Why the last fetch failed; empty: it succeeded."""
     failed_at: int = 0
     failing_since: int = 0
-    """When the first of the fetches that failed in a row ended, microseconds; 0: the last one did not fail."""
+    """When the first of the last failed fetches in a row ended, microseconds; 0: the last fetch succeeded."""
     warnings: list[str] = []
 
 
 def state_of(folder: str) -> BundleState:
-    """Read the state of a bundle. A file that is missing or damaged is an empty state."""
+    """Read the state of a bundle. If the file is missing or damaged, the state is empty."""
     try:
         with open(os.path.join(folder, "state.json"), "rb") as file:
             return msgspec.json.decode(file.read(), type=BundleState)
@@ -90,7 +90,7 @@ def write_state(folder: str, answer: FetchAnswer) -> None:
 
 
 def fetch(request: FetchRequest) -> FetchAnswer:
-    """Carry out a request. Fetches of one bundle wait for each other."""
+    """Execute a request. Fetches of one bundle wait for each other."""
     try:
         lock = os.open(os.path.join(private_folder(request.folder), "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -149,7 +149,7 @@ def _source(request: FetchRequest) -> GitRepository | ObjectStoreFolder:
 
 
 def _with_extra(connection: dict[str, Any]) -> dict[str, Any]:
-    """The connection with its extra as an object: it is stored as a text."""
+    """Return the connection with its extra as an object: it is stored as a text."""
     extra = connection.get("extra") or {}
     if isinstance(extra, str):
         try:

@@ -22,7 +22,7 @@ class Fetch:
     """One fetch. `done` is called once from the loop, unless `stop` was called.
 
     Args:
-        deadline: microseconds.
+        deadline: microseconds after the start.
     """
 
     def __init__(self, loop: Loop, request: FetchRequest, deadline: int, done: Callable[[FetchAnswer], None]) -> None:
@@ -54,7 +54,7 @@ class Fetch:
         return self._process.pid
 
     def stop(self) -> None:
-        """End it. `done` is not called."""
+        """End the fetch. `done` is not called."""
         self._done = lambda answer: None
         self._kill("it was stopped")
         self._finish()
@@ -79,7 +79,7 @@ class Fetch:
         self._timer.cancel()
         self._loop.unwatch(self._out)
         self._out.close()
-        self._kill(self._late)  # git, too, if it holds nothing of ours any more
+        self._kill(self._late)  # kills git, too, in case it has closed the output and still runs
         code = self._process.wait()
         try:
             answer = msgspec.json.decode(bytes(self._output), type=FetchAnswer)

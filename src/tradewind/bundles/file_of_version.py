@@ -1,4 +1,4 @@
-"""One file of a version of a bundle, without making the folder of the version."""
+"""Reads one file of a version of a bundle, without making the folder of the version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read_file_of_version(bundle: VersionedBundle, version: str, name: str, at_mo
         at_most: the largest size, bytes.
 
     Raises:
-        FetchFailed: it cannot be read, or is larger.
+        FetchFailed: the file cannot be read, or is larger.
     """
     if any(part in ("", ".", "..") for part in name.split("/")):
         raise FetchFailed(f"{name!r} is no path of a file")

@@ -3,8 +3,8 @@
     <bundle>/repository.git/         all branches and tags, and a ref for each commit that was used as a version
     <bundle>/versions/<commit>/      the files of a version
 
-The ref keeps a commit after a force-push, so that a deleted folder can be made again without the network. Everything is repeatable:
-a process that is killed leaves only drafts.
+The ref keeps a commit after a force-push, so that a deleted folder can be made again without the network. All steps can be
+repeated: a process that is killed leaves only drafts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GitRepository:
         self._git_dir = os.path.join(folder, "repository.git")
 
     def refresh(self) -> str:
-        """Fetch everything, and return the commit that is followed. Raises FetchFailed."""
+        """Fetch everything, and return the commit of the branch, tag or commit that is followed. Raises FetchFailed."""
         place = self._spec.place or str(self._connection.get("host") or "")
         if not place:
             raise FetchFailed(f"it has no address: set repo_url, or the host of the connection {self._spec.conn_id!r}")
@@ -114,7 +114,7 @@ class GitRepository:
         return found.stdout
 
     def warnings(self, version: str) -> list[str]:
-        """What of a version DAG files may miss: submodules, files in Git LFS, the configured folder."""
+        """What DAG files may miss in a version: submodules, files in Git LFS, the configured folder."""
         root, found = self._versions.path(version), []
         if self._spec.subdir and not os.path.isdir(os.path.join(root, self._spec.subdir)):
             found.append(f"the repository has no folder {self._spec.subdir!r} at this commit, so it has no DAG files")
@@ -132,7 +132,7 @@ class GitRepository:
         return [os.path.join(at, name) for at, _, names in os.walk(root) for name in names]
 
     def size(self) -> int:
-        """The disk space of the copy, bytes."""
+        """Disk space of the copy, bytes."""
         return disk_space(self._git_dir)
 
     def shrink(self, kept: Collection[str]) -> None:
@@ -187,7 +187,7 @@ class GitRepository:
         return dict(self._connection.get("extra") or {})
 
     def _credentials(self, private: str) -> dict[str, str]:
-        """The environment that gives git the key or the token of the connection. Secrets are never on a command line."""
+        """Return the environment that gives git the key or the token of the connection. Secrets are never on a command line."""
         extra, found = self._extra(), dict[str, str]()
         key = str(extra.get("key_file") or "")
         if extra.get("private_key"):

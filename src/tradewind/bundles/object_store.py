@@ -3,9 +3,9 @@
     <bundle>/listings/<version>.json     the files of a version: path, size, mark, hash of the content
     <bundle>/versions/<version>/         the files themselves
 
-An object store changes one object at a time and keeps no version of the whole. So a version is the hash of a listing: names, sizes
-and marks (ETags) of all files. The listing is read again after the files were copied: only if it has not changed, the folder holds
-what the store held at one moment. Files that the newest version has already are copied from its folder.
+An object store changes one object at a time and has no versions of the whole folder. So a version is the hash of a listing: names,
+sizes and marks (ETags) of all files. The listing is read again after the files were copied: if it has not changed, the folder is
+the state of the store at one moment. Files that the newest version already has are copied from its folder.
 
 A version that was deleted from this machine cannot be made again.
 """
@@ -31,7 +31,7 @@ FILES_MAX = 20_000
 BYTES_MAX = 256 * 1024 * 1024
 """Maximum size of the files of a bundle together, bytes."""
 TRIES_MAX = 3
-"""How often a listing is read again because the files changed while they were copied."""
+"""How often a listing is read again if the files change while they are copied."""
 AT_ONCE = 64
 """How many files are requested in one call. The file system decides how many of them it reads at the same time."""
 _SKIPPED_FOLDERS = {".git", "__pycache__", "node_modules"}
@@ -67,7 +67,7 @@ class _Store(NamedTuple):
 
 
 class _FilesChanged(Exception):
-    """A file of the listing is not there any more."""
+    """A file of the listing does not exist any more."""
 
 
 class ObjectStoreFolder:
@@ -95,7 +95,7 @@ class ObjectStoreFolder:
             raise FetchFailed(f"{self._spec.place} cannot be read: {_reason(error, store.secrets)}") from None
 
     def make(self, version: str) -> None:
-        """Check that the folder of a version is there. Raises FetchFailed: it is not, and it cannot be made again."""
+        """Check that the folder of a version exists. Raises FetchFailed: it does not, and it cannot be made again."""
         try:
             there = self._versions.has(version)
         except ValueError as error:
@@ -107,15 +107,15 @@ class ObjectStoreFolder:
             )
 
     def warnings(self, version: str) -> list[str]:
-        """What of a version DAG files may miss: nothing."""
+        """What DAG files may miss in a version: nothing."""
         return []
 
     def size(self) -> int:
-        """The disk space of what is beside the folders of the versions, bytes."""
+        """Disk space of everything except the folders of the versions, bytes."""
         return disk_space(os.path.join(self._folder, "listings"))
 
     def shrink(self, kept: Collection[str]) -> None:
-        """Nothing can be made smaller."""
+        """Do nothing: nothing can be made smaller."""
 
     def _open(self) -> _Store:
         place = self._spec.place
@@ -162,7 +162,7 @@ class ObjectStoreFolder:
     def _list(self, store: _Store) -> list[Listed]:
         try:
             found = sorted(self._entries(store), key=lambda one: one.path)
-        except OSError as error:  # many errors of the network are such: it would count as an error of this machine's disk
+        except OSError as error:  # network errors are often OSErrors; they must not be reported as errors of this machine's disk
             raise FetchFailed(f"{self._spec.place} cannot be read: {_reason(error, store.secrets)}") from None
         if not found:
             raise FetchFailed(f"there are no files below {self._spec.place}")
@@ -262,7 +262,7 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def _copied(source: str, target: str, sha256: str) -> bool:
-    """Copy a file if it still has this content: a task may have changed it."""
+    """Copy a file if it still has this content: a task may have changed it. Returns whether it was copied."""
     try:
         if _hash_of(source) != sha256:
             return False

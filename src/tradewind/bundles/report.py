@@ -1,4 +1,4 @@
-"""The state of a bundle in words, for people: what is in use, what fails since when and why, and what helps."""
+"""The state of a bundle as sentences for people: the version in use, a failure with its time and reason, and what to do."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _ADVICE = (
     ),
     (("No space left",), "free some disk space, or lower bundles.max_mb"),
 )
-"""(texts in the reason of a failure, what helps)."""
+"""(texts in the reason of a failure, what to do)."""
 
 
 def advice(problem: str, conn_id: str) -> str:
-    """What helps against a failed fetch; empty: its text says enough."""
+    """What to do after a failed fetch; empty: the reason says enough."""
     for texts, helps in _ADVICE:
         if any(text in problem for text in texts):
             if helps == "check the credentials":
@@ -45,7 +45,7 @@ def advice(problem: str, conn_id: str) -> str:
 
 
 def failing_since(bundle: VersionedBundle) -> str | None:
-    """The moment since which every fetch of a bundle has failed; None: the last one did not."""
+    """The time since which every fetch of a bundle has failed; None: the last one succeeded."""
     state = state_of(bundle.folder)
     return iso(state.failing_since or state.failed_at) if state.problem else None
 

@@ -22,7 +22,7 @@ from tradewind.wire.bundle_manifest import BYTES_MAX, FILES_MAX, BundleFile, is_
 SNAPSHOTS_MAX = 32
 """Maximum number of snapshots that are kept, over all bundles. The oldest are removed first."""
 KEPT_SECONDS = 3600.0
-"""How long content is kept after no snapshot names it: another gateway with this home folder may have just written it."""
+"""How long content is kept when no snapshot names it: another gateway with this home folder may have just written it."""
 TRIES_MAX = 5
 PAUSE_SECONDS = 0.05
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
@@ -66,7 +66,7 @@ class Snapshots:
         """Return the snapshot of a folder as it is now.
 
         Raises:
-            SnapshotRefused: it is too large, cannot be read, or does not stop changing.
+            SnapshotRefused: the folder is too large, cannot be read, or does not stop changing.
             OSError: the content cannot be stored.
         """
         root = os.path.realpath(folder)
@@ -162,10 +162,10 @@ class Snapshots:
 
 
 def _scan(root: str) -> Iterator[tuple[str, _Facts]]:
-    """Path and facts of each file.
+    """Yield the path and the facts of each file.
 
     Raises:
-        SnapshotRefused: there are too many, or a folder cannot be read.
+        SnapshotRefused: there are too many files, or a folder cannot be read.
     """
     waiting, count, visited = [""], 0, {root}
     while waiting:
@@ -186,7 +186,7 @@ def _scan(root: str) -> Iterator[tuple[str, _Facts]]:
                     if not target.startswith(f"{root}/") or target in visited:
                         continue
                     if entry.is_dir():
-                        visited.add(target)  # a link to a folder above it would never end
+                        visited.add(target)  # a link to a folder above it would cause an endless loop
                 if entry.is_dir():
                     waiting.append(path)
                 elif entry.is_file():

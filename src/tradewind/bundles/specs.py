@@ -21,7 +21,7 @@ from tradewind.model.moments import SECOND
 
 GIT = "git+"
 NEWEST = "newest"
-"""Link in the folder of a bundle to the version that was fetched last."""
+"""Name of the link, in the folder of a bundle, to the version that was fetched last."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 _FOLDER_CLASSES = ("airflow.dag_processing.bundles.local.LocalDagBundle",)
 _GIT_CLASSES = ("airflow.providers.git.bundles.git.GitDagBundle",)
@@ -30,11 +30,11 @@ _STORE_CLASSES = {
     "airflow.providers.google.cloud.bundles.gcs.GCSDagBundle": ("gs", "bucket_name", "gcp_conn_id", "google_cloud_default"),
     "airflow.providers.microsoft.azure.bundles.wasb.WasbDagBundle": ("abfs", "container_name", "wasb_conn_id", "wasb_default"),
 }
-"""Class → scheme, name of the argument with the bucket, that with the connection, default connection."""
+"""Class → scheme, name of the argument for the bucket, name of the argument for the connection, default connection."""
 _DEFAULT_CONNECTIONS = {default for *_, default in _STORE_CLASSES.values()}
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _NO_STORES = ("http", "https", "ssh", "git")
-"""Schemes of addresses of repositories: the prefix `git+` was forgotten."""
+"""If an address begins with one of these schemes, the prefix `git+` was forgotten."""
 _GIT_OPTIONS = (
     "tracking_ref",
     "subdir",
@@ -62,13 +62,13 @@ class BundleSpec(msgspec.Struct, frozen=True):
     """Folder with the DAG files inside the repository."""
     conn_id: str = ""
     refresh_interval: int | None = None
-    """Microseconds between two fetches; None: the setting."""
+    """Microseconds between two fetches; None: the value of the setting."""
     view_url: str = ""
     """Address of a page that shows a version, with `{version}` and `{subdir}`; empty: derived from the address."""
 
     @property
     def has_versions(self) -> bool:
-        """Whether runs keep the version of their DAG files."""
+        """Whether a run keeps the version of its DAG files until it ends."""
         return self.kind != "folder"
 
     @property
@@ -87,7 +87,7 @@ class BundleSpec(msgspec.Struct, frozen=True):
 
 
 class VersionedBundle(msgspec.Struct, frozen=True):
-    """A bundle with versions, and where they are on this machine."""
+    """A bundle with versions, and the folder of the versions on this machine."""
 
     spec: BundleSpec
     folder: str
@@ -117,7 +117,7 @@ def read_bundles(text: str | None, default: str) -> tuple[BundleSpec, ...]:
         default: name of the bundle of the DAG folder.
 
     Raises:
-        ConfigError: it cannot be read, or names an unknown kind, option or a name twice.
+        ConfigError: the setting cannot be read, has an unknown kind or option, or has the same name twice.
     """
     text = (text or "").strip()
     if not text:

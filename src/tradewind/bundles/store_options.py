@@ -32,7 +32,7 @@ def options_of(scheme: str, connection: Mapping[str, Any]) -> dict[str, Any]:
         connection: host, login, password, and `extra` as an object; empty: credentials come from the environment.
 
     Raises:
-        UnusableConnection: it asks for a way to log in that is not supported.
+        UnusableConnection: the connection requires a login method that is not supported.
     """
     extra = dict(connection.get("extra") or {})
     given = extra.get("storage_options") or {}

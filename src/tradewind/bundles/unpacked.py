@@ -3,7 +3,7 @@
     blobs/<sha256>          content, as it was received
     versions/<version>/     the files of a version under their names
 
-A version's folder appears with all its files at once. Its files are copies: a task that changes a file damages only this version.
+The folder of a version appears with all its files at once. Its files are copies: a task that changes one damages only this version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tradewind.platform.private_file import private_folder
 from tradewind.wire.bundle_manifest import BundleFile, is_hash
 
 VERSIONS_KEPT = 5
-"""How many of the newest versions stay although no attempt uses them."""
+"""Number of newest versions that stay although no attempt uses them."""
 
 
 class UnpackedBundles:
@@ -37,7 +37,7 @@ class UnpackedBundles:
         return path if is_hash(version) and os.path.isdir(path) else None
 
     def absent(self, bundle_version: str) -> str:
-        """Return the path for a version of a bundle that cannot be fetched. Nothing is there."""
+        """Return the path for a version of a bundle that cannot be fetched. There is no such folder."""
         return os.path.join(self._versions, "absent", bundle_version)
 
     def missing(self, files: Collection[BundleFile]) -> list[str]:

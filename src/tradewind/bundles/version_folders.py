@@ -1,9 +1,9 @@
-"""The folders of the versions of one bundle: made at once, listed by a link to the newest, deleted when nobody needs them.
+"""The folders of the versions of one bundle: each appears complete, a link points to the newest, unused ones are deleted.
 
     <bundle>/versions/<version>/     the files of a version
     <bundle>/newest                  link to the version that was fetched last
 
-A version's folder appears with all its files at once, and never changes. A process that is killed leaves only drafts.
+The folder of a version appears with all its files at once, and never changes. A process that is killed leaves only drafts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tradewind.model.bundles import version_folder
 from tradewind.platform.private_file import private_folder
 
 VERSIONS_KEPT = 10
-"""How many of the newest versions keep their folder although no unfinished run uses them."""
+"""Number of newest versions that keep their folder although no unfinished run uses them."""
 _DRAFTS = (".new-", ".gone-")
 
 
@@ -48,10 +48,10 @@ class VersionFolders:
 
     @contextmanager
     def draft(self, version: str) -> Iterator[str]:
-        """Give an empty folder. It becomes the folder of the version at the end of the block, and is deleted after an error.
+        """Yield an empty folder. It becomes the folder of the version at the end of the block, and is deleted after an error.
 
         Raises:
-            FetchFailed: it cannot be written.
+            FetchFailed: the folder cannot be written.
         """
         final, made = self.path(version), ""
         try:
@@ -69,7 +69,7 @@ class VersionFolders:
                 shutil.rmtree(made, ignore_errors=True)
 
     def point_to(self, version: str) -> None:
-        """Have the link `newest` lead to a version. It never leads nowhere. Raises OSError."""
+        """Let the link `newest` point to a version. The link always points to a complete folder. Raises OSError."""
         draft = os.path.join(self._folder, f"{NEWEST}.new")
         if os.path.lexists(draft):
             os.unlink(draft)
@@ -139,7 +139,7 @@ class VersionFolders:
 
 
 def disk_space(folder: str) -> int:
-    """The disk space of a folder with everything in it, bytes. What disappears meanwhile does not count."""
+    """Disk space of a folder with everything in it, bytes. Files that are deleted meanwhile do not count."""
     total, waiting = 0, [folder]
     while waiting:
         try:

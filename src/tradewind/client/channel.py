@@ -1,4 +1,4 @@
-"""The connection of a task process to its worker host: a blocking socket with questions and answers in turn."""
+"""The connection of a task process to its worker host: a blocking socket, with one answer for each question."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START_OP = 1
 """The number of the start request that the worker host sends; questions of user code have higher numbers."""
 
 ASK_TIMEOUT_SECONDS = 120.0
-"""A scheduler that restarts answers within seconds; after this time the question fails."""
+"""A scheduler that restarts answers within seconds. After this time the question fails."""
 
 
 class Channel:
@@ -73,7 +73,7 @@ class Channel:
         self._send(CalledBack())
 
     def ask(self, question: Question) -> RunnerAnswer:
-        """The answer to a question.
+        """Send a question and wait for the answer.
 
         Raises:
             Unreachable: there was no answer in time.

@@ -69,8 +69,8 @@ class ControlClient:
 
         Args:
             command: one of `wire.commands`.
-            actor: on whose behalf, for the audit log; None: `name`.
-            timeout: seconds, in place of the client's own.
+            actor: the person or program that requests the command, for the audit log; None: `name`.
+            timeout: seconds; None: the timeout of the client.
             op: the operation id, for a caller that may send the same command again later; None: a new one. The scheduler executes
                 an operation once, and keeps its result for a day.
 

@@ -1,7 +1,7 @@
 """The connection of a remote worker host to a gateway: a WebSocket in the worker host's event loop.
 
 The library `websockets` handles the protocol (without its IO); this module handles the socket, TLS and the timeouts. Nothing
-blocks: the worker host has one thread, and its timers have to run while a network hangs. A name is resolved in a thread of its own.
+blocks: the worker host has one thread, and its timers have to run while a network hangs. A separate thread resolves a name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Closed(NamedTuple):
     """Why there is no connection."""
 
     reason: str
-    """For people."""
+    """The reason, for people."""
     reached: bool
     """Whether the machine of the gateway answered, so that the network works and only the gateway is unavailable."""
     refused: bool
@@ -109,7 +109,7 @@ class GatewayLine:
         self._reached = False
         self._out = bytearray()
         self._parts: list[bytes] = []
-        """Of a message in several frames."""
+        """The parts of a message in several frames."""
         self._is_open = False
         self._closed = False
         self._handshake_of_tls = False

@@ -1,6 +1,7 @@
 """A permanent connection of a service to the scheduler, in its own thread. It tells the scheduler that the service is alive.
 
 For services that otherwise connect only now and then. The thread waits until the scheduler closes the connection, and uses no CPU
+time until then.
 meanwhile.
 """
 

@@ -1,4 +1,4 @@
-"""CeleryExecutor: attempts travel over a broker to the worker hosts beside Celery workers.
+"""CeleryExecutor: attempts are sent over a broker to the worker hosts beside Celery workers.
 
     submit ─▶ room for the queue? ─▶ publish ─▶ broker ─▶ Celery worker ─▶ its worker host asks for the start
                   └─ no: backlog ─▶ again when an attempt has started or ended, or a worker connects
@@ -7,9 +7,9 @@ A queue gets only as many messages as its connected workers have free slots, and
 scheduler, so that priorities and limits hold, and a broker that loses all messages loses few. After the start, everything is
 as with the LocalExecutor: the worker hosts are connected to the scheduler.
 
-A message counts as lost if it was published `LOST_AFTER` ago and a worker of its queue had a free slot all that time. A full
-worker proves nothing: its messages wait in the broker. If a message was only late, its start is refused because the other copy
-has started.
+A message counts as lost if it was published `LOST_AFTER` ago and a worker of its queue has had a free slot since then. If all
+workers are full, the message may still wait in the broker. If a message was only late, its start is refused because the other
+copy has started.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tradewind.wire.worker_names import worker_of
 
 LOST_AFTER = 5 * SECOND
 EXTRA_SHARE = 10
-"""Beyond its free slots, a worker holds one message, and one more for each group of this many slots; they start when a slot
+"""Beyond its free slots, a worker holds one message, and one more for each group of this many slots. They start when a slot
 becomes free. The same number waits in the broker.
 """
 
@@ -65,7 +65,7 @@ class CeleryExecutor(LocalExecutor):
         self._in_broker: dict[str, int] = {}
         """Queue → number of its attempts in `_published`."""
         self._full_at: dict[str, int] = {}
-        """Worker → when it last had no free slot, or connected; monotonic microseconds."""
+        """Worker → the last time when it had no free slot, or connected; monotonic microseconds."""
 
     # --- workers ----------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class CeleryExecutor(LocalExecutor):
         return True
 
     def answer(self, host: str, answer: ToRunner) -> None:
-        """Also learn from an accepted start which worker has taken the attempt from the broker."""
+        """Pass an answer on. An accepted start also tells which worker has taken the attempt from the broker."""
         task = answer.attempt[:2]
         known = self._published.get(task)
         if known is not None and known.fence == answer.attempt[2] and isinstance(answer.body, Accepted):
@@ -194,5 +194,5 @@ class CeleryExecutor(LocalExecutor):
 
     @property
     def in_broker(self) -> Mapping[str, int]:
-        """Queue → attempts that were published and have not started."""
+        """Queue → number of attempts that were published and have not started."""
         return dict(self._in_broker)

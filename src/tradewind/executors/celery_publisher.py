@@ -28,7 +28,7 @@ log = Log("celery")
 BATCH_MAX = 200
 FIRST_RETRY_US, LONGEST_RETRY_US = 200_000, 5_000_000
 OPERATION_SECONDS = 10.0
-"""After this time without an answer of the broker a connection is given up."""
+"""If the broker does not answer for this time, the connection is closed."""
 STOP_SECONDS = 2.0
 
 
@@ -50,7 +50,7 @@ class CeleryPublisher:
         self._started = False
 
     def publish(self, workloads: Sequence[Workload]) -> None:
-        """Publish these workloads, in the thread."""
+        """Queue these workloads for the thread, which publishes them."""
         if not self._started:
             self._started = True
             self._thread.start()

@@ -3,14 +3,14 @@
     submit ─▶ choose a worker (routing.py) ─▶ Submit message
                  └─ none has a free slot ─▶ backlog of executor and queue ─▶ again when a slot is released or a worker connects
 
-`LocalExecutor` and `SequentialExecutor` share these workers. A worker host takes the attempts of both, or only those of the
+`LocalExecutor` and `SequentialExecutor` share these workers. A worker host takes the attempts of both, or only the attempts of the
 executors and queues that its registration names.
 
-The executor remembers which worker was given which attempt. That memory is a hint: it is built again from the registrations of
+The executor remembers which worker was given which attempt. This memory is a hint: it is built again from the registrations of
 the workers. If two workers were given the same attempt, only one of them starts it, because the scheduler accepts one start.
 
-A process may live on for a moment after its report. So an attempt that goes to another worker than the attempt before it is held
-back until the former worker has said that nothing of the task instance is left there (Withdraw, Withdrawn), or has ended.
+A process may live for a moment after its report. So if an attempt goes to another worker than the previous attempt, it is held
+back until the previous worker has confirmed that it has no process of the task instance (Withdraw, Withdrawn), or has ended.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ Port = Callable[[FromScheduler], None]
 """Sends one message to a worker host."""
 
 SUBMIT_AT_MOST = 100
-"""Workloads in one message."""
+"""Maximum number of workloads in one message."""
 
 
 KILL_GRACE = 10 * SECOND
-"""Between TERM and KILL for what is left of an older attempt."""
+"""Time between TERM and KILL for a process of an older attempt, microseconds."""
 
 
 def may_always_live(worker: str) -> bool:
-    """Nobody can say whether processes of a worker live: they may."""
+    """The default of `LocalExecutor`: it is unknown whether processes of a worker live, so they may."""
     return True
 
 
@@ -89,11 +89,11 @@ class Worker:
 
 
 class LocalExecutor:
-    """Processes on this machine. See `executors.port.Executor`.
+    """Chooses a worker on this machine for each attempt. See `executors.port.Executor`.
 
     Args:
-        may_live: may processes of this worker, which is not connected, still be alive? By default: yes.
-        kill_grace: microseconds between TERM and KILL for what is left of an older attempt.
+        may_live: whether processes of this worker, which is not connected, may still be alive. By default: yes.
+        kill_grace: microseconds between TERM and KILL for a process of an older attempt.
     """
 
     def __init__(self, may_live: Callable[[str], bool] = may_always_live, kill_grace: int = KILL_GRACE) -> None:
@@ -106,7 +106,7 @@ class LocalExecutor:
         self._waiting: dict[TaskKey, int] = {}
         """Task instances with an attempt in the backlog → the fence of that attempt."""
         self._held_back: dict[TaskKey, Workload] = {}
-        """Attempts that wait until their former worker has ended what is left of the attempt before."""
+        """Attempts that wait until their previous worker has ended the previous attempt."""
 
     # --- workers ----------------------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class LocalExecutor:
         live: Iterable[AttemptKey] = (),
         triggers: Iterable[AttemptKey] = (),
     ) -> None:
-        """A process of a worker is there, with these attempts and triggers. It takes the place of its worker's last connection."""
+        """Register a process of a worker, with its attempts and triggers. It replaces the last connection of its worker."""
         worker = worker_of(host)
         self.disconnect(worker)
         here = self._workers[worker] = Worker(worker, frozenset(executors), frozenset(queues), slots, draining, send)
@@ -135,7 +135,7 @@ class LocalExecutor:
         self._flush()
 
     def disconnect(self, worker: str) -> list[TaskKey]:
-        """A worker has gone: nothing is with it any more, as far as this executor knows. Returns what was."""
+        """Forget a worker that has disconnected. Returns the task instances whose attempts it had."""
         gone = self._workers.pop(worker, None)
         if gone is None:
             return []
@@ -145,7 +145,7 @@ class LocalExecutor:
         return list(gone.tasks)
 
     def drain(self, worker: str, live: Collection[AttemptKey]) -> list[TaskKey]:
-        """A worker finishes `live` and takes nothing new. Returns the task instances whose attempts it gave back."""
+        """A worker finishes `live` and takes no new attempts. Returns the task instances whose attempts it gave back."""
         here = self._workers.get(worker)
         if here is None:
             return []
@@ -189,17 +189,17 @@ class LocalExecutor:
         task = (workload.run, workload.slot)
         known = self._places.get(task)
         if known is not None and known.fence == workload.fence:
-            out.setdefault(known.worker, []).append(workload)  # the message may have been lost
+            out.setdefault(known.worker, []).append(workload)  # the previous message may have been lost
             return
         if self._waiting.get(task, -1) < workload.fence and not self._offer(workload, out):
             self._waiting[task] = workload.fence
             self._backlog.setdefault((workload.executor, workload.queue), deque()).append(workload)
 
     def _offer(self, workload: Workload, out: dict[str, list[Workload]], *, alone: bool = False) -> bool:
-        """Give an attempt to a worker, or hold it back for its former worker. False: no worker has a free slot.
+        """Give an attempt to a worker, or hold it back because of its previous worker. False: no worker has a free slot.
 
         Args:
-            alone: nothing of an older attempt is left on the former worker.
+            alone: no process of an older attempt is left on the previous worker.
         """
         task, former = (workload.run, workload.slot), worker_of(workload.previous_host) if workload.previous_host else None
         name = choose_worker(workload.executor, workload.queue, [one.load for one in self._workers.values()], former)
@@ -214,22 +214,22 @@ class LocalExecutor:
         return True
 
     def _is_left_on(self, former: str, workload: Workload) -> bool:
-        """Whether a process of an older attempt may still run on the worker. A connected worker is asked to end the process."""
+        """Whether a process of an older attempt may still run on the worker. A connected worker is asked to end this process."""
         if former in self._workers:
             self._workers[former].send(Withdraw(workload.key, self._kill_grace))
             return True
         return self._may_live(former)
 
     def withdrawn(self, worker: str, attempt: AttemptKey) -> None:
-        """A worker says that it has no process of an older attempt of this task instance."""
+        """A worker confirms that it has no process of an older attempt of this task instance."""
         workload = self._held_back.get(attempt[:2])
         if workload is not None and workload.key == attempt and worker_of(workload.previous_host) == worker:
             self._offer_alone(workload)
 
     def _offer_held_back(self, worker: str, host: str | None) -> None:
-        """A worker has come (`host`: its process) or gone (None): what was held back for it is looked at again.
+        """A worker has connected (`host`: its process) or disconnected (None): check the attempts held back because of it.
 
-        Where another process of the worker has come, the one before has ended, with everything below it.
+        If another process of the worker has connected, the previous one has ended, with all processes below it.
         """
         for workload in [one for one in self._held_back.values() if worker_of(one.previous_host) == worker]:
             if host == workload.previous_host:
@@ -258,7 +258,7 @@ class LocalExecutor:
 
     def release(self, task: TaskKey, *, flush: bool = True) -> None:
         place = self._places.pop(task, None)
-        self._waiting.pop(task, None)  # what stands in the backlog is left out when its turn comes
+        self._waiting.pop(task, None)  # its workload stays in the backlog, and is skipped there
         self._held_back.pop(task, None)
         if place is None:
             return
@@ -275,7 +275,7 @@ class LocalExecutor:
         self._flush()
 
     def _flush(self) -> None:
-        """Give to workers what waits for a free slot."""
+        """Give attempts of the backlog to workers with free slots."""
         out: dict[str, list[Workload]] = {}
         for target, waiting in list(self._backlog.items()):
             while waiting:
@@ -333,7 +333,7 @@ class LocalExecutor:
             self._workers[name].send(RunTriggers(tuple(orders)))
 
     def _trigger_worker(self, key: AttemptKey) -> Worker | None:
-        """The worker that runs this trigger already, else the one with the fewest triggers; draining ones only if all are."""
+        """Return the worker that already runs this trigger, otherwise the one with the fewest triggers. Draining ones come last."""
         known = [one for one in self._workers.values() if key in one.triggers]
         if known:
             return known[0]

@@ -1,7 +1,7 @@
 """The executor port: the interface between the scheduler and an executor.
 
-Messages are hints. A lost, repeated or delayed message changes timing, never an outcome: the truth is the row, the fence and the
-accepted start. So an executor decides nothing about states. An executor only chooses a worker for each attempt and carries
+Messages are hints. A lost, repeated or delayed message changes timing, never an outcome: only the row, the fence and the
+accepted start count. So an executor decides nothing about states. An executor only chooses a worker for each attempt and carries
 messages; its memory may be lost, and the workers report again.
 """
 
@@ -13,16 +13,16 @@ from typing import Protocol
 from tradewind.wire.messages import AttemptKey, LastLine, ToRunner, TriggerOrder, Workload
 
 TaskKey = tuple[int, int]
-"""(run number, slot): a task instance, whichever of its attempts."""
+"""(run number, slot): a task instance, with any of its attempts."""
 
 
 class Executor(Protocol):
     """Carries attempts to workers. `Workload.executor` names the executor of an attempt (see `executors.registry`)."""
 
     def submit(self, workloads: Sequence[Workload]) -> None:
-        """Have these attempts made. Called after their dispatch is committed; may be called again for the same attempts.
+        """Let workers run these attempts. Called after their dispatch is committed; may be called again for the same attempts.
 
-        An attempt that no worker can take now waits until a slot is free or a worker comes.
+        An attempt that no worker can take now waits until a slot is free or a worker connects.
         """
 
     def release(self, task: TaskKey) -> None:
@@ -32,21 +32,21 @@ class Executor(Protocol):
         """Only these task instances have an attempt now: forget all others."""
 
     def worker_of(self, attempt: AttemptKey) -> str | None:
-        """The connected worker that was given this attempt; None: no worker was, or the worker is not connected."""
+        """The connected worker that was given this attempt; None: no worker was given it, or the worker is not connected."""
 
     def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
-        """Stop an attempt (TERM, after `grace` microseconds KILL); its end is reported as gone.
+        """Stop an attempt (TERM, after `grace` microseconds KILL). The worker answers `AttemptGone`.
 
         Args:
-            worker: the worker that has it; None: the worker that was given it, or every worker where that is not known.
+            worker: the worker that has it; None: the worker that was given it, or every worker if that is not known.
         """
 
     def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
-        """Ask one worker which of these attempts it has; for each other one, `AttemptGone` comes back.
+        """Ask a worker which of these attempts it has. The worker answers `AttemptGone` for each of the others.
 
         Args:
-            attempts: attempt → nonce of the process whose start was accepted; empty: of none.
-            complete: nothing else is believed to run there; `Unlisted` comes back if something else does.
+            attempts: attempt → nonce of the process whose start was accepted; empty: no start was accepted.
+            complete: these are all attempts that should run there; the worker answers `Unlisted` if it has others.
         """
 
     def answer(self, host: str, answer: ToRunner) -> None:
@@ -64,20 +64,20 @@ class Executor(Protocol):
         """
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
-        """Have triggers run; `TriggerFired` comes back for each. May be called again for the same triggers."""
+        """Let workers run triggers. They answer `TriggerFired` for each. May be called again for the same triggers."""
 
     def trigger_worker(self, key: AttemptKey) -> str | None:
         """The connected worker that runs this trigger, as far as known."""
         ...
 
     def take_watcher_event(self, key: AttemptKey, token: str) -> None:
-        """Tell the worker that the event of an asset watcher is committed, so that the trigger goes on."""
+        """Tell the worker that the event of an asset watcher is committed, so that the trigger continues."""
 
     def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
-        """Stop these triggers: nothing waits for them any more.
+        """Stop these triggers, because no task waits for them any more.
 
         Args:
-            worker: only there; None: wherever they run.
+            worker: only on this worker; None: on all workers.
         """
 
     def may_live(self, worker: str) -> bool:
@@ -90,7 +90,7 @@ class Executor(Protocol):
 
     @property
     def workers(self) -> Sequence[str]:
-        """The connected workers, those that are draining included."""
+        """The connected workers, including those that are draining."""
         ...
 
     @property

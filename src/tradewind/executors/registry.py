@@ -1,4 +1,4 @@
-"""The executors of a deployment by name, and which one runs a task. Pure: decided from the settings and the task alone.
+"""The executors of a deployment by name, and which one runs a task. Pure: computed only from the settings and the task.
 
 `core.executor` lists them, and the first one is the default. A task names another one with `executor=`. A task that names an
 executor that the deployment does not have runs on the default executor: a DAG file for another deployment runs too, with a warning.
@@ -19,7 +19,7 @@ class ExecutorEntry(NamedTuple):
     alias: str
     """A second name for DAG files. Empty: there is none."""
     parallelism: int
-    """Attempts at a time; 0: unlimited."""
+    """Maximum number of attempts at a time; 0: unlimited."""
 
 
 class ExecutorRegistry:
@@ -46,7 +46,7 @@ class ExecutorRegistry:
 
     @property
     def parallelism(self) -> int:
-        """Attempts at a time over all executors; 0: unlimited."""
+        """Maximum number of attempts at a time over all executors; 0: unlimited."""
         limits = [entry.parallelism for entry in self.entries]
         return sum(limits) if all(limits) else 0
 

@@ -1,4 +1,4 @@
-"""Which worker gets an attempt. Pure: decided from what the workers have said and from what was given to them."""
+"""Decides which worker gets an attempt. Pure: computed from the registrations of the workers and the attempts they were given."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class WorkerLoad(NamedTuple):
     queues: frozenset[str]
     """Queues that the worker serves; empty: every queue."""
     slots: int
-    """Attempts that the worker runs at a time; 0: unlimited."""
+    """Maximum number of attempts at a time; 0: unlimited."""
     assigned: int
-    """Attempts that were given to the worker and have not ended."""
+    """Number of attempts that were given to the worker and have not ended."""
     draining: bool
-    """The worker finishes what it runs and takes nothing new."""
+    """The worker finishes its attempts and takes no new ones."""
 
     def serves(self, executor: str, queue: str) -> bool:
         """Whether the worker takes attempts of this executor and queue. An empty executor stands for any executor."""
@@ -35,7 +35,7 @@ class WorkerLoad(NamedTuple):
 
 
 def choose_worker(executor: str, queue: str, workers: Iterable[WorkerLoad], preferred: str | None = None) -> str | None:
-    """The worker that gets an attempt of this executor and queue; None: no worker that serves both has a free slot.
+    """Return the worker that gets an attempt of this executor and queue; None: no worker that serves both has a free slot.
 
     The preferred worker gets the attempt if it can take it. (The last attempt of a task instance may still be ending there; only
     that worker can wait for its end.) Otherwise the worker with the smallest share of its slots in use gets the attempt; among

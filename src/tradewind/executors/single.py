@@ -1,4 +1,4 @@
-"""The part of an executor that is the same wherever the executor is its own only worker: in-process and virtual executors."""
+"""The common part of executors that have exactly one worker, themselves: in-process executors and those of the simulation."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class SingleWorker:
     ready: bool = True
 
     def release(self, task: TaskKey) -> None:
-        """There are no slots to count."""
+        """Do nothing: there are no slots to count."""
 
     def retain(self, tasks: Collection[TaskKey]) -> None:
-        """There is nothing to forget."""
+        """Do nothing: there is nothing to forget."""
 
     def worker_of(self, attempt: AttemptKey) -> str | None:
         return None

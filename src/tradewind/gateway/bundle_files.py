@@ -23,11 +23,11 @@ from tradewind.wire import gateway as g
 log = Log("gateway")
 
 LARGE_FILES = 200
-"""For a bundle with more files, a scan takes milliseconds."""
+"""If a bundle has more files than this, a scan takes milliseconds, and its last snapshot is used again for some time."""
 LARGE_FRESH_SECONDS = 0.5
-"""So the last snapshot of a large bundle is used again for this time. The parser needs about the same time to register a change."""
+"""The time for which the last snapshot of a large bundle is used again. The parser needs about this time for a change, too."""
 ANNOUNCED_MAX = 64
-"""Maximum number of versions that one worker may ask for. The oldest are removed first."""
+"""Maximum number of versions that one worker may request. The oldest are removed first."""
 
 
 class BundleFiles:
@@ -36,7 +36,7 @@ class BundleFiles:
     Args:
         dags_folder: the DAG folder, absolute.
         folders: folders of other bundles, by name.
-        store: where snapshots are kept, absolute.
+        store: the folder for snapshots, absolute.
         versioned: bundles that have versions, by name.
     """
 
@@ -53,7 +53,7 @@ class BundleFiles:
         self._snapshots = Snapshots(store)
         self._lock = asyncio.Lock()
         self._last: OrderedDict[tuple[str, str | None], tuple[float, Snapshot | str]] = OrderedDict()
-        """(bundle, version) → when its last scan began, and its snapshot or the reason why there is none."""
+        """(bundle, version) → the time when its last scan began, and its snapshot or the reason why there is none."""
 
     async def files(self, bundle: str, version: str | None = None) -> Snapshot | str:
         """Return the snapshot of a bundle as it is now, or of one of its versions, or the reason why there is none.
@@ -84,10 +84,10 @@ class BundleFiles:
             return taken
 
     def _folder(self, bundle: str, version: str | None) -> str:
-        """The folder of the files; that of an old version is made again if it was deleted.
+        """Return the folder of the files. The folder of an old version is made again if it was deleted.
 
         Raises:
-            SnapshotRefused: it cannot be made.
+            SnapshotRefused: the folder cannot be made.
         """
         known = self._versioned.get(bundle)
         if known is None or version is None:
@@ -119,10 +119,10 @@ class AnnouncedBundles:
         self._send = send
         self._told: OrderedDict[tuple[str, str | None], str] = OrderedDict()
         self._announced: OrderedDict[str, Snapshot] = OrderedDict()
-        """Version → its files. The worker may ask only for these."""
+        """Version → its files. The worker may request only these."""
 
     async def announce(self, bundles: Iterable[tuple[str, str | None]]) -> None:
-        """Announce these (bundle, version; None: its newest files) to the worker, before it gets attempts of them."""
+        """Announce these bundles to the worker, as (bundle, version; None: its newest files), before it gets attempts of them."""
         for bundle, version in dict.fromkeys(bundles):
             found = await self._files.files(bundle, version)
             if isinstance(found, Snapshot):

@@ -19,7 +19,7 @@ class Config(msgspec.Struct, frozen=True):
     """0: any free port."""
     scheduler_socket: str
     key: bytes
-    """Signs tokens of workers and attempts."""
+    """The key that signs the tokens of workers and attempts."""
     log_folder: str
     xcom_folder: str
     outage_lease: int
@@ -30,7 +30,7 @@ class Config(msgspec.Struct, frozen=True):
     versioned: dict[str, VersionedBundle] = {}
     """Bundles that have versions, by name."""
     bundle_store: str = ""
-    """Where snapshots of these folders are kept."""
+    """The folder for snapshots of these folders."""
     certificate: str = ""
     """File with the certificate chain; empty: no TLS."""
     private_key: str = ""

@@ -1,8 +1,8 @@
 """Stores the logs that remote workers send, in the log folder that API and command line read.
 
-A piece is appended if it begins where the worker's file was stored up to. The position in memory is a hint. After a restart of
-the gateway, the first piece of a file is compared with the end of the stored log, because the acknowledgement of this piece
-may have been lost.
+A piece is appended if it begins where the stored part of the worker's file ends. The position in memory is a hint. After a
+restart of the gateway, the first piece of a file is compared with the end of the stored log, because the acknowledgement of this
+piece may have been lost.
 """
 
 from __future__ import annotations

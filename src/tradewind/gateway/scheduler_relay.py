@@ -3,8 +3,8 @@
     command, web server, gateway, worker host ─▶ Unix socket ─▶ WebSocket ─▶ gateway beside the active scheduler ─▶ its socket
 
 So after a takeover each web server, command and gateway reaches the new scheduler. Only the relay has to know its address,
-which is in the lease. A worker host beside a standby is connected only if it has attempts of the time when its scheduler was
-active: it finishes them and takes nothing new, because logs and large XComs are files on the machine of a scheduler. Parsers
+which is in the lease. A worker host beside a standby is connected only if it has attempts from the time when its scheduler was
+active: it finishes them and takes no new ones, because logs and large XComs are files on the machine of a scheduler. Parsers
 beside a standby are not connected: the active scheduler has its own. If the active scheduler cannot be reached for 30 s, the
 worker host is told to stop these attempts, because the active scheduler is about to give them up.
 """
@@ -66,10 +66,10 @@ def passed_on(message: ToScheduler) -> ToScheduler | None:
 
 
 class SchedulerRelay:
-    """See the module. It serves from `start` to `stop`, in a thread of its own.
+    """See the module. It serves from `start` to `stop`, in a separate thread.
 
     Args:
-        path: of the scheduler's socket on this machine.
+        path: path of the scheduler's socket on this machine.
         key: signs the token for the other gateway.
         tls: makes the TLS settings for a `wss` address.
     """
@@ -86,7 +86,7 @@ class SchedulerRelay:
         self._end = asyncio.Event()
         self._warned = False
         self._unreachable_since: float | None = None
-        """Since when, in monotonic seconds, no connection to the active scheduler could be made; None: the last one was made."""
+        """Monotonic seconds since when no connection to the active scheduler could be made; None: the last one could be made."""
 
     def start(self) -> None:
         """Listen on the scheduler's socket.
@@ -113,7 +113,7 @@ class SchedulerRelay:
             self._loop.call_soon_threadsafe(self._close_peers)
 
     def stop(self) -> None:
-        """Close the socket and all connections. This machine's own scheduler may then listen."""
+        """Close the socket and all connections. Then this machine's own scheduler may listen."""
         if not self._thread.is_alive():
             return
         self._loop.call_soon_threadsafe(self._end.set)
@@ -200,7 +200,7 @@ class SchedulerRelay:
 
 
 async def serve_relay(link: ServerConnection, scheduler_socket: str, peer: str) -> None:
-    """At the gateway beside the active scheduler: pass a connection of another machine on to the scheduler's socket.
+    """Forward a connection of another machine to the scheduler's socket. Runs in the gateway beside the active scheduler.
 
     Args:
         peer: the address of the other machine, for the log.
@@ -245,7 +245,7 @@ async def _until_one_ends(*both: Awaitable[None]) -> None:
 
 
 async def _first_message(reader: asyncio.StreamReader) -> tuple[ToScheduler, bytes]:
-    """(the first message, the bytes that were read behind it)."""
+    """Return (the first message, the bytes that were read after it)."""
     begin, frames = b"", FrameReader(READ_SIZE)
     while data := await reader.read(READ_SIZE):
         begin += data

@@ -1,6 +1,6 @@
 """A gateway: the server through which workers on other machines reach the scheduler.
 
-It is a process of its own, so that a slow page of the web server never delays a start. It keeps no state that must survive:
+It is a separate process, so that a slow page of the web server never delays a start. It keeps no state that must survive:
 any worker may use any gateway, and workers connect again after a restart. It has no access to the database.
 """
 
@@ -209,7 +209,7 @@ class Gateway:
 
 
 def _wants_files(connection: ServerConnection) -> bool:
-    """Whether the worker host asks for DAG files."""
+    """Whether the worker host requests DAG files."""
     return connection.request is not None and FILES_QUERY in connection.request.path.partition("?")[2].split("&")
 
 

@@ -66,7 +66,7 @@ PROVEN_MAX = 100_000
 
 
 class Refused(Exception):
-    """The worker host sent a message that it may not send, and is disconnected. The argument is a sentence."""
+    """The worker host sent a message that it may not send; it is disconnected. The argument is a sentence."""
 
 
 class Session:
@@ -193,7 +193,7 @@ class Session:
     # --- the worker host --------------------------------------------------------------------------------------------
 
     async def _from_host(self, document: bytes) -> None:
-        """Check a message for the scheduler, and pass it on. Without a scheduler it is dropped: the worker host repeats it."""
+        """Check a message for the scheduler, and forward it. Without a scheduler it is dropped: the worker host sends it again."""
         message: g.FromHost = g.decode_from_host(document)
         if isinstance(message, HostHello):
             document = encode(self._checked_hello(message))
@@ -212,7 +212,7 @@ class Session:
                 pass  # `_keep_scheduler` notices the end
 
     def _checked_hello(self, hello: HostHello) -> HostHello:
-        """The registration, limited to what the token allows."""
+        """Return the registration, limited to the rights of the token."""
         if worker_of(hello.host) != self.worker:
             raise Refused(f"it registers as {worker_of(hello.host)}, and its token is for {self.worker}")
         allowed, wanted = self._grant.queues, hello.queues

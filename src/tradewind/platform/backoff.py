@@ -1,7 +1,7 @@
 """Exponential backoff with jitter: the wait before the next try grows after each failure, up to a maximum.
 
-The random numbers come from the caller (`rng` returns a float in [0, 1), like `random.Random(seed).random`), so that a simulation
-is repeatable.
+The caller passes the source of random numbers (`rng` returns a float in [0, 1), like `random.Random(seed).random`), so that a
+simulation is repeatable.
 """
 
 from __future__ import annotations

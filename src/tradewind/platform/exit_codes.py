@@ -1,4 +1,4 @@
-"""Describes how a process ended."""
+"""Describes in words how a process ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 
 def signal_name(number: int) -> str:
-    """`SIGKILL` for 9; `signal 77` for a signal without a name."""
+    """`SIGKILL` for 9; `signal 77` for a number without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -10,7 +10,7 @@ parser use the same loop; the caller gives the function that a child runs.
 
 from __future__ import annotations
 
-# the C module, because signal.signal converts numbers to enums, which copies a dozen pages in each fork
+# this C module is imported because signal.signal converts numbers to enums, which copies a dozen pages in each fork
 import _signal  # type: ignore[import-not-found]
 import array
 import gc
@@ -40,16 +40,16 @@ class Forked(msgspec.Struct, frozen=True, tag="forked"):
 
 
 class Used(msgspec.Struct, frozen=True, array_like=True):
-    """What a process and its ended children have used."""
+    """The resources that a process and its ended children have used."""
 
     cpu: int
-    """Microseconds of all cores."""
+    """CPU time, microseconds."""
     memory: int
     """Greatest resident memory of one of them, bytes."""
 
 
 def used(*measured: resource.struct_rusage) -> Used:
-    """The sum of the CPU and the greatest memory of what getrusage or wait4 has measured."""
+    """Return the sum of the CPU times, and the greatest memory, that getrusage or wait4 has measured."""
     seconds = sum(one.ru_utime + one.ru_stime for one in measured)
     return Used(round(seconds * 1_000_000), max(one.ru_maxrss for one in measured) * 1024)
 
@@ -75,7 +75,7 @@ encode = msgspec.msgpack.Encoder().encode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
-# plain numbers: those of the socket module are enums, whose pages would be copied after every fork
+# plain numbers: the constants of the socket module are enums, whose pages would be copied after every fork
 _ROOM = socket.CMSG_LEN(16 * 4)
 _CLOSE_ON_EXEC, _SOCKET, _RIGHTS = int(socket.MSG_CMSG_CLOEXEC), int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
 

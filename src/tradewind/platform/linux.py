@@ -79,7 +79,7 @@ def changed_user() -> None:
 
 
 def become_subreaper() -> None:
-    """Make orphaned descendants of this process its children."""
+    """Let orphaned descendants of this process become its children."""
     if _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise _failure()
 

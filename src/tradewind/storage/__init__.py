@@ -1,1 +1,1 @@
-"""Where logs and large XComs lie: a local folder today."""
+"""Where task logs and large XComs are stored. See `storage.port`."""

@@ -1,7 +1,7 @@
-"""Arguments for a file system of fsspec from a connection of Airflow: `remote_log_conn_id` names one for the upload of task logs.
+"""Arguments for a file system of fsspec from a connection of Airflow: `remote_log_conn_id` names the connection for task logs.
 
-Only connections of the environment (`AIRFLOW_CONN_ID`, `TRADEWIND_CONN_ID`) are read: the process that uploads has no access to
-those of the database.
+Only connections of the environment (`AIRFLOW_CONN_ID`, `TRADEWIND_CONN_ID`) are read: the process that uploads has no access to the
+connections in the database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tradewind.sdk.variables import CONNECTION_PREFIXES, Connection
 
 
 def options_of(conn_id: str, url: str, environ: Mapping[str, str]) -> str | None:
-    """The arguments as a JSON object; None: the environment has no such connection, or it has no credentials.
+    """Return the arguments as a JSON object; None: the environment has no such connection, or it has no credentials.
 
     Args:
         url: address of the folder; its scheme decides the names of the arguments.

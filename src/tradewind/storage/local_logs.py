@@ -1,6 +1,6 @@
-"""Task logs in a local folder: reading them, and deleting those of runs that are gone, of an age, and beyond a size in all.
+"""Task logs in a local folder: reads them, and deletes logs of deleted runs, old logs, and logs beyond a total size.
 
-Only files that our workers wrote are deleted (`log_paths.is_log`), never a link, always a bounded number at a time, and a folder
+Only files that our workers wrote are deleted (`log_paths.is_log`), never a link, and a limited number at a time. A folder
 is deleted when it is empty. Tasks run with our own uid and can write into the folder, so every folder on the way to a log is opened
 without following links, and only regular files are read.
 """
@@ -17,7 +17,7 @@ from tradewind.storage.port import LogEntry, Removal
 from tradewind.wire.log_paths import is_log
 
 _DEEPEST = 2
-"""Folders below that of a run, in the layout of earlier releases: task, map index."""
+"""Number of folder levels below the folder of a run, in the layout of earlier releases: task, map index."""
 
 
 class LocalLogs:
@@ -66,7 +66,7 @@ class LocalLogs:
                 yield from self.entries_of(f"{dag}/{run}")
 
     def entries_of(self, run: str) -> Iterator[LogEntry]:
-        """The logs of one run, which is given by its folder."""
+        """The logs of one run. `run` is the folder of the run."""
         return self._walk(run, run, 0)
 
     def _walk(self, run: str, folder: str, depth: int) -> Iterator[LogEntry]:
@@ -101,7 +101,7 @@ class LocalLogs:
         return Removal(files, taken, files < at_most)
 
     def _remove_empty(self, folder: str) -> None:
-        """Delete a folder that is empty, and those above it that are empty then, up to the log folder itself."""
+        """Delete a folder if it is empty, then each folder above it that has become empty, but not the log folder itself."""
         while len(folder) > len(self._root):
             try:
                 os.rmdir(folder)
@@ -120,7 +120,7 @@ def _first(logs: Iterator[LogEntry], older_than: float | None, at_most: int) -> 
 
 
 def _folders(path: str) -> list[str]:
-    """Names of the folders there, no links."""
+    """Names of the folders in a folder, without links."""
     try:
         with os.scandir(path) as entries:
             return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -1,7 +1,7 @@
 """Large XComs in a local folder: files named by their content.
 
-Two attempts that write the same bytes share one file, so a deletion must spare what somebody else has just counted on. A writer
-that finds the file locks it and makes it young again; `remove` takes the same lock, and leaves young files.
+Two attempts that write the same bytes share one file, so a file that a new attempt needs must not be deleted. A writer that finds
+the file locks it and sets its time to now; `remove` takes the same lock, and does not delete files with a recent time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tradewind.observe.failpoints import fp
 from tradewind.platform.private_file import sync_folder
 
 SPILL_GRACE_SECONDS = 3600.0
-"""A file that was written or counted on so lately stays: the report that names it may still be on its way."""
+"""A file that was written or reused within this time is kept: the report that names it may still be on its way."""
 
 
 class LocalSpills:
@@ -90,11 +90,11 @@ class LocalSpills:
 
 
 def _made_young(target: Path) -> bool:
-    """Whether the file exists and will stay. Its age begins again."""
+    """Set the time of an existing file to now. Returns whether the file exists and will stay."""
     try:
         file = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return False  # not there, or another user's: it is written (again)
+        return False  # it does not exist, or belongs to another user: write it (again)
     try:
         fcntl.flock(file, fcntl.LOCK_SH)
         os.utime(file)

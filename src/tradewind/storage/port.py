@@ -21,16 +21,16 @@ class LogEntry(NamedTuple):
     size: int
     """Bytes."""
     changed: float
-    """Seconds since the epoch."""
+    """Time of the last change, seconds since the epoch."""
 
 
 class Removal(NamedTuple):
-    """What one step deleted."""
+    """The result of one step of a deletion."""
 
     files: int
     bytes: int
     done: bool
-    """Nothing is left that was to be deleted."""
+    """Nothing is left to delete."""
 
 
 class LogStorage(Protocol):
@@ -45,15 +45,15 @@ class LogStorage(Protocol):
         ...
 
     def shown(self, name: str) -> str:
-        """Where the log lies, for people."""
+        """Where the log is stored, for people."""
         ...
 
     def problem(self) -> str | None:
-        """Why no log can be written, as a sentence; None: nothing speaks against it."""
+        """Why no log can be written, as a sentence; None: no problem is known."""
         ...
 
     def entries(self) -> Iterator[LogEntry]:
-        """Every log, some at a time. Logs that are deleted meanwhile are left out."""
+        """Yields every log, without reading all names at once. Logs that are deleted meanwhile are left out."""
         ...
 
     def remove(self, entry: LogEntry) -> None:
@@ -83,7 +83,7 @@ class SpillStorage(Protocol):
         """Write a value durably and return its name. The same bytes have the same name.
 
         Raises:
-            OSError: no room, or a limit on file sizes.
+            OSError: there is no space, or the file is too large for a limit.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Task logs in an object store or another remote file system, through fsspec: `s3://bucket/logs`, `gs://…`, `abfs://…`.
 
 Workers always write logs into the local folder. `LogUploads` copies them to the remote file system when they have not changed
-for some seconds; `RemoteLogs` reads a log there if this machine does not have it. A log has the same name at both places.
+for some seconds; `RemoteLogs` reads a log from there if this machine does not have it. A log has the same name in both places.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RemoteFolder:
         return f"{self._base}/{name}"
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file; None: there is none."""
+        """Size of a file in bytes; None: there is no such file."""
         try:
             return int(self.files.info(self.path(name))["size"])
         except FileNotFoundError:
@@ -130,17 +130,17 @@ class _Uploaded(NamedTuple):
     size: int
     changed: float
     at: float
-    """When it was uploaded, or first seen."""
+    """The time when it was uploaded, or first seen."""
     before: int
-    """Bytes of another machine before this part; -1: unknown, because nothing was uploaded yet."""
+    """Number of bytes of another machine before this part; -1: unknown, because nothing was uploaded yet."""
 
 
 class LogUploads:
     """Uploads the logs of this machine, pass by pass. Used by one thread.
 
     Args:
-        since: seconds since the epoch: logs that have not changed since were uploaded by an earlier process.
-        wall: seconds since the epoch.
+        since: seconds since the epoch. Logs that have not changed since then were uploaded by an earlier process.
+        wall: returns the time, seconds since the epoch.
         working: called before each log.
     """
 
@@ -163,7 +163,7 @@ class LogUploads:
         """Upload all due logs. Returns their number.
 
         Args:
-            everything: also what still grows.
+            everything: upload also logs that are still growing.
 
         Raises:
             OSError or an error of the file system: the remaining logs are due in the next pass.
@@ -188,12 +188,12 @@ class LogUploads:
         return count
 
     def _upload(self, entry: LogEntry, known: _Uploaded | None) -> None:
-        """Upload one log. A part that another machine has uploaded stays before it."""
+        """Upload one log. A part that another machine has uploaded stays in front of it."""
         folder, path = self._folder, self._folder.path(entry.name)
         try:
             source = self._logs.open(entry.name)
         except FileNotFoundError:
-            return  # it was deleted
+            return  # the log was deleted
         with source:
             if known is None or known.before < 0:
                 before = self._others(entry.name, source)
@@ -210,7 +210,7 @@ class LogUploads:
         return bytes(self._folder.files.cat_file(path, start=0, end=size)) if size else b""
 
     def _others(self, name: str, source: BinaryIO) -> bytes:
-        """The part of this log that another machine has uploaded."""
+        """Return the part of this log that another machine has uploaded."""
         there = self._folder.size(name)
         if not there or there > WHOLE_MAX:
             return b""
@@ -221,10 +221,10 @@ class LogUploads:
 
 
 def part_of_others(there: bytes, here: bytes) -> bytes:
-    """The part of an uploaded log that is not of this machine. Each line contains its moment, so no two lines are equal.
+    """Return the part of an uploaded log that another machine wrote. Each line contains its time, so no two lines are equal.
 
     Args:
-        there: what was uploaded, perhaps with an earlier state of `here` at its end.
+        there: the uploaded log, perhaps with an earlier state of `here` at its end.
     """
     begin = there.rfind(here.partition(b"\n")[0]) if here else -1
     return there[:begin] if begin >= 0 and here.startswith(there[begin:]) else there

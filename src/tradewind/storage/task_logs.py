@@ -1,4 +1,4 @@
-"""Opens the storage of task logs that the settings name."""
+"""Opens the storage of task logs that is configured in the settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = Log("logs")
 
 
 def open_logs(root: str, url: str, options: str | None) -> LogStorage:
-    """The task logs for reading. If the remote file system cannot be used, only the logs of this machine, with a warning.
+    """Open the task logs for reading. If the remote file system cannot be used, only the logs of this machine, with a warning.
 
     Args:
         root: absolute path of the log folder.
