@@ -162,7 +162,9 @@ class ObjectStoreFolder:
     def _list(self, store: _Store) -> list[Listed]:
         try:
             found = sorted(self._entries(store), key=lambda one: one.path)
-        except OSError as error:  # network errors are often OSErrors; they must not be reported as errors of this machine's disk
+        except (
+            OSError
+        ) as error:  # network errors are often OSErrors; they must not be reported as errors of this machine's disk
             raise FetchFailed(f"{self._spec.place} cannot be read: {_reason(error, store.secrets)}") from None
         if not found:
             raise FetchFailed(f"there are no files below {self._spec.place}")

@@ -158,7 +158,7 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
             self[metadata.alias].add(metadata.asset, extra=metadata.extra)
 
     def updates(self) -> tuple[AssetUpdate, ...]:
-        """The updates that a success emits: one for each asset, in the order of the outlets, then those under aliases.
+        """The updates that a success emits: one for each asset, in the order of the outlets, then the assets added under aliases.
 
         Raises:
             AirflowException: an extra is not a JSON object.
@@ -178,7 +178,7 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
         return tuple(found)
 
     def _said_of(self, outlet: Asset | AssetRef) -> tuple[str, set[str]]:
-        """Extra and partition keys of an outlet, also those said of a reference to the same asset (only name or only URI)."""
+        """Extra and partition keys of an outlet, including those of a reference to the same asset (name or URI)."""
         extra: dict[str, Any] = {}
         keys: set[str] = set()
         for key, made in self._made.items():

@@ -1,4 +1,4 @@
-"""Test one connection in a process of its own: `python -m tradewind.execution.connection_test`.
+"""Tests one connection in a separate process: `python -m tradewind.execution.connection_test`.
 
 The API starts this process. It reads the connection from its standard input, calls the hook of its type, and prints the result as
 JSON. A hook is third-party code, so this process has neither a connection to the database nor the key of stored secrets.
@@ -15,7 +15,7 @@ from tradewind.sdk.variables import Connection
 
 
 def test(fields: dict[str, Any]) -> tuple[bool, str]:
-    """(whether the connection works, a sentence). An error of the hook becomes the sentence."""
+    """Return (whether the connection works, a sentence). If the hook raises an error, its text is the sentence."""
     connection = Connection(**fields)
     # hooks look the connection up by its id: in the environment first
     os.environ[f"TRADEWIND_CONN_{str(connection.conn_id).upper()}"] = connection.as_json()
@@ -24,13 +24,13 @@ def test(fields: dict[str, Any]) -> tuple[bool, str]:
         if not hasattr(hook, "test_connection"):
             return False, f"Hook {type(hook).__name__} doesn't implement or inherit test_connection method"
         works, sentence = hook.test_connection()
-    except Exception as error:  # every exception of a hook is an answer
+    except Exception as error:  # every exception of a hook is a test result
         return False, str(error) or type(error).__name__
     return bool(works), str(sentence)
 
 
 def main() -> None:
-    """Read the fields of the connection as JSON, and print `[works, sentence]`. What the hook prints goes to stderr."""
+    """Read the fields of the connection as JSON, and print `[works, sentence]`. Output of the hook goes to stderr."""
     result = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     json.dump(test(json.load(sys.stdin)), result)

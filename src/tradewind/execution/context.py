@@ -77,7 +77,7 @@ class Context(dict[str, Any]):
     def __contains__(self, key: object) -> bool:
         return dict.__contains__(self, key) or key in self._makers
 
-    # without an own __iter__, `dict(context)` and `f(**context)` would copy only the values that are computed already
+    # without an `__iter__` of this class, `dict(context)` and `f(**context)` would copy only the values that are already computed
     def __iter__(self) -> Iterator[str]:
         yield from dict.__iter__(self)
         for key in self._makers:
@@ -473,7 +473,7 @@ def workload_that_runs() -> Workload | None:
 
 
 class NoCurrentContext(AirflowException, RuntimeError):
-    """No task is running in this process. Airflow 2 raises the first of these classes, Airflow 3 the second."""
+    """No task is running in this process. Airflow 2 raises AirflowException, Airflow 3 RuntimeError; this class is both."""
 
 
 def get_current_context() -> Context:

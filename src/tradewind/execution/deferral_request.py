@@ -59,7 +59,7 @@ def deferral_of(task: BaseOperator, raised: TaskDeferred | TaskWaits | TaskAwait
     """The wait that a deferred task requests.
 
     Args:
-        ti_id: `id` of the task instance, under which it may have asked a person before.
+        ti_id: `id` of the task instance: a question to a person is stored under it.
 
     Raises:
         AirflowException: the trigger cannot be created in another process, the task has no such method, or it waits for an

@@ -1,6 +1,6 @@
-"""What a task instance that a test of a DAG file has made can do: run, change its state, read the states of others.
+"""Methods of task instances that a test of a DAG file has created: run, change the state, read the states of others.
 
-Its state and its XComs are kept in the memory of the process (see `local_database`). Task instances of the same run see them.
+The state and the XComs are kept in the memory of the process (see `local_database`). Task instances of the same run see them.
 Inside a real task, nothing is kept.
 """
 
@@ -102,7 +102,7 @@ def _set(ti: TaskInstance, state: TaskState) -> None:
 
 
 def workload_of_run(task: Any, run_id: str | None, at: int | None, map_index: int) -> Workload | None:
-    """The attempt of a task in a run that exists: one of this process, or the run of the task that is running. None: there is none.
+    """The attempt of a task in an existing run: a run of this process, or the run of the task that is running. None: no such run.
 
     Args:
         run_id: id of the run; None: the run of the date.
@@ -137,7 +137,7 @@ def set_state(ti: TaskInstance, state: Any) -> bool:
 
 
 def current_state(ti: TaskInstance) -> str | None:
-    """The state that was kept for a task instance, or that the scheduler knows; without one, its own.
+    """The state that was kept for a task instance, or that the scheduler knows; otherwise the state of the object itself.
 
     Raises:
         AirflowException: the scheduler could not answer.
@@ -158,7 +158,7 @@ def are_dependencies_met(ti: TaskInstance) -> bool:
 
 
 def dry_run(ti: TaskInstance) -> None:
-    """Render the templates of a copy of the task, which `ti.task` becomes, and log them."""
+    """Replace `ti.task` with a copy of the task, render the templates of the copy, and log them."""
     ti.task = copy.copy(ti.task)
     with answering(ti):
         ti.render_templates()
@@ -167,7 +167,7 @@ def dry_run(ti: TaskInstance) -> None:
 
 @contextmanager
 def answering(ti: TaskInstance) -> Iterator[LocalRun | None]:
-    """Let the rows of this process answer inside the block; not inside a real task. Gives the run of the task instance."""
+    """Let the rows of this process answer requests inside the block, unless a real task runs. Yields the instance's run."""
     if not (ti.by_hand and runtime.is_local()):
         yield None
         return
@@ -176,7 +176,7 @@ def answering(ti: TaskInstance) -> Iterator[LocalRun | None]:
 
 
 def _skipped_by(ti: TaskInstance, branch: Branch) -> set[str]:
-    """The tasks that a decision skips, without those that other chosen tasks lead to."""
+    """The tasks that a branch decision skips, except tasks that are downstream of a chosen task."""
     if branch.kind == "skip":
         return set(branch.tasks)
     if branch.kind == "stop":

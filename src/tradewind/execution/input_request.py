@@ -1,7 +1,7 @@
 """Questions that a running task asks a person (human in the loop).
 
-A question goes to the scheduler together with the end of the attempt that asked it: the task instance waits, and the question is
-visible, from the same commit on. So a question without a wait, or a wait without a question, cannot exist.
+A question is sent to the scheduler together with the end of the attempt that asked it: the wait of the task instance and the
+question are stored in one commit. So a question without a wait, or a wait without a question, cannot exist.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def upsert_hitl_detail(
     params: Mapping[str, Any] | None = None,
     assigned_users: Sequence[Mapping[str, str]] | None = None,
 ) -> None:
-    """Ask a person. The task has to raise `TaskAwaitingInput` then. A second question replaces the first one.
+    """Ask a person. Afterwards the task has to raise `TaskAwaitingInput`. A second question replaces the first one.
 
     Args:
         ti_id: `id` of the running task instance.
         params: form field → `{value, description, schema}`, or its default.
-        assigned_users: `{id, name}` of those who may answer; empty: everybody who may edit the task instance.
+        assigned_users: `{id, name}` of the people who may answer; empty: everybody who may edit the task instance.
 
     Raises:
         DefinitionError: the parameters are not JSON, or there are no options.
@@ -62,7 +62,7 @@ def take(ti_id: str) -> InputWait | None:
 
 
 def refuse(**_details: Any) -> NoReturn:
-    """Replaces the functions with which Airflow's trigger polls for the answer.
+    """Raise an error. Replaces the functions with which Airflow's trigger polls for the answer.
 
     Raises:
         NotYetSupported: always.

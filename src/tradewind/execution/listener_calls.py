@@ -4,8 +4,8 @@
     on_task_instance_success | …_skipped | …_failed, on_asset_changed, before_stopping
                                               after the result was reported and the callbacks of the task were called
 
-Most installations have no listeners. So the module `sdk.listeners`, which loads the plugins, is imported only where a plugin may
-have some.
+Most installations have no listeners. So the module `sdk.listeners`, which loads the plugins, is imported only if a plugin may
+have listeners.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ log = logging.getLogger("tradewind.task")
 _LISTENERS = "tradewind.sdk.listeners"
 
 _are_silent = False
-"""No listener is called."""
+"""False: no listener is called."""
 _there_are_none = False
-"""The process from which this one was forked has found no listeners."""
+"""The process from which this process was forked has found no listeners."""
 
 
 @contextlib.contextmanager
 def without_listeners() -> Iterator[None]:
-    """Call no listener meanwhile, because the tasks do not belong to the user."""
+    """Call no listener inside the block, because its tasks do not belong to the user."""
     global _are_silent
     _are_silent = True
     try:
@@ -52,10 +52,10 @@ def without_listeners() -> Iterator[None]:
 
 
 class ListenedTaskInstance:
-    """A task instance as listeners get it: it has the attributes of `ti`, and is no instance of `airflow.models.TaskInstance`.
+    """A task instance as listeners get it: it has the attributes of `ti`, but is no instance of `airflow.models.TaskInstance`.
 
-    Airflow 3 gives listeners a task instance that belongs to a running task, and an `airflow.models.TaskInstance` where a person
-    has set the state. The listener of OpenLineage tells them apart by `isinstance`: only for the first it describes data sets.
+    Airflow 3 gives listeners another class for a running task, and an `airflow.models.TaskInstance` if a person has set
+    the state. The listener of OpenLineage tells them apart by `isinstance`: it describes data sets only for a running task.
     """
 
     __slots__ = ("_ti",)
@@ -91,11 +91,11 @@ def find_listeners() -> ListenerManager | None:
 
 
 def prepare_listeners() -> list[SourceFile]:
-    """Load the listeners before processes are forked from this one. If there are none, the forked processes do not search.
+    """Load the listeners before processes are forked from this process. If there are none, the forked processes do not search.
 
     Returns:
-        What has to be as it is now for the listeners to be the same: the plugins folder and the files in it with listeners, or
-        everything in it if there are none. Time and size of a plugins folder that does not exist are 0.
+        The files that decide which listeners there are: the plugins folder and the files in it with listeners, or everything
+        in it if there are none. Time and size of a plugins folder that does not exist are 0.
     """
     global _there_are_none
     _there_are_none = find_listeners() is None
@@ -104,7 +104,7 @@ def prepare_listeners() -> list[SourceFile]:
 
 
 def task_is_running(ti: TaskInstance) -> None:
-    """Call the listeners before the task is executed. Nothing that they raise affects the task."""
+    """Call the listeners before the task is executed. Exceptions of listeners do not affect the task."""
     listeners = _find()
     if listeners is not None:
         listeners.call("on_starting", component=_marker())

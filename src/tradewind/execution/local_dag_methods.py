@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from tradewind.sdk.operator import BaseOperator
 
 DATES_MAX = 1_000
-"""Runs that one call of `run` executes at most."""
+"""Maximum number of runs that one call of `run` executes."""
 
 
 class CreatedRun(DagRun):
     """A run that a test has created. Its state can be set; its task instances can run."""
 
     def __init__(self, row: LocalRun, dag: DAG | None = None) -> None:
-        """A run from its row.
+        """Make a run from its row.
 
         Args:
-            dag: the present DAG: another test may have created the run with a DAG of the same id.
+            dag: the DAG object of this test: another test may have created the run with another DAG of the same id.
         """
         row.dag = dag or row.dag
         facts = row.facts
@@ -91,7 +91,7 @@ class CreatedRun(DagRun):
         return [], None
 
     def refresh_from_db(self, *_args: Any, **_options: Any) -> None:
-        """Read the state again."""
+        """Read the state again from the memory of the process."""
         self.state = self._row.facts["state"]
 
     def verify_integrity(self, *_args: Any, **_options: Any) -> None:
@@ -190,7 +190,7 @@ class LocalDagMethods:
         """
         self._check("run")
         failed = []
-        open_database()  # it keeps the runs
+        open_database()  # the runs are kept there
         for date in _dates_of(self._dag, start_date, end_date):
             tested = self._dag.test(
                 logical_date=date, run_conf=dict(conf) if conf else None, mark_success_pattern=".*" if mark_success else None
@@ -262,7 +262,7 @@ def run_task_of_dates(task: BaseOperator, start_date: datetime | None, end_date:
     Raises:
         NotYetSupported: a scheduler has started this process.
         AirflowException: there are more than `DATES_MAX` dates.
-        Exception: what the task raises.
+        Exception: the exception of the task.
     """
     dag = task.dag
     methods = LocalDagMethods(dag)
@@ -305,7 +305,7 @@ def _runs_between(dag: DAG, start_date: datetime | None, end_date: datetime | No
 
 
 def _dates_of(dag: DAG, start_date: datetime | None, end_date: datetime | None) -> list[datetime]:
-    """The first date, and the later ones of the schedule up to the last date.
+    """The first date, and the later dates of the schedule up to the last date.
 
     Raises:
         AirflowException: there is no first date, or there are too many.

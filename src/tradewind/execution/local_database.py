@@ -5,8 +5,8 @@
     ti.run(ignore_ti_state=True)
     assert ti.state == "success"
 
-Airflow keeps such rows in its metadata database. Here they end with the process, and no deployment sees them. A process that a
-scheduler has started (a task, the reading of a DAG file) never uses this module.
+Airflow keeps such rows in its metadata database. Here they exist only in this process, and no deployment sees them. A process that
+a scheduler has started (a task, the import of a DAG file) never uses this module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tradewind.sdk.variables import Connection
 
 RUNS_MAX = 10_000
-"""Runs that are kept. The oldest ones are dropped first."""
+"""Maximum number of runs that are kept. The oldest runs are dropped first."""
 
 _RETURN_VALUE = "return_value"
 
@@ -54,7 +54,7 @@ class LocalRun:
     """A run with the states and XComs of its task instances.
 
     Attributes:
-        facts: its fields by Airflow's names, as an answer to `FindRuns` has them; moments in microseconds.
+        facts: its fields by Airflow's names, as in an answer to `FindRuns`; times in microseconds.
         dag: the DAG, if it is known.
     """
 
@@ -101,7 +101,7 @@ class LocalRun:
         )
 
     def forget(self, task_id: str, map_index: int = -1) -> None:
-        """Remove the XComs of a task instance: it is executed again."""
+        """Remove the XComs of a task instance that is executed again."""
         self.xcoms = {key: data for key, data in self.xcoms.items() if key[:2] != (task_id, map_index)}
 
 
@@ -141,7 +141,7 @@ class LocalDatabase:
         return run
 
     def find(self, dag_id: str, run_id: str | None = None, logical_date: int | None = None) -> LocalRun | None:
-        """The run with this id, or else the latest one of this logical date (microseconds); None if there is none."""
+        """The run with this id, otherwise the latest run of this logical date (microseconds); None if there is none."""
         if run_id is not None:
             return self.runs.get((dag_id, run_id))
         of_date = (run for run in self.of_dag(dag_id) if logical_date is not None and run.logical_date == logical_date)
@@ -152,7 +152,7 @@ class LocalDatabase:
         return sorted((run for run in self.runs.values() if run.dag_id == dag_id), key=lambda run: run.moment)
 
     def of_instance(self, ti: TaskInstance) -> LocalRun:
-        """The run of a task instance; it is created if there is none."""
+        """Return the run of a task instance. Create it if there is none."""
         found = self.find(ti.dag_id, ti.run_id)
         if found is None:
             work = ti.workload
@@ -184,7 +184,7 @@ class LocalDatabase:
     # --- answers ----------------------------------------------------------------------------------------------------
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
-        """The answer to a question; a `Failure` to one that needs a scheduler."""
+        """Answer a request. A request that needs a scheduler is answered by `Failure`."""
         match question:
             case GetVariable():
                 return Value(question.op, question.key in self.variables, self.variables.get(question.key))
@@ -284,7 +284,7 @@ class LocalDatabase:
 
 
 def _values(run: LocalRun, task_id: str, key: str) -> dict[int, bytes]:
-    """Map index → value of a task. `ANY_KEY` stands for the returned value, else any other."""
+    """Map index → value of a task. `ANY_KEY`: the returned value if there is one, otherwise any other value."""
     if key != ANY_KEY:
         return {at: data for (task, at, name), data in run.xcoms.items() if (task, name) == (task_id, key)}
     every = {at: data for (task, at, _), data in run.xcoms.items() if task == task_id}
@@ -309,7 +309,7 @@ def _instance_rows(run: LocalRun) -> Iterator[dict[str, Any]]:
 
 
 class _Layered:
-    """The rows of this process, and behind them the variables and connections of a fixture."""
+    """Answers from the rows of this process, then from the variables and connections of a test fixture."""
 
     local = True
 
@@ -339,7 +339,7 @@ def database() -> LocalDatabase:
 
 
 def open_database() -> LocalDatabase:
-    """The rows of this process, which from now on answer all requests of the process."""
+    """Return the rows of this process. From now on they answer all requests of the process."""
     if not runtime.is_installed():
         runtime.install(_database)
     return _database
@@ -359,7 +359,7 @@ def close_database() -> None:
 
 @contextmanager
 def answering() -> Iterator[LocalDatabase]:
-    """Let the rows of this process answer inside the block. Variables and connections of a fixture have priority."""
+    """Let the rows of this process answer requests inside the block. Variables and connections of a fixture have priority."""
     before = runtime.current()
     if before is _database:
         yield _database

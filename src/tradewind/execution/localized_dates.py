@@ -21,7 +21,7 @@ def format_pattern(moment: datetime, pattern: str, language: str | None = None) 
     Args:
         moment: date and time; its time zone is not part of the text.
         pattern: letters are fields; text in single quotes is copied; two single quotes are one single quote.
-        language: `fr`, `fr_FR`, …; None: the language of the environment, else English.
+        language: `fr`, `fr_FR`, …; None: the language of the environment, otherwise English.
 
     Raises:
         ValueError: an unknown language or field.

@@ -1,4 +1,4 @@
-"""Methods of Airflow 1 and 2's `DAG` that the schedule or the running task can answer: `following_schedule`, `get_last_dagrun` …
+"""Older methods of `DAG` (Airflow 1 and 2) that the schedule or a request to the scheduler can answer: `following_schedule` …
 
 Methods about runs ask the scheduler through the channel of the running task, so they work in tasks, callbacks and templates.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
 
 RUN_DATES_MAX = 100_000
-"""Dates that `get_run_dates` returns at most."""
+"""Maximum number of dates that `get_run_dates` returns."""
 
 
 class OlderDagMethods:
@@ -61,7 +61,7 @@ class OlderDagMethods:
                 yield date
 
     def _from(self, start: int) -> Iterator[int]:
-        """The times of the schedule, from `start` on. A schedule of equal steps counts from `start`."""
+        """The times of the schedule, from `start` on. A schedule with equal intervals counts them from `start`."""
         schedule = self._times()
         if isinstance(schedule, DeltaSchedule):
             yield start
@@ -70,7 +70,7 @@ class OlderDagMethods:
             yield from timetables.upcoming(schedule, start - 1, RUN_DATES_MAX)
 
     def _times(self) -> Schedule:
-        """The schedule, as the DAG would get it in a folder for Airflow 1 or 2.
+        """The schedule as it would be in a folder of DAG files for Airflow 1 or 2.
 
         Raises:
             NotYetSupported: it is a timetable of the author.
@@ -107,7 +107,7 @@ class OlderDagMethods:
         return len(find_runs(self._dag.dag_id, state="running", external_trigger=external_trigger))
 
     def has_dag_runs(self, session: Any = None, include_externally_triggered: bool = True) -> bool:
-        """Does the DAG have runs? Raises as `get_last_dagrun`."""
+        """Whether the DAG has runs. Raises as `get_last_dagrun`."""
         return self.get_last_dagrun(session, include_externally_triggered) is not None
 
     def get_latest_execution_date(self, session: Any = None) -> DateTime | None:
@@ -121,7 +121,7 @@ class OlderDagMethods:
         return self.get_latest_execution_date()
 
     def get_is_paused(self, *_args: Any, **_more: Any) -> bool:
-        """Is the DAG paused? Raises as `get_last_dagrun`."""
+        """Whether the DAG is paused. Raises as `get_last_dagrun`."""
         return is_paused(self._dag.dag_id)
 
     @property

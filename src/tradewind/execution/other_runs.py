@@ -33,7 +33,7 @@ def trigger_run(
     reset: bool = False,
     fail_when_paused: bool = False,
 ) -> TriggerResult:
-    """Request a run of a DAG. Each request creates at most one run in one try: an attempt after a lost one finds the existing run.
+    """Request a run of a DAG. Each request creates at most one run in one try: if the attempt is lost, the next one finds that run.
 
     Args:
         ti: the task instance that sends the request.

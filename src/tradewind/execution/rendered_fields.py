@@ -1,4 +1,4 @@
-"""The rendered templated fields of an attempt, which are stored so that people can see what really ran.
+"""The rendered templated fields of an attempt. They are stored so that people can see with which values the task ran.
 
 They are read right after rendering, before the task can change them. Values whose name looks like the name of a secret are masked
 here; the worker masks secrets that the task reads. Sizes are limited: a long string is cut, and only the beginning of a large
@@ -47,7 +47,7 @@ def stored_fields(task: Any) -> bytes:
 
 
 def _shown(value: Any, name: str, left: list[int]) -> Any:
-    """`value` as JSON can store it. `left`: the number of items that may still be stored, in a list so that calls share it."""
+    """Convert `value` for JSON. `left`: the number of items that may still be stored, in a list that calls share."""
     if name and is_secret(name):
         return MASK
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Searches of a task for runs of a DAG: `DagRun.find` and `get_last_dagrun`, with the arguments of Airflow 1, 2 and 3."""
+"""How a task finds runs of a DAG: `DagRun.find` and `get_last_dagrun`, with the arguments of Airflow 1, 2 and 3."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find_runs(
     logical_start_date: datetime | None = None,
     logical_end_date: datetime | None = None,
 ) -> list[DagRun]:
-    """Runs that pass all filters, the oldest first; of each DAG the latest 1,000.
+    """Return the runs that pass all filters, the oldest first. Of each DAG at most the latest 1,000 runs are searched.
 
     Args:
         dag_id: one DAG or several. None: all DAGs.
@@ -80,7 +80,7 @@ def get_last_dagrun(dag_id: str, session: Any = None, include_externally_trigger
 
 
 def is_paused(dag_id: str) -> bool:
-    """Is a DAG paused? False for a DAG that is not there."""
+    """Whether a DAG is paused. False if there is no such DAG."""
     answer = request_value(ListRows(0, "dag"), f"cannot read whether DAG {dag_id!r} is paused")
     return any(row["is_paused"] for row in answer.value or () if row["dag_id"] == dag_id)
 

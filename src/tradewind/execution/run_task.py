@@ -93,7 +93,7 @@ class TaskResult:
         retry_delay: microseconds until the next try, if the retry policy set a delay. None: the `retry_delay` of the task.
         callbacks: calls the author's callbacks; to be called after the result was reported. None: there are none.
         listeners: calls the listeners of plugins; to be called after `callbacks`. None: there are none.
-        calls_back: True if `callbacks` calls everything that follows from the result; False if another process has to call.
+        calls_back: True if `callbacks` calls all callbacks of the result; False if another process has to call them.
         rendered: the rendered templated fields as JSON (see `rendered_fields.stored_fields`).
         map_length: number of elements for tasks that are mapped over the return value (for an instance of a mapped task: 1).
         map_label: the text that is shown instead of the map index.
@@ -141,8 +141,8 @@ def execute_task(
         spill: stores values of more than `inline_max` bytes. None: all values are stored inline.
         inline_max, hard_max: bytes of one encoded value. A value of more than `hard_max` bytes fails the task.
         max_map_length: maximum number of elements of a result over which other tasks are mapped.
-        clear_state_store: delete the values of the task in its state store after a success. None: as the setting
-            `state_store.clear_on_success` says.
+        clear_state_store: delete the values of the task in its state store after a success. None: the setting
+            `state_store.clear_on_success` decides.
         test_mode: value of the context variable `test_mode`.
         started: start of the attempt in microseconds. None: now.
         on_copy: run a shallow copy of `task` and leave `task` unchanged. `on_kill` must then be called on `running()`.
@@ -213,7 +213,7 @@ def _clear_state_store() -> None:
 
 
 def _in_environment(call_back: Callable[[], None], context: Context | None, ti: TaskInstance) -> Callable[[], None]:
-    """The same call in the environment of the task: `get_current_context` and environment variables work as in the task."""
+    """Return a function that calls `call_back` in the environment of the task: with its context and its environment variables."""
 
     def run() -> None:
         with _environment(ti), nullcontext() if context is None else current_context(context):
@@ -295,7 +295,7 @@ def _run_operator(
 
 
 def _execute(task: BaseOperator, context: Context) -> Any:
-    """The result of `execute`. An exception that requests a run of another DAG triggers the run."""
+    """Return the result of `execute`. If it raises the request for a run of another DAG, trigger the run."""
     try:
         return run_to_end(task.execute(context))
     except DagRunTriggerException as request:
@@ -305,7 +305,7 @@ def _execute(task: BaseOperator, context: Context) -> Any:
 
 
 def run_to_end(result: Any) -> Any:
-    """The result of a function that may be `async` or a generator function.
+    """Return the result of a function that may be `async` or a generator function.
 
     A coroutine is run to its end. A generator is iterated; it may yield `Metadata` about the assets that the task updates.
     """

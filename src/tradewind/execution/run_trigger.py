@@ -81,8 +81,8 @@ async def watch(
     """Run the trigger of an asset watcher until it ends, then clean up. An end without an error is normal.
 
     Args:
-        emit: called with the payload of each event (JSON). The trigger goes on when this call returns.
-        events: makes the events instead of the trigger's `run`.
+        emit: called with the payload of each event (JSON). The trigger continues when this call returns.
+        events: returns the events; used instead of the trigger's `run`.
 
     Other arguments and exceptions: see `wait_for_end`.
     """
@@ -154,10 +154,10 @@ async def _clean_up(trigger: BaseTrigger, events: Any, seconds: float) -> None:
 
 
 def trigger_end(event: Any, event_max: int = EVENT_MAX) -> TriggerEnd:
-    """The effect of a trigger's event on its task.
+    """Return the effect of a trigger's event on its task.
 
     Raises:
-        AirflowException: not an event, too large, or with a value that cannot be stored.
+        AirflowException: it is not an event, is too large, or has a value that cannot be stored.
     """
     if not isinstance(event, TriggerEvent):
         raise AirflowException(f"a trigger fired {event!r}; it must be a TriggerEvent")
@@ -171,10 +171,10 @@ def trigger_end(event: Any, event_max: int = EVENT_MAX) -> TriggerEnd:
 
 
 def watcher_payload(event: Any, event_max: int = EVENT_MAX) -> bytes:
-    """The payload of an asset watcher's event, as JSON.
+    """Return the payload of an asset watcher's event, as JSON.
 
     Raises:
-        AirflowException: not an event, too large, or a payload that JSON cannot hold.
+        AirflowException: it is not an event, is too large, or has a payload that cannot be written as JSON.
     """
     if not isinstance(event, TriggerEvent):
         raise AirflowException(f"a trigger fired {event!r}; it must be a TriggerEvent")

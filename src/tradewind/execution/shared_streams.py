@@ -18,12 +18,12 @@ from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.trigger import BaseEventTrigger, BaseTrigger
 
 QUEUE_MAX = 1000
-"""Raw events that a trigger may be behind the stream."""
+"""Maximum number of raw events that wait for one trigger. If a trigger has so many, the generator waits."""
 CLOSE_SECONDS = 30.0
 
 
 class _End:
-    """The stream ended; `error` None: by itself."""
+    """The stream has ended. `error` None: without an exception."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
@@ -55,7 +55,7 @@ class _Stream:
 
     async def _give(self, raw: Any) -> None:
         for queue in list(self.queues):
-            while queue in self.queues:  # one whose trigger has left is not waited for
+            while queue in self.queues:  # a trigger that has left the stream is not waited for
                 try:
                     await asyncio.wait_for(queue.put(raw), 1.0)
                     break
@@ -77,10 +77,10 @@ class SharedStreams:
         self._streams: dict[Hashable, _Stream] = {}
 
     def events(self, trigger: BaseTrigger, wait: TriggerWait) -> Any:
-        """The events of an asset watcher's trigger: of its own `run`, or made of a shared stream.
+        """The events of an asset watcher's trigger: from its own `run`, or from a shared stream.
 
         Raises:
-            AirflowException: its class wants a stream with acknowledgements.
+            AirflowException: the class of the trigger requires a stream with acknowledgements.
             Exception: any exception of the author's code.
         """
         key = trigger.shared_stream_key() if isinstance(trigger, BaseEventTrigger) else None

@@ -45,7 +45,7 @@ class _Store:
         self._uri = uri
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a key, or `default` if it has none."""
+        """The value of a key, or `default` if the key has no value."""
         answer = request_value(GetStateEntry(0, key, self._name, self._uri), f"cannot read {key!r} of {self}")
         return json.loads(answer.value) if answer.found else default
 
@@ -85,11 +85,11 @@ class TaskStateStore(_Store):
 
         Args:
             value: a JSON value other than None.
-            retention: how long it is kept; `NEVER_EXPIRE`: until it is deleted, or its run. None: as
-                `state_store.default_retention_days` says.
+            retention: how long the value is kept; `NEVER_EXPIRE`: until it is deleted, or its run is deleted. None: the setting
+                `state_store.default_retention_days` decides.
 
         Raises:
-            TypeError: `value` is None or no JSON value; `retention` is no timedelta.
+            TypeError: `value` is None or not a JSON value; `retention` is not a timedelta.
         """
         self._write(key, value, _expiry(retention))
 

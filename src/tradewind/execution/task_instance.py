@@ -107,7 +107,7 @@ class DagRun:
         logical_date: datetime | None = None,
         run_after: datetime | None = None,
     ) -> str:
-        """An id for a new run, from its type and date. Runs without a logical date get a random ending.
+        """Return an id for a new run, from its type and date. Runs without a logical date get a random ending.
 
         Args:
             execution_date: Airflow 2's name of `logical_date`.
@@ -133,15 +133,15 @@ class DagRun:
         partition_key: str | None = None,
         **moments: Any,
     ) -> None:
-        """A run. Users' tests create runs with Airflow's arguments.
+        """Create a run. Users' tests create runs with Airflow's arguments.
 
         Args:
             dates: logical_date, data_interval_start, data_interval_end, run_after, start_date, end_date, queued_at; microseconds.
-            number: its number in the database.
+            number: the number of the run in the database.
             data_interval, moments: the same dates as datetimes. Airflow 2 calls the logical date `execution_date`.
 
         Raises:
-            TypeError: an argument is none of Airflow's.
+            TypeError: an argument does not exist in Airflow.
         """
         self.dag_id = dag_id
         self.run_id = run_id
@@ -193,12 +193,12 @@ class DagRun:
 
     @property
     def triggered_by(self) -> str | None:
-        """What created the run, if its type tells: Airflow's `DagRunTriggeredByType`."""
+        """How the run was created, if its type says so: Airflow's `DagRunTriggeredByType`."""
         return _TRIGGERED_BY.get(self.run_type)
 
     @classmethod
     def of_workload(cls, workload: Workload, dag: Any = None) -> DagRun:
-        """The run of this attempt."""
+        """Return the run of this attempt."""
         return cls(
             dag_id=workload.dag_id,
             run_id=workload.run_id,
@@ -254,7 +254,7 @@ class DagRun:
 
     @property
     def partition_date(self) -> DateTime | None:
-        """The moment for which the partition key stands."""
+        """The time for which the partition key stands."""
         return self._date("partition_date")
 
     @property
@@ -353,7 +353,7 @@ class OtherTaskInstance:
         return TaskInstanceKey(self.dag_id, self.task_id, self.run_id)
 
     def xcom_pull(self, task_ids: str | Iterable[str] | None = None, key: str = XCOM_RETURN_KEY, **more: Any) -> Any:
-        """A value of the run; without `task_ids` one of this task. In a running task only."""
+        """A value of the run; without `task_ids`, a value of this task. Works only in a running task."""
         from tradewind.execution.context import get_current_context  # lazy import: the module needs this one
 
         more = {"dag_id": self.dag_id, "run_id": self.run_id, **more}
@@ -519,14 +519,14 @@ class TaskInstance:
         dag_version_id: Any = None,
         made_by_hand: bool = False,
     ) -> None:
-        """The instance of a task.
+        """Create the instance of a task.
 
         Args:
             task: the operator.
-            workload: the description of the attempt. Users' tests create instances without an attempt, as in Airflow, with a
-                date, an id of a run, a state or a map index.
+            workload: the description of the attempt. Users' tests create instances without an attempt, as in Airflow: from a
+                date, or with a run id, a state or a map index.
             started: start of the attempt in microseconds. None: now.
-            dag_version_id: ignored; Airflow 3's tests pass one.
+            dag_version_id: ignored; tests for Airflow 3 pass it.
             made_by_hand: no scheduler knows the attempt that `workload` describes.
         """
         del dag_version_id
@@ -556,7 +556,7 @@ class TaskInstance:
         self._encoded: dict[str, bytes] = {}
         self.started = time.time_ns() // 1000 if started is None else started
         self.ended: int | None = None
-        """Microseconds; set for callbacks."""
+        """Time in microseconds; set when callbacks are called."""
         self.rendered = b""
         """The rendered templated fields as JSON, after rendering."""
         self._dag_run: DagRun | None = None
@@ -585,7 +585,7 @@ class TaskInstance:
 
     @dag_run.setter
     def dag_run(self, dag_run: DagRun) -> None:
-        """Users' tests set it."""
+        """Set the run; only users' tests do this."""
         self._dag_run = dag_run
 
     def get_dagrun(self) -> DagRun:
@@ -663,7 +663,7 @@ class TaskInstance:
         return self.log_url
 
     def current_state(self, session: Any = None) -> str | None:
-        """The state, for an instance made without an attempt the one of the run that it belongs to."""
+        """The state; for an instance without an attempt, the state that its run has for it."""
         if not self.by_hand:
             return self.state
         found: str | None = hand_made().current_state(self)
@@ -682,7 +682,7 @@ class TaskInstance:
         """Set the state, in tests of DAG files. Returns whether it has changed.
 
         Raises:
-            NotYetSupported: the scheduler has made this instance; only the result of the task decides its state.
+            NotYetSupported: the scheduler has created this instance; only the result of the task decides its state.
         """
         if not self.by_hand:
             raise NotYetSupported(
@@ -692,11 +692,11 @@ class TaskInstance:
         return changed
 
     def dry_run(self) -> None:
-        """Render the templates of the task, which becomes a copy, and log them."""
+        """Replace the task of this instance with a copy, render the templates of the copy, and log them."""
         hand_made().dry_run(self)
 
     def are_dependencies_met(self, *_args: Any, **_options: Any) -> bool:
-        """In tests of DAG files: whether the upstream tasks have ended as the task needs it."""
+        """In tests of DAG files: whether the upstream tasks have ended as the task requires."""
         met: bool = hand_made().are_dependencies_met(self)
         return met
 
@@ -711,11 +711,11 @@ class TaskInstance:
     def run(self, *_args: Any, mark_success: bool = False, **_kwargs: Any) -> TaskInstance:
         """Run the task in this process, as tests of DAG files for Airflow 1 and 2 do.
 
-        Airflow's other arguments (`ignore_ti_state`, `test_mode` …) change nothing. Its state and its XComs are kept in the memory
+        Airflow's other arguments (`ignore_ti_state`, `test_mode` …) have no effect. The state and the XComs are kept in the memory
         of the process; see `hand_made`.
 
         Raises:
-            Exception: what the task raises.
+            Exception: the exception of the task.
         """
         hand_made().run(self, mark_success)
         return self
@@ -886,11 +886,11 @@ class TaskInstance:
         return rows
 
     def _answering(self) -> AbstractContextManager[Any]:
-        """For an instance that a test has made, the rows of this process answer inside the block."""
+        """For an instance that a test has created: let the rows of this process answer requests inside the block."""
         return hand_made().answering(self) if self.by_hand else nullcontext()
 
     def _of_sub_dag(self, dag_id: str | None, task_ids: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
-        """The DAG and the ids of tasks of a sub-DAG, which are tasks of a group of this DAG; others stay as they are."""
+        """Translate a sub-DAG and its task ids into this DAG and the tasks of a group; other ids stay unchanged."""
         dag = self.task.get_dag() if self.task is not None else None
         for group in dag.task_group_dict.values() if dag is not None else ():
             if getattr(getattr(group, "subdag", None), "dag_id", None) == dag_id:
@@ -957,14 +957,14 @@ def _dates_of(interval: tuple[datetime, datetime] | None, moments: Mapping[str, 
 
 
 def hand_made() -> Any:
-    """The module for task instances that tests make."""
+    """Return the module for task instances that tests create."""
     from tradewind.execution import hand_made as module  # lazy import: only tests make task instances; it imports this module
 
     return module
 
 
 def _workload_by_hand(task: Any, date: datetime | None, run_id: str | None, map_index: int) -> Workload:
-    """The attempt of a task instance that a test creates: one of the run with this id or date, or of a new manual run."""
+    """The attempt of a task instance that a test creates: in the run with this id or date, otherwise in a new manual run."""
     at = None if date is None else micros_of(date)
     if at is not None or run_id is not None:
         found: Workload | None = hand_made().workload_of_run(task, run_id, at, map_index)

@@ -37,7 +37,7 @@ _JINJA_WORDS = frozenset({"true", "false", "none", "True", "False", "None", "not
 
 
 def _uses_standard_environment(task: Any) -> bool:
-    """True if the task's templates give strings and the DAG does not change Jinja's options."""
+    """Whether the task's templates give strings and the DAG does not change Jinja's options."""
     dag = task.get_dag() if hasattr(task, "get_dag") else None
     native = getattr(task, "render_template_as_native_obj", None)
     if native is None:
@@ -80,7 +80,7 @@ def render_attributes(
 
     Args:
         owner: the operator or notifier.
-        parent: whose attributes are replaced: the owner, or an object inside its attributes.
+        parent: the object whose attributes are replaced: the owner, or an object inside its attributes.
         seen: ids of objects that were rendered already.
     """
     for name in names:

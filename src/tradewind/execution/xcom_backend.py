@@ -6,8 +6,8 @@
         @staticmethod
         def deserialize_value(result): ...
 
-What `serialize_value` returns is stored as the XCom `{"__xcom_backend": CLASS, "value": …}`. The class runs in the processes of
-tasks, and only there. The configured class reads the value. The class name in the data is never imported.
+The result of `serialize_value` is stored as the XCom `{"__xcom_backend": CLASS, "value": …}`. The class is used only in the
+processes of tasks. The configured class reads the value. The class name in the data is never imported.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def encode(ti: TaskInstance, key: str, value: Any) -> bytes:
     """The JSON bytes of a value that a task pushes.
 
     Raises: XComNotSerializable: the value, or the result of the backend, cannot be stored.
-        Exception: what the backend raises.
+        Exception: the exception of the backend.
     """
     cls = backend()
     if cls is None:
@@ -74,7 +74,7 @@ def decode(data: bytes) -> Any:
 
     Raises:
         AirflowException: a backend wrote the value, and none is configured now.
-        Exception: what the backend raises.
+        Exception: the exception of the backend.
     """
     value = decode_xcom(data)
     if _TAG_BYTES not in data or not isinstance(value, dict) or value.keys() != {TAG, "value"}:

@@ -43,7 +43,7 @@ from tradewind.sdk.exceptions import XComNotSerializable
 TYPE = "__type"
 VAR = "__var"
 DEPTH_MAX = 200
-"""Maximum depth of nesting: far more than real data has, far less than what would overflow the interpreter's stack."""
+"""Maximum depth of nesting: much deeper than real data, and much less than what would overflow the interpreter's stack."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _PLAIN = frozenset({str, bool, type(None)})
@@ -55,7 +55,7 @@ _decode_json = msgspec.json.Decoder().decode
 
 
 def encode_xcom(value: Any, path: str = "return_value") -> bytes:
-    """The JSON bytes of a value. `path` is the name of the value in messages.
+    """Return the JSON bytes of a value. `path` is the name of the value in messages.
 
     Raises:
         XComNotSerializable: a part of the value cannot be stored; the message names the part and the reason.
@@ -71,7 +71,7 @@ def encode_xcom(value: Any, path: str = "return_value") -> bytes:
 
 
 def decode_xcom(data: bytes) -> Any:
-    """The value of JSON bytes from `encode_xcom`, or of any other JSON.
+    """Return the value of JSON bytes from `encode_xcom`, or of any other JSON.
 
     Raises:
         XComNotSerializable: not JSON, or a type tag that this version does not know.
@@ -99,7 +99,7 @@ class _Encoder:
         """Ids of the containers around the current value. A container inside itself is a cycle."""
 
     def plain(self, value: Any, path: str, depth: int) -> Any:
-        """`value` with tagged forms in place of values that JSON does not have."""
+        """`value`, in which every value that JSON does not have is replaced with its tagged form."""
         kind = type(value)
         if kind in _PLAIN:
             return value
@@ -293,7 +293,7 @@ def _described(value: Any) -> str:
 
 
 def _advice(value: Any) -> str:
-    """A short suggestion what to return instead."""
+    """A short suggestion of what to return instead."""
     module = type(value).__module__.partition(".")[0]
     if module in ("pandas", "polars", "pyarrow"):
         return "write it to a file and return its path, or return .to_dict('records') if it is small"
