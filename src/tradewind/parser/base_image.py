@@ -293,10 +293,10 @@ def read_file(order: ParseOrder) -> ChildReport:
     except BaseException as error:
         return ChildReport(problems=(problems.from_exception(error, path),), sources=_loaded_sources(order.folder, path))
     dags: list[ReadDag] = []
-    found: list[Problem] = [_duplicate(message) for message in loaded.duplicates]
+    found: list[Problem] = []
     for dag in loaded.dags.values():
         try:
-            dags.append(_encode_dag(dag, order))
+            dags.append(_encode_dag(dag, order, loaded.duplicates.get(dag.dag_id)))
         except MemoryError as error:
             found.append(problems.out_of_memory(error, path, order.memory_limit))
         except Exception as error:
@@ -341,17 +341,13 @@ def _why_volatile(loaded: Loaded) -> str | None:
     return loaded.volatile_because if loaded.dags else None
 
 
-def _duplicate(message: str) -> Problem:
-    line = message.rpartition(" line ")[2].split(" ")[0]
-    return Problem(f"DefinitionError: {message}", message, int(line) if line.isdigit() else None)
-
-
 def _with_line(problem: Problem, dag: DAG, path: str) -> Problem:
     line = dag.location.line if problem.line is None and dag.location.file == path else problem.line
     return Problem(problem.message, problem.stack_trace, line)
 
 
-def _encode_dag(dag: DAG, order: ParseOrder) -> ReadDag:
+def _encode_dag(dag: DAG, order: ParseOrder, warning: str | None = None) -> ReadDag:
+    """The DAG as plain values. `warning`: one that belongs to its file, in addition to its own."""
     if len(dag.task_dict) > order.max_tasks:
         raise DefinitionError(
             dag.located_message(
@@ -359,6 +355,8 @@ def _encode_dag(dag: DAG, order: ParseOrder) -> ReadDag:
             )
         )
     definition = to_definition(dag, order.file.replace(os.sep, "/"), order.defaults)
+    if warning is not None:
+        definition = msgspec.structs.replace(definition, warnings=(*definition.warnings, warning))
     try:
         data = encode_definition(definition)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -17,7 +17,15 @@ from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
 from tradewind.sdk.arguments import KNOWN_ARGUMENTS, NO_EFFECT
 from tradewind.sdk.generation import CURRENT
-from tradewind.sdk.older_arguments import IN_DEFAULT_ARGS, RENAMED_ARGUMENTS, WITHOUT_EFFECT, rename, with_present_names
+from tradewind.sdk.older_arguments import (
+    IN_DEFAULT_ARGS,
+    OLDER_VALUES,
+    RENAMED_ARGUMENTS,
+    WITHOUT_EFFECT,
+    rename,
+    replace_values,
+    with_present_names,
+)
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -84,6 +92,8 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
         for name in defaults:
             if name in names and name not in kwargs:
                 kwargs[name] = defaults[name]
+        if not OLDER_VALUES.keys().isdisjoint(kwargs):
+            replace_values(self._name_in_errors(), init, kwargs)
         if not any_keyword and not names.issuperset(kwargs):
             _drop_unknown(self, names, kwargs)
         if not required.issubset(kwargs):
@@ -110,15 +120,29 @@ def _drop_unknown(operator: BaseOperator, names: frozenset[str], kwargs: dict[st
 
 
 def refuse_or_warn(operator: BaseOperator, name: str) -> None:
-    """Handle an argument that neither the operator nor its base classes take: warn in a file for Airflow 1, else raise.
+    """Handle an argument that neither the operator nor its base classes take.
+
+    Warn in a file for Airflow 1, and in one for Airflow 2 if the operator is one of a provider package.
 
     Raises:
-        UnknownArgument: the file was not written for Airflow 1.
+        UnknownArgument: in other files.
     """
     error = operator._unknown_argument(name)
-    if not (open_dags.generation() == 1 or (name in NO_EFFECT and open_dags.generation() < CURRENT)):
+    generation = open_dags.generation()
+    if generation == 1:
+        reason = "Airflow 1 ignored it, and it has no effect"
+    elif generation < CURRENT and name in NO_EFFECT:
+        reason = "It has no effect"
+    elif generation < CURRENT and _is_of_provider(type(operator)):
+        reason = "An older release of the provider package may have taken it; it has no effect with the installed one"
+    else:
         raise error
-    open_dags.warn_author(f"{error} Airflow 1 ignored it, and it has no effect", DeprecationWarning)
+    open_dags.warn_author(f"{error} {reason}", DeprecationWarning)
+
+
+def _is_of_provider(cls: type) -> bool:
+    """Whether a class, or one that it is derived from, is an operator of an installed provider package."""
+    return any(base.__module__.startswith("airflow.providers.") for base in cls.__mro__)
 
 
 def _has_mocked_init(cls: type) -> bool:

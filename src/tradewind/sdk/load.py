@@ -10,7 +10,7 @@ import ast
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,8 +55,8 @@ class Loaded(NamedTuple):
     """The result of importing a DAG file."""
 
     dags: dict[str, DAG]
-    duplicates: list[str]
-    """Messages about dag_ids that the file uses more than once."""
+    duplicates: dict[str, str]
+    """dag_ids that the file uses more than once, each with a sentence. The last DAG of this id is in `dags`."""
     sources: list[SourceFile]
     """The DAG file itself first, then all modules imported from the DAG folder and the plugins folder."""
     volatile_because: str | None
@@ -105,14 +105,23 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
         found = found._replace(dags=tuple(apply_policies(list(found.dags))))
     add_plugin_links(found.dags)
     if not analyse:
-        return Loaded({dag.dag_id: dag for dag in reversed(found.dags)}, [], [], None)
+        return Loaded(_by_id(found.dags), {}, [], None)
     sources = [seen, *_bundle_sources(bundle, path, before)]
     if policies:
         known = {source.path for source in sources}
         sources += [source_file(name) for name in policies_of_process().files if name not in known and os.path.exists(name)]
     reads = next(filter(None, (_why_volatile(Path(source.path)) for source in sources)), None)
-    dags = {dag.dag_id: dag for dag in reversed(found.dags)}
-    return Loaded(dags, [str(duplicate) for duplicate in found.duplicates], sources, reads)
+    dags = _by_id(found.dags)
+    duplicates = {duplicate.dag_id: str(duplicate) for duplicate in found.duplicates}
+    return Loaded(dags, duplicates, sources, reads)
+
+
+def _by_id(dags: Sequence[DAG]) -> dict[str, DAG]:
+    """DAG id → DAG, the last one first. Of several DAGs with one id, the last one."""
+    found: dict[str, DAG] = {}
+    for dag in reversed(dags):
+        found.setdefault(dag.dag_id, dag)
+    return found
 
 
 def _generation(path: str) -> int:

@@ -8,7 +8,8 @@ Source: the deprecation warnings of the backport packages and of the provider pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tradewind.sdk import open_dags
@@ -64,6 +65,25 @@ RENAMED_ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 WITHOUT_EFFECT = frozenset(("delegate_to", "hook_params", "sync"))
 """Arguments that packages have dropped without another name: they get a warning where an operator does not accept them."""
+
+OLDER_VALUES: dict[str, dict[bool, str]] = {"auto_remove": {True: "success", False: "never"}}
+"""Argument → older value → present value. `auto_remove` of the operators of docker was a bool until 2023."""
+
+
+def replace_values(operator: str, init: Callable[..., None], given: dict[str, Any]) -> None:
+    """Replace older values of arguments by the present ones, where the default of the argument has the present type.
+
+    Args:
+        operator: name of the operator, for the warning.
+        init: the `__init__` that takes the arguments.
+        given: the arguments; changed.
+    """
+    for name in OLDER_VALUES.keys() & given.keys():
+        value = given[name]
+        parameter = inspect.signature(init).parameters.get(name)
+        if isinstance(value, bool) and parameter is not None and isinstance(parameter.default, str):
+            newer = given[name] = OLDER_VALUES[name][value]
+            open_dags.warn_author(f"{operator}: {name}={value} is {name}={newer!r} since; use this", DeprecationWarning)
 
 
 def rename(operator: str, accepted: Collection[str], given: dict[str, Any]) -> None:

@@ -94,7 +94,7 @@ class Duplicate(NamedTuple):
 
     def __str__(self) -> str:
         places = " and ".join(f"line {location.line} of {location.file}" for location in self.places)
-        return f"dag_id {self.dag_id!r} is used more than once: {places}"
+        return f"dag_id {self.dag_id!r} is used more than once: {places}. Only the last of these DAGs exists, as in Airflow"
 
 
 class Found(NamedTuple):

@@ -33,7 +33,7 @@ def test_each_file_defines_the_dag_of_its_name_and_explains_it(name: str, load_e
     """A newcomer finds the file from the DAG; no file costs a short-lived template."""
     assert load_example(name).dag_id == name
     loaded = load_file(str(EXAMPLES), f"{name}.py")
-    assert loaded.duplicates == []
+    assert loaded.duplicates == {}
     assert loaded.volatile_because is None
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").split('"""')[1]) > 100
 

@@ -173,17 +173,18 @@ def test_good_dags_of_a_file_work_beside_bad_ones(tmp_path: Path) -> None:
     assert "x >> y >> x" in outcome.problem.message
 
 
-def test_a_duplicate_id_in_a_file_keeps_the_first_dag_and_names_both_lines(tmp_path: Path) -> None:
+def test_of_two_dags_with_one_id_the_last_exists_with_a_warning(tmp_path: Path) -> None:
+    """Airflow loads such a file."""
     (tmp_path / "f.py").write_text(
-        "from tradewind import DAG\nwith DAG('d', tags=['first']):\n    pass\nwith DAG('d'):\n    pass\n"
+        "from tradewind import DAG\nwith DAG('d', tags=['first']):\n    pass\nwith DAG('d', tags=['last']):\n    pass\n"
     )
     outcome = parse_once(str(tmp_path / "f.py"))
-    assert [dag.dag_id for dag in outcome.dags] == ["d"]
-    assert b"first" in outcome.dags[0].definition
-    assert outcome.problem is not None
-    assert "line 2 of" in outcome.problem.message
-    assert "line 4 of" in outcome.problem.message
-    assert outcome.problem.line == 4
+    assert outcome.problem is None
+    (dag,) = outcome.dags
+    assert (dag.dag_id, b"first" in dag.definition, b"last" in dag.definition) == ("d", False, True)
+    (warning,) = [text for text in dag.warnings if "more than once" in text]
+    assert "line 2 of" in warning
+    assert "line 4 of" in warning
 
 
 def test_a_dag_file_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from tradewind.model.errors import UnknownArgument
 from tradewind.sdk.dag import DAG
+from tradewind.sdk.open_dags import collecting
 from tradewind.sdk.operator import BaseOperator
 
 
@@ -70,3 +72,67 @@ def test_arguments_of_the_packages_of_2022_get_their_present_names() -> None:
         task = Job(task_id="a", overrides={"command": []}, await_result=False, destination_bucket="b", sync=True)  # type: ignore[call-arg]
     assert task.given == ({"command": []}, False, "b")
     assert len(said) == 4
+
+
+class Container(BaseOperator):
+    """As the operator of docker is today."""
+
+    def __init__(self, *, image: str, auto_remove: str = "never", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.image = image
+        self.auto_remove = auto_remove
+
+
+class Swarm(Container):
+    """Passes the argument on."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+
+
+class OlderContainer(BaseOperator):
+    """As the operator of docker was in 2021."""
+
+    def __init__(self, *, auto_remove: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.auto_remove = auto_remove
+
+
+@pytest.mark.parametrize("operator", [Container, Swarm])
+@pytest.mark.parametrize(("older", "present"), [(True, "success"), (False, "never")])
+def test_an_older_value_gets_the_present_one(operator: Any, older: bool, present: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"auto_remove={older} is auto_remove='{present}' since"):
+        assert operator(task_id="a", image="i", auto_remove=older).auto_remove == present
+
+
+def test_default_args_may_have_older_values() -> None:
+    with DAG("d", schedule=None, default_args={"auto_remove": True}):
+        assert Container(task_id="a", image="i").auto_remove == "success"
+
+
+def test_a_package_of_that_time_gets_its_value() -> None:
+    assert OlderContainer(task_id="a", auto_remove=True).auto_remove is True
+
+
+class OfProvider(BaseOperator):
+    """An operator of a provider package."""
+
+    __module__ = "airflow.providers.ours.operators.ours"
+
+    def __init__(self, *, path: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.path = path
+
+
+class Derived(OfProvider):
+    """An operator of an author."""
+
+
+@pytest.mark.parametrize("operator", [OfProvider, Derived])
+def test_an_argument_that_a_provider_package_has_dropped_is_a_warning_in_an_older_file(operator: Any) -> None:
+    with collecting(2), pytest.warns(DeprecationWarning, match="takes no argument 'file_path'.*older release"):
+        operator(task_id="a", file_path="x")
+    with collecting(3), pytest.raises(UnknownArgument, match="file_path"):
+        operator(task_id="b", file_path="x")
+    with collecting(2), pytest.raises(UnknownArgument, match="file_path"):
+        Query(task_id="c", sql="select 1", file_path="x")

@@ -67,7 +67,8 @@ def test_duplicate_dag_ids_are_reported_with_their_lines(tmp_path: Path) -> None
     (duplicate,) = found.duplicates
     assert [place.line for place in duplicate.places] == [2, 3]
     assert str(duplicate) == (
-        f"dag_id 'same' is used more than once: line 2 of {tmp_path / 'f.py'} and line 3 of {tmp_path / 'f.py'}"
+        f"dag_id 'same' is used more than once: line 2 of {tmp_path / 'f.py'} and line 3 of {tmp_path / 'f.py'}. "
+        "Only the last of these DAGs exists, as in Airflow"
     )
 
 
