@@ -8,6 +8,7 @@ import { I18nProvider } from "react-aria-components";
 
 import { queries } from "./api/query";
 import { setLanguage, useLanguage, wantedLanguage } from "./i18n";
+import { readColours } from "./pages/grid/draw";
 import { router } from "./router";
 import "./shell/theme";
 
@@ -23,6 +24,7 @@ function App() {
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no element with the id root.");
+readColours();
 await setLanguage(wantedLanguage(), false);
 createRoot(root).render(
   <StrictMode>

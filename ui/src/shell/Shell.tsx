@@ -15,6 +15,7 @@ import { Menu } from "../parts/Menu";
 import { toastError, Toasts } from "../parts/toast";
 import { zoneName } from "../time/format";
 import { LOCAL, setZoneChoice, useZone, useZoneChoice, type ZoneChoice } from "../time/zone";
+import { useFirstContent } from "./firstContent";
 import { handleKey, usePageKeys, type PageKey } from "./keys";
 import styles from "./shell.module.css";
 import { setTheme, useTheme, type Theme } from "./theme";
@@ -48,6 +49,7 @@ export default function Shell() {
   const [overlay, setOverlay] = useState<"palette" | "keys" | null>(null);
   const [barOpen, setBarOpen] = useState(false);
   useEffect(startLive, []);
+  const hasContent = useFirstContent();
   const keys = useMemo<PageKey[]>(
     () => [
       { key: "?", what: "shell.keyHelp", run: () => setOverlay("keys") },
@@ -71,30 +73,34 @@ export default function Shell() {
     <div className={styles.shell}>
       <a className={styles.skip} href="#page">{t("shell.skip")}</a>
       <nav className={styles.bar} aria-label={t("shell.places")} data-open={barOpen || undefined}>
-        <div className={styles.brandRow}>
-          <Link to="/" className={styles.brand}>
-            <Waves size={18} aria-hidden /> Tradewind
-          </Link>
-          <span className={styles.phone}>
-            <Button look="quiet" icon label={t("shell.keyPalette")} onPress={() => setOverlay("palette")}><Search size={18} /></Button>
-            <Button look="quiet" icon label={t("shell.menu")} onPress={() => setBarOpen(!barOpen)}><MenuIcon size={18} /></Button>
-          </span>
-        </div>
-        <button type="button" className={styles.jump} onClick={() => setOverlay("palette")}>
-          <Search size={14} aria-hidden /> <span className="cut">{t("shell.jump")}</span> <kbd>Ctrl K</kbd>
-        </button>
-        <ul className={styles.places} onClick={() => setBarOpen(false)}>
-          {PLACES.map((one) => (
-            <li key={one.to}>
-              <Link to={one.to} className={styles.place} activeOptions={{ exact: one.to === "/" }} title={`${t(one.text)} (${one.key})`}>
-                {one.icon} {t(one.text)}
-                {one.to === "/" && <FailedCount />}
+        {hasContent && (
+          <>
+            <div className={styles.brandRow}>
+              <Link to="/" className={styles.brand}>
+                <Waves size={18} aria-hidden /> Tradewind
               </Link>
-            </li>
-          ))}
-        </ul>
-        <PluginLinks />
-        <Settled onHelp={() => setOverlay("keys")} />
+              <span className={styles.phone}>
+                <Button look="quiet" icon label={t("shell.keyPalette")} onPress={() => setOverlay("palette")}><Search size={18} /></Button>
+                <Button look="quiet" icon label={t("shell.menu")} onPress={() => setBarOpen(!barOpen)}><MenuIcon size={18} /></Button>
+              </span>
+            </div>
+            <button type="button" className={styles.jump} onClick={() => setOverlay("palette")}>
+              <Search size={14} aria-hidden /> <span className="cut">{t("shell.jump")}</span> <kbd>Ctrl K</kbd>
+            </button>
+            <ul className={styles.places} onClick={() => setBarOpen(false)}>
+              {PLACES.map((one) => (
+                <li key={one.to}>
+                  <Link to={one.to} className={styles.place} activeOptions={{ exact: one.to === "/" }} title={`${t(one.text)} (${one.key})`}>
+                    {one.icon} {t(one.text)}
+                    {one.to === "/" && <FailedCount />}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+            <PluginLinks />
+            <Settled onHelp={() => setOverlay("keys")} />
+          </>
+        )}
       </nav>
       <main id="page" className={styles.main} tabIndex={-1}>
         <Outlet />

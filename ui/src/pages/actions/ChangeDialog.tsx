@@ -147,7 +147,7 @@ function Changes({ preview, kind, stale }: { preview: Preview; kind: "clear" | "
           <li key={`${one.dag_id}/${one.run_id}/${one.task_id}/${one.map_index}`}>
             <StateIcon state={one.state} />
             <span className="cut" title={one.task_id}>{one.task_id}{one.map_index >= 0 ? ` [${one.map_index}]` : ""}</span>
-            <span className="muted mono cut" title={one.run_id}>{one.run_id}</span>
+            {preview.runs > 1 && <span className="muted mono cut" title={one.run_id}>{one.run_id}</span>}
           </li>
         ))}
       </ul>

@@ -3,14 +3,4 @@ export { BackfillDialog } from "./BackfillDialog";
 export { ClearDialog, MarkDialog } from "./ChangeDialog";
 export { TriggerDialog } from "./TriggerDialog";
 
-export interface DialogProps {
-  dagId: string;
-  onClose: () => void;
-}
-
-/** The tasks that a clear or a mark changes: tasks of a run, or the whole run if `tasks` is empty. */
-export interface SelectionProps extends DialogProps {
-  runId: string;
-  /** Task ids, or (task id, map index) for one mapped instance. */
-  tasks: readonly (string | readonly [string, number])[];
-}
+export type { DialogProps, SelectionProps } from "./props";

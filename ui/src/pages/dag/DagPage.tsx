@@ -20,6 +20,7 @@ import { RouteTabs } from "../../parts/RouteTabs";
 import { ErrorState } from "../../parts/status";
 import { Tip } from "../../parts/Tip";
 import { toastError } from "../../parts/toast";
+import { useFirstContent } from "../../shell/firstContent";
 import { usePageKeys, type PageKey } from "../../shell/keys";
 import { durationText } from "../../time/format";
 import { DueText } from "../../time/TimeText";
@@ -45,6 +46,7 @@ export default function DagPage() {
   const head = useQuery({ ...headQuery(dagId), enabled: !onGrid });
   const details = head.data?.details;
   const phone = usePhone();
+  const hasContent = useFirstContent();
   const [dialog, setDialog] = useState<"trigger" | "backfill" | null>(null);
   const refusedTrigger = useRefusal("create:run");
   const zone = details?.timezone ?? null;
@@ -60,7 +62,7 @@ export default function DagPage() {
       title={details?.dag_display_name ?? dagId} fill
       crumbs={<><Link to="/dags">{t("shell.dags")}</Link><Slash /></>}
       facts={<Facts head={head.data} />}
-      actions={
+      actions={(hasContent || phone) && (
         <>
           <Favourite dagId={dagId} details={details} />
           <Pause dagId={dagId} details={details} />
@@ -71,7 +73,7 @@ export default function DagPage() {
             <Play size={14} aria-hidden /> {t("dag.trigger")}
           </Button>
         </>
-      }
+      )}
       tabs={<RouteTabs label={t("dag.tabs")} base="/dags/$dagId" params={{ dagId }} tabs={TABS} />}
     >
       {head.error && !head.data ? <ErrorState error={head.error} retry={() => void head.refetch()} /> : <Outlet />}

@@ -88,20 +88,26 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
       target.height = high;
     }
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const { scrollLeft: scrollX, scrollTop: scrollY } = scroller;
     drawCells(
       context,
-      { ...view, scrollX: scroller.scrollLeft, scrollY: scroller.scrollTop },
+      { ...view, scrollX, scrollY },
       {
         rows, columns, states: shown.states, tiles, row: hover?.row ?? -1, column: hover?.column ?? -1, chosenColumn,
         stripe: resolve("var(--sunken)"), accent: resolve("var(--accent)"), chosen: chosenRow >= 0 && chosenColumn >= 0 ? [chosenRow, chosenColumn] : null,
       },
     );
-    if (names.current) names.current.style.transform = `translateY(${-(scroller.scrollTop % ROW)}px)`;
+    if (names.current) names.current.style.transform = `translateY(${-(scrollY % ROW)}px)`;
     if (bars.current) {
-      bars.current.style.transform = `translateX(${-scroller.scrollLeft}px)`;
-      bars.current.style.setProperty("--edge", `${scroller.scrollLeft}px`);
+      bars.current.style.transform = `translateX(${-scrollX}px)`;
+      bars.current.style.setProperty("--edge", `${scrollX}px`);
     }
   }, [view, rows, columns, shown.states, tiles, hover, chosenColumn, chosenRow]);
+
+  // The newest run is in view at first, and stays in view until the user scrolls away.
+  useLayoutEffect(() => {
+    if (atEnd.current && box.current && size.width) box.current.scrollLeft = box.current.scrollWidth;
+  }, [columns.length, size.width]);
 
   useLayoutEffect(draw, [draw, theme]);
 
@@ -118,11 +124,6 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
     observer.observe(scroller);
     return () => observer.disconnect();
   }, []);
-
-  // The newest run is in view at first, and stays in view until the user scrolls away.
-  useLayoutEffect(() => {
-    if (atEnd.current && box.current && size.width) box.current.scrollLeft = box.current.scrollWidth;
-  }, [columns.length, size.width]);
 
   function scrolled(): void {
     const scroller = box.current;

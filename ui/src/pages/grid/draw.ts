@@ -1,15 +1,33 @@
 // Draws the cells on a canvas. Equal states that stand below one another are one fill of a pattern: the time depends on what is in view,
 // and hardly on how many cells that are.
-import { GLYPHS, stateOf, stateColour, stateInk, type State } from "../../state/states";
+import { GLYPHS, stateColour, stateInk, stateOf, STATES, type State } from "../../state/states";
 import { ABSENT, type Column } from "./cells";
 import type { Row } from "./rows";
 
 export const ROW = 24, COLUMN = 22, CELL = 15;
 
-/** The colour of a custom property, as the theme has it now. */
+const resolved = new Map<string, string>();
+let resolvedTheme: string | undefined;
+
+/**
+ * The colour of a custom property, as the theme has it now. It is kept: to read a computed style, the browser has to finish all styles of
+ * the page first.
+ */
 export function resolve(colour: string): string {
   const name = /^var\((--[\w-]+)\)$/.exec(colour)?.[1];
-  return name ? getComputedStyle(document.documentElement).getPropertyValue(name).trim() : colour;
+  if (!name) return colour;
+  const { theme } = document.documentElement.dataset;
+  if (theme !== resolvedTheme) resolved.clear();
+  resolvedTheme = theme;
+  let found = resolved.get(name);
+  if (found === undefined) resolved.set(name, (found = getComputedStyle(document.documentElement).getPropertyValue(name).trim()));
+  return found;
+}
+
+/** Reads the colours of all states while the page is still empty. */
+export function readColours(): void {
+  for (const colour of ["--sunken", "--accent", "--edge"]) resolve(`var(${colour})`);
+  for (const state of STATES) for (const colour of [stateColour(state), stateInk(state)]) resolve(colour);
 }
 
 /** A pattern for each state: one cell with its glyph. Each is made when it is drawn first; a change of the theme or of the density of the screen needs new tiles. */

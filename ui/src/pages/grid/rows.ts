@@ -22,8 +22,8 @@ export function labelOf(structure: Structure, at: number): string {
   if (given) return given;
   const id = structure.ids[at] ?? "";
   const parent = structure.parents[at] ?? -1;
-  const prefix = parent >= 0 ? `${structure.ids[parent]}.` : "";
-  return prefix && id.startsWith(prefix) ? id.slice(prefix.length) : id;
+  const group = structure.ids[parent] ?? "";
+  return group && id[group.length] === "." && id.startsWith(group) ? id.slice(group.length + 1) : id;
 }
 
 /** `*`: all groups are folded; else ids of folded groups, separated by commas (percent-encoded). */

@@ -136,7 +136,7 @@ export function FailedRow({ failed, onClear, ...row }: RowProps & { failed: Fail
 }
 
 /** When a run should end, or that there is too little history. */
-function Expected({ run }: { run: Schemas["TriageRun"] }) {
+function useExpected(run: Schemas["TriageRun"]): string {
   const zone = useZone();
   const now = useNow();
   const found = expectation(run, now);
@@ -180,12 +180,13 @@ function Progress({ run }: { run: Schemas["TriageRun"] }) {
 export function LateRow({ run, ...row }: RowProps & { run: Schemas["TriageRun"] }) {
   useText();
   const zone = useZone();
+  const expected = useExpected(run);
   const href = runHref(run.dag_id, run.run_id);
   return (
     <Frame
       {...row} href={href} icon={<GroupIcon group="late" />}
       title={<><DagLink dag={run.dag_id} /><To className={`${styles.task} cut`} href={href} title={run.run_id}><TimeText at={run.run_after} precision="minute" zoned /></To></>}
-      reason={<span>{lateText(run, zone)}; <Expected run={run} /></span>}
+      reason={<span>{t("triage.lateAnd", { late: lateText(run, zone), expected })}</span>}
       when={<AgoText at={run.start_date ?? run.run_after} />}
       more={<Progress run={run} />}
       actions={<ToButton href={href}>{t("triage.open")}</ToButton>}
@@ -195,12 +196,13 @@ export function LateRow({ run, ...row }: RowProps & { run: Schemas["TriageRun"] 
 
 export function RunningRow({ run, ...row }: RowProps & { run: Schemas["TriageRun"] }) {
   useText();
+  const expected = useExpected(run);
   const href = runHref(run.dag_id, run.run_id);
   return (
     <Frame
       {...row} href={href} icon={<StateIcon state={run.state} size={18} />}
       title={<><DagLink dag={run.dag_id} /><To className={`${styles.task} cut`} href={href} title={run.run_id}><TimeText at={run.run_after} precision="minute" zoned /></To></>}
-      reason={<span><Expected run={run} /></span>}
+      reason={<span>{expected}</span>}
       when={<DurationText start={run.start_date} />}
       more={<Progress run={run} />}
       actions={<ToButton href={href}>{t("triage.open")}</ToButton>}
