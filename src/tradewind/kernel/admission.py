@@ -1,4 +1,4 @@
-"""Which of the scheduled task instances are queued now, within all limits.
+"""Decides which of the scheduled task instances are queued now, within all limits.
 
 Every limit is a *resource* with a capacity and an amount in use: parallelism, an executor, a pool, a run's max_active_tasks, a
 DAG's max_active_tasks_all_runs, a task's max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one of
@@ -86,7 +86,7 @@ class Admission:
         return self._used.get(resource, 0)
 
     def free(self, resource: Resource) -> int:
-        """Return how much is free: 0 for a resource that does not exist, never negative (a limit may have been lowered)."""
+        """Return how much is free: 0 for a resource that does not exist, never negative (a limit may be lowered below its use)."""
         return max(0, self._capacity.get(resource, 0) - self._used.get(resource, 0))
 
     def forget(self, resource: Resource) -> None:
@@ -113,7 +113,7 @@ class Admission:
         return len(self._queued)
 
     def candidates(self, at_most: int = UNLIMITED) -> list[Candidate]:
-        """Return scheduled task instances that wait for admission, in no order."""
+        """Return scheduled task instances that wait for admission, in any order."""
         return list(islice(self._queued.values(), at_most))
 
     def held(self, resource: Resource) -> list[tuple[tuple[int, int], int]]:
@@ -121,9 +121,9 @@ class Admission:
         return [(key, amount) for key, held in self._held.items() for one, amount in held if one == resource]
 
     def ahead_of(self, candidate: Candidate, wanted: Collection[Resource]) -> tuple[int, Candidate | None]:
-        """Return how many candidates come first that need one of these resources, and the very first of them.
+        """Return how many candidates that need one of these resources come first, and the very first of them.
 
-        Candidates of paused DAGs do not count. Looks at every candidate once: only explanations for people call this.
+        Candidates of paused DAGs do not count. This examines every candidate once: only explanations for people call it.
         """
         count, first, everything = 0, None, PARALLELISM in wanted
         closed = {resource for resource, capacity in self._capacity.items() if not capacity and resource[0] == "dag"}
@@ -139,7 +139,7 @@ class Admission:
         return count, first
 
     def admitted_before(self, candidate: Candidate) -> list[Candidate]:
-        """Return the candidates that would be admitted first and leave too little for this one; empty where it would be admitted.
+        """Return the candidates that would be admitted first and leave too little for this one; empty if it would be admitted.
 
         Nothing is changed.
         """
@@ -173,7 +173,7 @@ class Admission:
             self._used[resource] = self._used.get(resource, 0) + amount
 
     def release(self, run: int, slot: int) -> None:
-        """Release what an ended attempt held. Releasing twice does nothing."""
+        """Release the resources that an ended attempt held. Releasing twice does nothing."""
         for resource, amount in self._held.pop((run, slot), ()):
             left = self._used.get(resource, 0) - amount
             if left > 0:
@@ -183,7 +183,7 @@ class Admission:
             self._reopen(resource)
 
     def release_run(self, run: int) -> None:
-        """Release what all attempts of a run hold."""
+        """Release the resources that all attempts of a run hold."""
         for key in [key for key in self._held if key[0] == run]:
             self.release(*key)
 
@@ -196,7 +196,7 @@ class Admission:
         return [key for key, held in self._held.items() if any(r == resource for r, _ in held)]
 
     def admit(self, at_most: int = UNLIMITED) -> list[Candidate]:
-        """Admit the best candidates that fit, and count what they hold."""
+        """Admit the best candidates that fit, and count the resources that they hold."""
         admitted: list[Candidate] = []
         while len(admitted) < at_most and self.free(PARALLELISM) > 0:
             candidate = self._next_fitting()
@@ -238,7 +238,7 @@ class Admission:
         return best
 
     def refusal(self, candidate: Candidate) -> tuple[Resource, int] | None:
-        """Return the first resource that has too little free, with the amount needed; None where the candidate fits."""
+        """Return the first resource that has too little free, with the amount needed; None if the candidate fits."""
         for resource, amount in candidate.needs:
             if self.free(resource) < amount:
                 return resource, amount

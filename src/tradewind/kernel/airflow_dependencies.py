@@ -6,7 +6,7 @@ Only the names are Airflow's; the sentences come from `explain`. Source: `NAME` 
 from __future__ import annotations
 
 DEFAULT = "Dagrun Running"
-"""The name for every other blocker: they concern the whole run."""
+"""The name for all other blockers: they concern the whole run."""
 
 NAMES: dict[str, str] = {
     "trigger_rule": "Trigger Rule",

@@ -1,4 +1,4 @@
-"""Sweeps: many task instances end together.
+"""Sweeps: many task instances are ended together.
 
 A sweep begins when a task fails in a `fail_fast` DAG, a branching task has chosen, the run exceeds its `dagrun_timeout`, or
 task dates exclude the run. Each call handles a bounded number of task instances. A sweep survives a restart of the scheduler:

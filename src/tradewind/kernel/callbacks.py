@@ -1,8 +1,9 @@
 """Which callbacks and mails a step of a task instance, or the end of a run, requires.
 
 The process of a task calls its callbacks itself, after its result was reported. The functions here are for task instances whose
-process could not do that (killed, lost, stopped because another task failed, or ended during a callback), and for what no task
-process does: mails, and the callbacks of a run.
+process could not do that (killed, lost, stopped because another task failed, or ended during a callback), and for the calls that
+no task
+process makes: mails, and the callbacks of a run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tradewind.model.states import TaskState
 EMAIL = "email"
 
 STEPS = frozenset({TaskState.FAILED, TaskState.UP_FOR_RETRY})
-"""States whose beginning may require a callback or a mail."""
+"""A callback or a mail may be required when a task instance gets one of these states."""
 
 _ARGUMENTS = {
     TaskState.FAILED: "on_failure_callback",
@@ -28,7 +29,7 @@ _ARGUMENTS = {
 
 LISTENED_FAILURE = "on_task_instance_failed"
 LISTENED_RUN_STATES = ("on_dag_run_running", "on_dag_run_success", "on_dag_run_failed")
-"""Events of the listeners of plugins. The process of a task calls its own listeners; another one calls those of a lost process."""
+"""Events of the listeners of plugins. The process of a task calls its own listeners; another process calls them if it was lost."""
 
 
 class CallbackRef(NamedTuple):
@@ -43,7 +44,7 @@ class CallbackRef(NamedTuple):
 def of_attempt(
     task: TaskDefinition, before: TaskState, after: TaskState, calls_back: bool, listened: Collection[str] = ()
 ) -> Iterator[CallbackRef]:
-    """Yield what the end of an attempt requires.
+    """Yield the calls that the end of an attempt requires.
 
     Args:
         before: the state before the step. A task instance that fails before it was scheduled requires nothing, as in Airflow.
@@ -64,7 +65,7 @@ def of_attempt(
 
 
 def of_own_process(task: TaskDefinition, after: TaskState) -> Iterator[CallbackRef]:
-    """Yield what the process of a task calls itself when its attempt ends in this state."""
+    """Yield the calls that the process of a task makes itself when its attempt ends in this state."""
     argument = _ARGUMENTS.get(after)
     if argument is not None and task.callbacks:
         for index in range(len(task.callbacks.get(argument, ()))):
@@ -72,7 +73,7 @@ def of_own_process(task: TaskDefinition, after: TaskState) -> Iterator[CallbackR
 
 
 def of_run(definition: DagDefinition, success: bool, listened: Collection[str] = ()) -> Iterator[CallbackRef]:
-    """Yield what the end of a run requires."""
+    """Yield the calls that the end of a run requires."""
     argument = "on_success_callback" if success else "on_failure_callback"
     for index in range(len(definition.callbacks.get(argument, ()))):
         yield CallbackRef(argument, index)
@@ -82,6 +83,6 @@ def of_run(definition: DagDefinition, success: bool, listened: Collection[str] =
 
 
 def of_run_start(listened: Collection[str]) -> Iterator[CallbackRef]:
-    """Yield what the start of a run requires."""
+    """Yield the calls that the start of a run requires."""
     if "on_dag_run_running" in listened:
         yield CallbackRef("on_dag_run_running")

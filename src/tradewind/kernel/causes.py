@@ -1,7 +1,7 @@
-"""Why a task instance ended without running: which others decided that, and the command that lets it run again.
+"""Why a task instance ended without running: the task instances that decided it, and the command that lets it run again.
 
-When only a task instance that is `upstream_failed`, or `skipped` without an attempt, is cleared, it ends in the same state again.
-The root cause upstream of it has to be cleared.
+If only a task instance that is `upstream_failed`, or `skipped` without an attempt, is cleared, it ends in the same state again.
+The root cause upstream of it has to be cleared, too.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tradewind.kernel.run_data import RunData
 from tradewind.model.states import FINISHED, TaskState
 
 EXAMINED_MAX = 500
-"""How many upstream task instances are examined at most."""
+"""Maximum number of upstream task instances that are examined."""
 _NAMED_MAX = 3
-"""How many causes a command names at most."""
+"""Maximum number of causes that a command names."""
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _WITHOUT_ATTEMPT = (TaskState.UPSTREAM_FAILED, TaskState.SKIPPED)
@@ -25,7 +25,7 @@ _FAILED = (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
 
 
 def decided_by(run: RunData, slot: int) -> list[int]:
-    """Return the upstream task instances that decided the end of this one; empty where its own attempt, or a person, decided it."""
+    """Return the upstream task instances that decided the end of this one; empty if its own attempt, or a person, decided it."""
     state, task = run.task_state(slot), run.instances.task(slot)
     if state not in _WITHOUT_ATTEMPT:
         return []
@@ -47,7 +47,7 @@ def decided_by(run: RunData, slot: int) -> list[int]:
 def root_causes(run: RunData, slot: int) -> list[int]:
     """Return the task instances, direct upstream or not, that first led to the end of this one, ordered by slot.
 
-    `[slot]` where its own attempt, or a person, decided its end.
+    `[slot]` if its own attempt, or a person, decided its end.
     """
     found, stack, seen = list[int](), [slot], {slot}
     while stack and len(seen) < EXAMINED_MAX:
@@ -63,7 +63,7 @@ def root_causes(run: RunData, slot: int) -> list[int]:
 
 
 def clear_command(run: RunData, slot: int, run_id: str) -> str:
-    """Return the command that clears the root causes of a task instance's end with their downstream tasks."""
+    """Return the command that clears the root causes of a task instance's end, together with their downstream tasks."""
     causes = root_causes(run, slot)
     head, in_run = f"tradewind tasks clear {run.facts.dag_id}", f"--run-id {shlex.quote(run_id)}"
     if causes == [slot]:

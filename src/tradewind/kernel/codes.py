@@ -16,7 +16,7 @@ RETRY, RESCHEDULE, DEFERRED = TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESC
 AWAITING_INPUT = TaskState.AWAITING_INPUT.code
 
 NEVER = 0
-"""The value of a moment that is not known: arrays hold 0, the database holds NULL."""
+"""The value of a moment that is unknown: arrays hold 0, the database holds NULL."""
 
 NO_TASK = -1
-"""Instead of a slot: the run itself."""
+"""Used in place of a slot: the run itself."""

@@ -1,8 +1,8 @@
-"""By when a run, or some of its tasks, should have succeeded, and which of them have not.
+"""The times by which a run, or some of its tasks, should have succeeded, and which of them have not.
 
 A scheduled run has a deadline for every `sla` of its tasks, counted from the moment at which the run was due, as in Airflow 1
 and 2. Every run has the deadlines of its DAG (`deadline=`), as in Airflow 3. Deadlines are computed when the run is created,
-and again when it is cleared. A clear does not create an sla whose moment has passed: a run of last month that is cleared today
+and again when it is cleared. A clear does not create an sla whose time has passed: if a run of last month is cleared today, it
 misses no sla.
 """
 
@@ -17,7 +17,7 @@ from tradewind.model.states import RunState, RunType, TaskState
 SLA, ALERT = "sla", "alert"
 
 Average = Callable[[int], Sequence[int]]
-"""(number) → durations of this number of latest finished runs of the DAG, microseconds."""
+"""(number) → durations of at most this number of the latest finished runs of the DAG, microseconds."""
 
 _DONE = frozenset({TaskState.SUCCESS, TaskState.SKIPPED})
 
@@ -45,7 +45,7 @@ class RunDates(NamedTuple):
     run_after: int
     queued_at: int
     cleared: bool = False
-    """The run existed before and is cleared at `queued_at`."""
+    """Whether the run existed before and is cleared at `queued_at`."""
 
 
 def of_run(definition: DagDefinition, dates: RunDates, average: Average) -> Iterator[Deadline]:
@@ -112,7 +112,7 @@ def late_tasks(definition: DagDefinition, sla: int, due: int, instances: Sequenc
 
 
 def blocking_tasks(instances: Sequence[InstanceState]) -> list[tuple[str, str]]:
-    """Return (task id, state) of everything that has not succeeded now, each pair once."""
+    """Return (task id, state) of all task instances that have not succeeded now, each pair once."""
     return list(
         dict.fromkeys((one.task_id, one.state.value) for one in instances if one.state not in (*_DONE, TaskState.REMOVED))
     )

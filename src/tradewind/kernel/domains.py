@@ -4,7 +4,7 @@ A *domain* is a mapped task alone, or all tasks of a mapped group. The tasks of 
 own dependencies are met, and always to the same length: the product of the lengths of the domain's lists. An edge between two
 tasks of one group joins instances of the same map index; every other edge joins all instances.
 
-This module knows only the definition. What a run adds (the lengths of lists, the instances) is in `expansion`.
+This module uses only the definition. What differs from run to run (the lengths of lists, the instances) is in `expansion`.
 
 Source: Airflow 3.3.2's TriggerRuleDep, MappedTaskUpstreamDep and `expand_mapped_task`.
 """
@@ -18,17 +18,17 @@ from tradewind.model.definition import DagDefinition, MapConcat, MapLiteral, Map
 from tradewind.model.states import TriggerRule
 
 NOT_YET = -1
-"""A length that is not known yet: a task that provides the list has not ended."""
+"""A length that is not known yet: a task that returns the list has not ended."""
 NO_LIST = -2
-"""A length that will never be known: a task that provides the list ended without a list."""
+"""A length that will never be known: a task that should return the list has ended without a list."""
 
 FAST_RULES = frozenset(
     {TriggerRule.ONE_SUCCESS, TriggerRule.ONE_FAILED, TriggerRule.ONE_DONE, TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS}
 )
 """Trigger rules that can be met before all upstream task instances have ended.
 
-A task of a mapped group with such a rule looks at all map indexes until it is expanded: otherwise no upstream instance would
-count for it. After the expansion each instance looks at its own map index, as in Airflow."""
+A task of a mapped group with such a rule depends on all map indexes until it is expanded: otherwise no upstream instance would
+count for it. After the expansion each instance depends on its own map index, as in Airflow."""
 
 
 class Domain(NamedTuple):
@@ -41,7 +41,7 @@ class Domain(NamedTuple):
     providers: tuple[int, ...]
     """Tasks whose return values are the lists."""
     fixed: int | None
-    """The length, where the author wrote all lists in the DAG file."""
+    """The length, if the author wrote all lists in the DAG file."""
 
 
 def find_domains(definition: DagDefinition, index: dict[str, int]) -> list[Domain]:
@@ -76,7 +76,7 @@ def _domain(name: str, sources: tuple[MapSource, ...], tasks: tuple[int, ...], i
 
 
 def source_length(lengths: dict[str, int], source: MapSource) -> int:
-    """Return the length of one list, or NO_LIST where a task that provides it returned none.
+    """Return the length of one list, or NO_LIST if a task that should return it returned none.
 
     Args:
         lengths: length of each provider's return value, by task id.
@@ -94,7 +94,7 @@ def source_length(lengths: dict[str, int], source: MapSource) -> int:
 
 
 def product_length(lengths: Sequence[int]) -> int:
-    """Return the product of the lengths; NOT_YET or NO_LIST where one of the lists has no length."""
+    """Return the product of the lengths; NOT_YET or NO_LIST if one of the lists has no length."""
     if lengths and min(lengths) < 0:
         return min(lengths)
     total = 1

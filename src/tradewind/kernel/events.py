@@ -1,4 +1,4 @@
-"""Events that a run machine is given, and the decisions that it answers. Plain values, so that a history can be kept and replayed.
+"""Events that a run machine gets, and the decisions that it returns. Plain values, so that a history can be kept and replayed.
 
 `at` is the moment of the event, microseconds UTC. A `slot` is the number of a task instance in its run.
 """
@@ -13,13 +13,13 @@ from tradewind.model.states import Outcome, TaskState
 
 
 class RunStarted(NamedTuple):
-    """The run left the queue of runs."""
+    """The run left the run queue."""
 
     at: int
 
 
 class Admitted(NamedTuple):
-    """Admission gave the task instance what it needs: an attempt is dispatched under a new fence."""
+    """Admission gave the task instance all resources that it needs: an attempt is dispatched under a new fence."""
 
     slot: int
     at: int
@@ -45,9 +45,9 @@ class AttemptEnded(NamedTuple):
     retry_delay: int | None = None
     branch: Branch | None = None
     length: int | None = None
-    """Number of elements that the return value offers to mapped tasks; None: no value to map over."""
+    """Number of elements of the return value for mapped tasks; None: there is no value to map over."""
     ended: int = 0
-    """When the attempt ended on its worker, between its dispatch and `at`: a report may arrive much later. 0: at `at`."""
+    """When the attempt ended on its worker, between its dispatch and `at` (a report may arrive much later). 0: the same as `at`."""
 
 
 class AttemptVanished(NamedTuple):
@@ -65,7 +65,7 @@ class AttemptVanished(NamedTuple):
 
 
 class TimerDue(NamedTuple):
-    """The moment that a retry or a rescheduled sensor waits for has come."""
+    """The time for which a retry or a rescheduled sensor waits has come."""
 
     slot: int
     at: int
@@ -81,7 +81,7 @@ class PastChanged(NamedTuple):
 
 
 class RunNow(NamedTuple):
-    """A person wants the task instance to run, whatever it waits for: its trigger rule, the previous run, its next try.
+    """A person wants the task instance to run now, without waiting for its trigger rule, the previous run or its next try.
 
     The caller checks first what blocks it (`kernel.explain`); `cause` names the person and what was ignored.
     """
@@ -98,7 +98,7 @@ class WaitOver(NamedTuple):
     fence: int
     at: int
     outcome: Outcome | None = None
-    """None: another attempt of the same try continues. Else the task instance ends with this outcome, without an attempt."""
+    """None: another attempt of the same try continues. Otherwise the task instance ends with this outcome, without an attempt."""
     reason: str | None = None
 
 
@@ -186,7 +186,7 @@ class RunEnds(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The event does not apply (old fence, other state): nothing changed. `cause` goes to the log and to the worker host."""
+    """The event does not apply (old fence, other state): nothing changed. `cause` is logged and sent to the worker host."""
 
     slot: int
     fence: int

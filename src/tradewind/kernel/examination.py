@@ -1,4 +1,4 @@
-"""What a task instance becomes now, given the states around it.
+"""Computes the new state of a task instance from the states around it.
 
 `examine` applies the checks of Airflow's scheduler in its order: the previous run, branches, the trigger rule, setups, the
 lists of a mapped task. It returns a verdict that the run machine applies later in the same wave. The only data that changes
@@ -24,11 +24,11 @@ Verdict = tuple[int, int, str]
 
 
 def examine_wave(run: RunSteps, at: int) -> None:
-    """Examine everything that is dirty against the states as they are, and add the verdicts to the backlog."""
+    """Examine all dirty tasks against the current states, and add the verdicts to the backlog."""
     wave, expanded = sorted(run.dirty), sorted(run.dirty_expanded)
     run.dirty.clear()
     run.dirty_expanded.clear()
-    for task in expanded:  # first: where a list is longer than before, downstream tasks wait for more instances
+    for task in expanded:  # first: if a list is longer than before, downstream tasks wait for more instances
         _expand_again(run, task)
     for slot in wave:
         if not expanded or run.instances.task(slot) not in expanded:
@@ -47,7 +47,7 @@ def examine_expanded(run: RunSteps, at: int) -> None:
 
 
 def examine(run: RunSteps, slot: int, at: int) -> Verdict | None:
-    """Return what this task instance becomes now, or None while it waits."""
+    """Return the new state of this task instance, or None if it must wait."""
     code = run.state[slot]
     if code not in SCHEDULABLE_CODES or (code != NONE and run.due.get(slot, NEVER) > at):
         return None
@@ -85,7 +85,7 @@ def examine(run: RunSteps, slot: int, at: int) -> Verdict | None:
 
 
 def examine_all(run: RunSteps, task: int, at: int) -> None:
-    """Examine every instance of an expanded task, unless the counts that they share let none of them move."""
+    """Examine every instance of an expanded task, unless their shared counts show that none of them can move."""
     if task in run.expanding or not _may_move(run, task):
         return
     slots = run.instances.expanded[task]
@@ -103,7 +103,7 @@ def examine_all(run: RunSteps, task: int, at: int) -> None:
 
 
 def _begin_expansion(run: RunSteps, task: int, domain: int) -> Verdict | None:
-    """Expand a mapped task whose dependencies are met; without elements it ends unexpanded."""
+    """Expand a mapped task whose dependencies are met. If it has no elements, it ends without being expanded."""
     length = expansion.length(run, run.topology.domains[domain])
     if length == NOT_YET:
         run.awaiting_list.add(task)
@@ -117,7 +117,7 @@ def _begin_expansion(run: RunSteps, task: int, domain: int) -> Verdict | None:
 
 
 def _expand_again(run: RunSteps, task: int) -> None:
-    """Expand an expanded task further where its list became longer: after a clear, it may have changed."""
+    """Add instances to an expanded task if its list became longer: a list may change after a clear."""
     if _may_move(run, task):
         mapping.expand_further(run, task)
 
@@ -125,11 +125,11 @@ def _expand_again(run: RunSteps, task: int) -> None:
 def _may_move(run: RunData, task: int) -> bool:
     """Return whether the counts that all instances share can let any instance move.
 
-    The instances' counts differ only in the upstream instance of the own map index, and a missing one can only make them wait.
+    The counts of the instances differ only by the upstream instance of the own map index; a missing one can only make them wait.
     """
     topology = run.topology
     if topology.has_setups or task in run.skipped_by or run.skipped_by_index or task in topology.fast_tasks:
-        return True  # a fast rule may be met by the own map index alone
+        return True  # a fast rule may be met by the instance of the own map index alone
     n, s, k, f, u, r = run.common_counts(task)
     verdict = DECIDERS[topology.rules[task]](n + (task in topology.same_index_up), s, k, f, u, r) if n else RUN
     if task in topology.same_index_up and verdict == WAIT and s + k + f + u + r >= n:

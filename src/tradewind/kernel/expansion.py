@@ -1,7 +1,8 @@
 """How long the lists of a mapped task are in one run, and which upstream instances count for an instance.
 
-`domains` says which tasks are expanded together and over what; this module adds what one run knows: the states of the tasks that
-provide the lists, and the lengths of their return values. It reads the data of the run and changes nothing.
+`domains` says which tasks are expanded together and over which lists; this module adds the data of one run: the states of the tasks
+that
+return the lists, and the lengths of their return values. It reads the data of the run and changes nothing.
 
 Source: Airflow 3.3.2's TriggerRuleDep, MappedTaskUpstreamDep and `expand_mapped_task`.
 """
@@ -21,7 +22,7 @@ _UPSTREAM_FAILED = TaskState.UPSTREAM_FAILED.code
 
 
 def length(run: RunData, domain: Domain) -> int:
-    """Return how many instances each task of a domain must have now; NOT_YET or NO_LIST where that is not known."""
+    """Return how many instances each task of a domain must have now; NOT_YET or NO_LIST if the number is not known."""
     if domain.fixed is not None:
         return domain.fixed
     topology = run.topology
@@ -45,9 +46,9 @@ def _returned_length(run: RunData, provider: int) -> int:
 
 
 def decide(run: RunData, domain: Domain, verdict: int) -> int:
-    """Correct the verdict of the trigger rule by the states of the tasks that provide the lists.
+    """Correct the verdict of the trigger rule by the states of the tasks that return the lists.
 
-    A provider that failed makes the task `upstream_failed`; a skipped one makes it `skipped`.
+    If such a task failed, the verdict is `upstream_failed`; if it was skipped, `skipped`.
     """
     expanded, state = run.instances.expanded, run.state
     for provider in domain.providers:

@@ -1,9 +1,9 @@
 """Why a task instance is not running: a list of blockers, each with one sentence, from the rules that decide.
 
-The answer follows from the arguments alone. Blockers inside the run come first, then those outside it.
+The answer is computed from the arguments alone. Blockers inside the run come first, then those outside it.
 
-The answer is exact: each blocker alone keeps the task instance from being handed to the executor, and where there is no blocker
-the next step of the scheduler hands it over (a property test compares this with the scheduler's own decisions). Sentences name
+The answer is exact: each blocker alone keeps the task instance from being handed to the executor, and if there is no blocker
+the next step of the scheduler hands it over (a property test compares this with the decisions of the scheduler). Sentences name
 only the first few task instances, and the work is bounded by the number of instances that the task depends on.
 """
 
@@ -26,23 +26,23 @@ from tradewind.model.phrases import Argument, Phrase, english, phrase, then
 from tradewind.model.states import FINISHED, TASK_STATES, TaskState, TriggerRule
 
 NAMED_MAX = 3
-"""How many task instances a sentence names at most; the others are only mentioned or counted."""
+"""Maximum number of task instances that a sentence names; the others are only mentioned or counted."""
 EXAMINED_MAX = 500
-"""How many upstream task instances are examined at most to find out how far the run has got."""
+"""Maximum number of upstream task instances that are examined to find out how far the run has got."""
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _NONE = TaskState.NONE.code
 
 
 class SchedulerFacts(NamedTuple):
-    """What can block a task instance outside of its run, besides limits."""
+    """Everything outside of its run that can block a task instance, except limits."""
 
     paused: bool
     no_worker: Phrase | None
-    """Why no connected worker host takes the attempt; None: one does."""
+    """Why no connected worker host takes the attempt; None: a worker host takes it."""
     requested_at: int
     run_id: str = ""
-    """The run's id, for the commands that blockers name."""
+    """The run's id, for the commands of blockers."""
     executor: str = ""
     """Name of the executor that runs the attempt."""
 
@@ -55,15 +55,15 @@ class Blocker(NamedTuple):
     reason: Phrase
     """The reason, for people."""
     ends: Phrase | None = None
-    """The event that can end it, in a few words; None where no event can."""
+    """The event that can end the blocker, in a few words; None if no event can."""
     not_before: int | None = None
-    """The blocker cannot end before this moment, as far as that is known."""
+    """The blocker cannot end before this moment, as far as known."""
     command: str | None = None
-    """The command that removes the blocker, where there is one."""
+    """The command that removes the blocker, if there is one."""
     by_hand: bool = False
-    """The blocker does not end by itself: a person has to do something."""
+    """The blocker does not end by itself: a person has to act."""
     resource: Resource | None = None
-    """The limit that is reached. The caller knows the runs and can name the holders."""
+    """The limit that is reached. The caller has all runs and can name the holders."""
 
     @property
     def sentence(self) -> str:
@@ -72,7 +72,7 @@ class Blocker(NamedTuple):
 
     @property
     def ends_with(self) -> str:
-        """The event that can end it in English; empty where no event can."""
+        """The event that can end the blocker, in English; empty if no event can."""
         return english(self.ends) if self.ends is not None else ""
 
 
@@ -126,7 +126,7 @@ def explain(
 
 
 def _finished(run: RunData, slot: int, facts: SchedulerFacts) -> list[Blocker]:
-    """Explain a finished task instance, with the reason as far as it is still in memory."""
+    """Explain a finished task instance, with the reason if it is still in memory."""
     state, number = run.task_state(slot), run.instances.task(slot)
     absent = outside_its_dates(run, slot)
     if state is TaskState.REMOVED and absent:
@@ -150,13 +150,13 @@ def _finished(run: RunData, slot: int, facts: SchedulerFacts) -> list[Blocker]:
 
 
 def _translatable(written: str | None, now: Phrase | None) -> str | Phrase | None:
-    """Return a reason that was written down as text; as a phrase, if `now` says the same."""
+    """Return a stored reason, which is a text. If `now` says the same, return `now`, which can be translated."""
     text = written.rstrip(".") if written else None
     return now if now is not None and text == english(now) else text
 
 
 def _why_without_running(run: RunData, slot: int, task: int) -> Phrase | None:
-    """Return the reason of an end that was decided without an attempt, from the upstream task instances as they are now."""
+    """Return why a task instance ended without an attempt, computed from the current states of its upstream task instances."""
     if branch_memory.skips(run, slot, task):
         return branch_memory.not_chosen(run, slot)
     bad = decided_by(run, slot)
@@ -164,7 +164,7 @@ def _why_without_running(run: RunData, slot: int, task: int) -> Phrase | None:
 
 
 def outside_its_dates(run: RunData, slot: int) -> list[Blocker]:
-    """Return a blocker where the task's own dates exclude the run's. Such a task instance is `removed` when its run starts."""
+    """Return a blocker if the task's own dates exclude the run's date. Such a task instance is `removed` when its run starts."""
     date, task = run.facts.logical_date, run.instances.task(slot)
     if date is None:
         return []
@@ -179,7 +179,7 @@ def outside_its_dates(run: RunData, slot: int) -> list[Blocker]:
 
 
 def dependencies(run: RunData, slot: int, now: int) -> list[Blocker]:
-    """Return what has to happen before the task instance is scheduled: in this run, in the previous one, or by time."""
+    """Return what must happen before the task instance is scheduled: in this run, in the previous one, or by time."""
     number = run.instances.task(slot)
     found: list[Blocker] = []
     due = run.due.get(slot, 0)
@@ -208,7 +208,7 @@ def _at(moment: int) -> Phrase:
 
 
 def _of_the_graph(run: RunData, slot: int, number: int) -> list[Blocker]:
-    """Return blockers by branches, the trigger rule, setups and teardowns, in the order in which `examination` checks them."""
+    """Return blockers from branches, the trigger rule, setups and teardowns, in the order in which `examination` checks them."""
     if branch_memory.skips(run, slot, number):
         reason = phrase("branch", reason=branch_memory.not_chosen(run, slot))
         return [Blocker("branch", reason, phrase("ends_branch"), by_hand=True)]
@@ -225,7 +225,7 @@ def _of_the_graph(run: RunData, slot: int, number: int) -> list[Blocker]:
         found.append(_no_list(run, topology.domains[domain].providers, by_list))
     elif by_rule == WAIT or (verdict >= 0 and not (bad and by_rule == RUN)):
         reason = requirement(topology.tasks[number].trigger_rule, tally)
-        if verdict >= 0 and not bad:  # decided, but it waits for its next try, or the previous run blocks even a skip
+        if verdict >= 0 and not bad:  # the verdict is known, but waits for the next try, or the previous run blocks even a skip
             reason = phrase("going_to_be", state=TASK_STATES[verdict].value, reason=reason)
         found.append(_upstream(run, slot, reason))
     if bad:
@@ -251,7 +251,7 @@ def _setups(run: RunData, slot: int, number: int) -> Iterator[Blocker]:
 
 
 def _no_setup(run: RunData, bad: list[int], verdict: int) -> Blocker:
-    """Return the blocker for a setup that did not succeed: it decides, whatever the trigger rule says."""
+    """Return the blocker for a setup that did not succeed: its state decides, whatever the trigger rule says."""
     reason = phrase("setup_needed", state=TASK_STATES[verdict].value, tasks=_list(run, _first(bad)))
     return Blocker("setup", reason, phrase("ends_cleared_succeeds", task=run.name(bad[0])), by_hand=True)
 
@@ -270,7 +270,7 @@ def _torn_down_later(run: RunData, slot: int, number: int) -> Iterator[Blocker]:
 
 
 def _no_list(run: RunData, providers: Iterable[int], verdict: int) -> Blocker:
-    """Return the blocker for a provider of a list that ended without one: it decides, whatever the trigger rule says."""
+    """Return the blocker for a task that should return a list and ended without one: it decides, whatever the rule says."""
     ended = [slot for slot in providers if run.state[slot] in _FINISHED and run.task_state(slot) is not TaskState.SUCCESS]
     name, task_state = run.name(ended[0]), run.task_state(ended[0]).value
     reason = phrase("list_ended", state=TASK_STATES[verdict].value, task=name, task_state=task_state)
@@ -318,7 +318,7 @@ def _upstream(run: RunData, slot: int, reason: Phrase) -> Blocker:
 
 
 def _front(run: RunData, slots: list[int]) -> list[int]:
-    """Return upstream task instances that are active, or that wait for something else than their upstream tasks."""
+    """Return upstream task instances that are active, or that wait for something other than their upstream tasks."""
     topology, found = run.topology, list[int]()
     stack, seen = list(reversed(slots)), set(slots)
     while stack and len(found) < NAMED_MAX and len(seen) < EXAMINED_MAX:
@@ -341,10 +341,10 @@ def _front(run: RunData, slots: list[int]) -> list[int]:
 
 
 def _soonest(run: RunData, late: list[int], *, every: bool) -> int | None:
-    """Return the earliest moment at which these can have ended, None where it is not known.
+    """Return the earliest moment at which these task instances can have ended, None if it is not known.
 
     Args:
-        every: all of them have to end; else one of them is enough.
+        every: True: all of them have to end; False: one of them is enough.
     """
     moments = [run.due.get(one, 0) if run.state[one] not in _FINISHED else 0 for one in late]
     found = max(moments, default=0) if every else min(moments, default=0)
@@ -352,7 +352,7 @@ def _soonest(run: RunData, late: list[int], *, every: bool) -> int | None:
 
 
 def _first(slots: Iterable[int]) -> list[int]:
-    """Return the first few, one more than a sentence names."""
+    """Return the first few slots, one more than a sentence names."""
     found = []
     for slot in slots:
         found.append(slot)
@@ -362,19 +362,19 @@ def _first(slots: Iterable[int]) -> list[int]:
 
 
 def _names(run: RunData, slots: list[int]) -> Argument:
-    """Return names: `a, b and others`."""
+    """Return the names of task instances: `a, b and others`."""
     names: list[str | Phrase] = [run.name(one) for one in slots[:NAMED_MAX]]
     return phrase("and_others", items=names) if len(slots) > NAMED_MAX else names
 
 
 def _list(run: RunData, slots: list[int]) -> Argument:
-    """Return names with states: `a (running), b (failed) and others`."""
+    """Return the names of task instances with their states: `a (running), b (failed) and others`."""
     named = [_in_state(run, one) for one in slots[:NAMED_MAX]]
     return phrase("and_others", items=named) if len(slots) > NAMED_MAX else named
 
 
 def _in_state(run: RunData, slot: int) -> str | Phrase:
-    """Return a name with its state: `a (running)`."""
+    """Return the name of a task instance with its state: `a (running)`."""
     name, state = run.name(slot), run.task_state(slot)
     started = state is not TaskState.NONE
     return phrase("task_in_state", task=name, state=state.value) if started else phrase("task_not_started", task=name)
@@ -386,7 +386,7 @@ def _in_state(run: RunData, slot: int) -> str | Phrase:
 def limits(
     candidate: Candidate, run: RunData, admission: Admission, facts: SchedulerFacts, own: Mapping[Resource, int]
 ) -> list[Blocker]:
-    """Return the limits that are reached; where none is, the candidates that come first and take the slots that are left."""
+    """Return the limits that are reached; if none is, the candidates that come first and take the remaining slots."""
     dag_id, found = run.facts.dag_id, list[Blocker]()
     if facts.paused:
         command = f"tradewind dags unpause {dag_id}"
@@ -411,7 +411,7 @@ def limits(
 
 
 def _others_first(candidate: Candidate, admission: Admission) -> list[Blocker]:
-    """Return a blocker where slots are free but others get them in the next step, for example after a limit was raised."""
+    """Return a blocker if slots are free but others get them in the next step, for example after a limit was raised."""
     others = admission.admitted_before(candidate)
     if not others:
         return []

@@ -22,7 +22,7 @@ class GridRow(NamedTuple):
     """Id of the task or group."""
     kind: int
     parent: int
-    """Row of the group that it is in; −1: none."""
+    """Row of the group that contains it; −1: it is in no group."""
     end: int
     """The row after the last row inside a group; for a task the row after it."""
     task: int
@@ -36,7 +36,7 @@ def grid_rows(definition: DagDefinition) -> list[GridRow]:
     placed: set[str] = set()
 
     def place(group_id: str | None) -> None:
-        """Add a group to the members of its parent, when its first task or group comes."""
+        """Add a group to the members of its parent when its first task or subgroup is added."""
         if group_id is None or group_id in placed or group_id not in groups:
             return
         placed.add(group_id)
@@ -90,7 +90,7 @@ def _with_edges(
 
 
 def _sorted(members: list[str | int], edges: set[tuple[str | int, str | int]]) -> list[str | int]:
-    """The members, upstream first, else in their order. Edges of groups may form a circle; then the first remaining member
+    """Return the members, upstream first, otherwise in their order. If edges of groups form a cycle, the first remaining member
     comes next.
     """
     if not edges:

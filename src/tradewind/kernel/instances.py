@@ -1,8 +1,8 @@
 """Which task instances a run has: the slot of each, its task, and its map index.
 
 The slots 0 … count − 1 belong to the tasks of the definition, in its order (in a run that began with another definition: in the
-order of its `layout`, and some of these slots are no task's own slot). A mapped task has one instance of map index −1 there
-until it is expanded; then this slot is map index 0, and the other instances get new slots behind all existing ones.
+order of its `layout`, and some of these slots are not the own slot of a task). A mapped task has one instance of map index −1 there
+until it is expanded; then this slot becomes map index 0, and the other instances get new slots after all existing ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tradewind.model.ids import UNEXPANDED
 
 
 class Instances:
-    """The task instances of a run. Instances are added and never deleted: one that is not needed any more gets state `removed`."""
+    """The task instances of a run. Instances are added and never deleted: an instance that is not needed gets state `removed`."""
 
     __slots__ = ("between", "count", "expanded", "indexes", "owners")
 
@@ -26,7 +26,7 @@ class Instances:
         self.expanded: dict[int, array[int]] = {}
         """Expanded task → its slots by map index."""
         self.between: dict[int, tuple[int, int]] = {}
-        """Slots below `count` that are no task's own slot → (task, map index). For a task that is gone: its own slot."""
+        """Slots below `count` that are not the own slot of a task → (task, map index). For a deleted task: its own slot."""
 
     @property
     def total(self) -> int:
@@ -39,7 +39,7 @@ class Instances:
         return self.owners[slot - self.count]
 
     def index(self, slot: int) -> int:
-        """Return the map index of an instance; −1 where its task is not expanded."""
+        """Return the map index of an instance; −1 if its task is not expanded."""
         if slot >= self.count:
             return self.indexes[slot - self.count]
         if slot in self.between:

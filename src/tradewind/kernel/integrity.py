@@ -82,7 +82,7 @@ def plan(run: RunData, rows: frozenset[int], before: VerifiedVersion) -> Verific
 
 
 def plan_of_cleared(run: RunData) -> VerificationPlan | None:
-    """Return a plan that removes again the tasks that are gone and were cleared or marked; None where there are none."""
+    """Return a plan that removes again the deleted tasks that were cleared or marked; None if there are none."""
     found = VerificationPlan(*(deque() for _ in VerificationPlan._fields))
     found.removed.extend(slot for slot in sorted(run.gone) if run.state[slot] not in _STAYS)
     return found if found else None
@@ -177,7 +177,7 @@ def _hold(run: RunSteps, slot: int, at: int) -> None:
 
 
 def _unschedule(run: RunSteps, slot: int, at: int) -> None:
-    """Have a scheduled task instance examined again, and give back its try, which has not begun."""
+    """Let a scheduled task instance be examined again, and undo the count of its try, which has not begun."""
     if run.state[slot] == SCHEDULED:
         run.step(slot, NONE, at, CHANGED)
         run.tries[slot] -= 1
@@ -185,9 +185,9 @@ def _unschedule(run: RunSteps, slot: int, at: int) -> None:
 
 
 def _examine_again(run: RunSteps, task: int) -> None:
-    """Have a task examined. An expanded task whose list is longer in the newer definition gets its further instances now.
+    """Let a task be examined. An expanded task whose list is longer in the newer definition gets its new instances now.
 
-    After a restart, `mapping.restore` adds these instances at once, whether or not the task may run. The two must agree.
+    After a restart, `mapping.restore` adds these instances at once, whether or not the task may run. The results must be equal.
     """
     run.mark_dirty(task)
     if task in run.instances.expanded:

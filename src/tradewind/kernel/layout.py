@@ -1,10 +1,10 @@
-"""Which slot of a run belongs to which task, when the run began with another definition than the one it has now.
+"""Which slot of a run belongs to which task, if the run began with another definition than its current one.
 
 In a run that began with its current definition, task number *i* has slot *i*, and further instances of mapped tasks have slots
-behind all tasks. Rows never change their slots. So when a run gets a newer definition, its tasks keep the slots of their rows,
-and tasks without a row get slots behind all rows. In both cases the number of a task is its own slot: the slot of its
-unexpanded instance, or of map index 0. Slots between them are no task's own: further instances of mapped tasks, and instances
-of tasks that are gone.
+after all tasks. Rows never change their slots. So when a run gets a newer definition, its tasks keep the slots of their rows,
+and tasks without a row get slots after all rows. In both cases the number of a task is its own slot: the slot of its
+unexpanded instance, or of map index 0. All other slots are not the own slot of a task: they belong to further instances of mapped
+tasks, and to instances of deleted tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     """Slots of a run and their tasks."""
 
     own: tuple[str | None, ...]
-    """By slot: the id of the task whose own slot this is; None: the slot is no task's own."""
+    """By slot: the id of the task whose own slot this is; None: it is not the own slot of a task."""
     gone: frozenset[int]
     """Slots of instances that the definition does not have, for example of a deleted task or of a task that is not mapped now."""
 
@@ -67,7 +67,7 @@ def layout(definition: DagDefinition, rows: Sequence[InstanceRow]) -> Layout:
         if 0 in slots:
             own_slot[task_id] = slots[0]
             index = 0
-            while index in slots:  # instances behind a gap in the map indexes are gone
+            while index in slots:  # instances after a gap in the map indexes are deleted
                 instances.add(slots[index])
                 index += 1
     size = rows[-1].slot + 1 if rows else 0

@@ -1,17 +1,17 @@
-"""The states of one run, and what follows from each event.
+"""The states of one run, and the decisions that follow from each event.
 
 Theory of operation. A `RunMachine` is built from rows (or new) and is given events; its answer to each event is a list of
 decisions. It uses nothing else: no clock, no store, no randomness. Production, `dag.test()` and the simulation run the same
 machine.
 
 For each task the machine keeps counters of the finished direct upstream task instances, by state. When a task finishes, the
-counters of its children change, the children become *dirty*, and only they are examined. Examination goes in waves: all dirty
-tasks are examined against the states as they are, then the verdicts are applied, and what they change makes the next wave. This
-gives the outcome of a pass of Airflow's scheduler without looking at anything that cannot have changed: the cost is the number
-of children.
+counters of its children change, the children become *dirty*, and only dirty tasks are examined. Examination works in waves: all
+dirty tasks are examined against the current states, then the verdicts are applied, and the tasks that become dirty form the next
+wave. This gives the outcome of a pass of Airflow's scheduler without examining tasks that cannot have changed: the cost is the
+number of children.
 
 A wave may be large (one task with 100,000 children). Verdicts wait in `backlog`, and a call applies at most about `budget` of
-them, so that the size of a transaction is bounded. `unsettled` tells that more decisions follow.
+them, so that the size of a transaction is bounded. `unsettled` says whether more decisions follow.
 
 When many task instances end together (fail_fast, a branch, dagrun_timeout), they are handled by a *sweep* (`bulk_end`), bounded
 in the same way. While a sweep is under way nothing else is examined. A sweep survives a restart: the row of the task that
@@ -23,8 +23,8 @@ counters of their upstream tasks, so that a finished task costs the number of it
 instances are examined together, when the shared counters let some of them move. Only inside a mapped group are instances joined
 index by index.
 
-The machine decides what the rows are: `row(slot)` is what the store has to hold after the decisions so far, and `touched`
-remembers what the store holds now, which is the guard of the write.
+The machine decides the content of the rows: `row(slot)` is the row that the store must hold after the decisions so far. `touched`
+remembers the state and fence that the store holds now; a write is refused if the store holds something else.
 
 Parts: `run_data` holds the data and answers questions, `run_steps` changes single states and counters, `examination` says what
 a task instance becomes, `rules/` has one file for each condition. They take the data of the run and do not know this class.
@@ -68,7 +68,7 @@ _FINISHED = frozenset(state.code for state in FINISHED)
 _LIVE = frozenset({QUEUED, RUNNING, RESTARTING})
 
 _NEEDS_A_START = frozenset({Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED, Outcome.AWAITING_INPUT})
-"""Outcomes that are impossible for an attempt whose start was never accepted."""
+"""Outcomes that an attempt cannot have if its start was never accepted."""
 
 
 class RunMachine(RunSteps):
@@ -97,12 +97,12 @@ class RunMachine(RunSteps):
     def from_rows(
         cls, topology: Topology, facts: RunFacts, rows: Iterable[TaskRow], before: integrity.VerifiedVersion | None = None
     ) -> RunMachine:
-        """Build the machine of a run that is under way. Everything that could be scheduled is dirty: call `settle`.
+        """Build the machine of a run that has already begun. Everything that could be scheduled is dirty: call `settle`.
 
         Args:
             rows: ordered by slot.
-            before: the definition that the rows were last verified against, where it is not that of `topology`. The rows are
-                brought to the newer definition before anything else is decided (see `integrity`).
+            before: the definition that the rows were last verified against, if it is not that of `topology`. The rows are
+                changed to match the newer definition before anything else is decided (see `integrity`).
 
         Raises:
             AssertionError: a slot is missing between the rows.
@@ -160,7 +160,7 @@ class RunMachine(RunSteps):
         return machine
 
     def _place_row(self, row: TaskRow) -> None:
-        """Register the slot of a row whose task is gone, or which belongs to an expanded task."""
+        """Register the slot of a row whose task is deleted, or which belongs to an expanded task."""
         instances, slot, layout = self.instances, row.slot, self.topology.layout
         if layout is not None and slot in layout.gone:
             self.gone[slot] = row.task_id
@@ -177,7 +177,7 @@ class RunMachine(RunSteps):
         self.add_instance(self.topology.index[row.task_id], row.map_index)
 
     def _order_instances(self) -> None:
-        """Add instances that lie between the tasks' own slots to their expanded tasks, ordered by map index."""
+        """Add instances whose slots lie between the tasks' own slots to their expanded tasks, ordered by map index."""
         further: dict[int, list[tuple[int, int]]] = {}
         for slot, (task, index) in self.instances.between.items():
             if slot not in self.gone:
@@ -204,7 +204,7 @@ class RunMachine(RunSteps):
         return decisions
 
     def settle(self, at: int, waves: int | None = None) -> list[e.Decision]:
-        """Return the decisions that a full call left over, or the first ones after `from_rows`.
+        """Return the decisions that remained after the budget of a call was used up, or the first decisions after `from_rows`.
 
         Args:
             waves: maximum number of waves to examine; 0: continue only sweeps and verification.
@@ -216,7 +216,7 @@ class RunMachine(RunSteps):
         return decisions
 
     def mark_written(self) -> None:
-        """Forget what the store held before: the changed rows are written."""
+        """Forget the changed rows: they are written, so the store holds the current rows."""
         for slot in self.touched:
             if self.state[slot] in _FINISHED and slot not in self.resume:
                 self.reasons.pop(slot, None)
@@ -311,7 +311,7 @@ class RunMachine(RunSteps):
         self._wake(slot, event.at + delay, event.at)
 
     def _wake(self, slot: int, due: int, at: int) -> None:
-        """Have a task instance examined again at `due`."""
+        """Let a task instance be examined again at `due`."""
         self.due[slot] = due
         if due > at:
             self.decisions.append(e.Timer(slot, due))
@@ -343,7 +343,7 @@ class RunMachine(RunSteps):
         self.step(slot, SCHEDULED, event.at, event.reason or step_causes.ATTEMPT_LOST)
 
     def _may_have_run(self, slot: int, outcome: Outcome) -> bool:
-        """Return whether the task's code may have begun. `REFUSED` says that its process never got the permission to start."""
+        """Return whether the task's code may have begun. `REFUSED`: its process never got the permission to start."""
         return self.state[slot] == RUNNING and outcome is not Outcome.REFUSED
 
     def repeats_lost(self, slot: int) -> bool:
@@ -416,7 +416,7 @@ class RunMachine(RunSteps):
         self.mark_dirty(event.task)
 
     def block_by_past(self, task: int) -> None:
-        """Let a task wait for the previous run, and drop verdicts on it that were decided before but are not applied yet."""
+        """Let a task wait for the previous run, and drop verdicts about it that are not applied yet."""
         self.past_allowed[task] = False
         if self.backlog:
             kept = [one for one in self.backlog if self.instances.task(one[0]) != task]
@@ -425,7 +425,7 @@ class RunMachine(RunSteps):
         self.mark_dirty(task)
 
     def _run_now(self, event: e.RunNow) -> None:
-        """Schedule a task instance without examining it. From then on it is like any other scheduled task instance."""
+        """Schedule a task instance without examining it. Afterwards it is like any other scheduled task instance."""
         slot = event.slot
         task = self.instances.task(slot)
         if self.ended or self.state[slot] not in SCHEDULABLE_CODES:
@@ -445,7 +445,7 @@ class RunMachine(RunSteps):
     # --- settling -----------------------------------------------------------------------------------------------
 
     def _settle(self, at: int, waves: int) -> None:
-        """Apply verdicts and examine what became dirty, until nothing changes, the budget is used up or `waves` are done."""
+        """Apply verdicts and examine dirty tasks until nothing changes, the budget is used up or `waves` are done."""
         backlog = self.backlog
         if not bulk_end.continue_all(self, at) or self.ended or waves <= 0:
             return
@@ -480,7 +480,7 @@ class RunMachine(RunSteps):
                 self.requeues.pop(slot, None)
                 self.started_at[slot] = NEVER if code == SCHEDULED else at
         if waits:
-            self.extra_rows += 1  # the row that says what the task instance waits for
+            self.extra_rows += 1  # the row with the wait of the task instance
             self.reasons.pop(slot, None)
             self.due.pop(slot, None)
         self.step(slot, code, at, cause, new_fence=waits)

@@ -74,7 +74,7 @@ def expand_further(run: RunData, task: int) -> None:
 
 
 def count_upstream(run: RunData, task: int, before: int, after: int, *, first: bool = True) -> None:
-    """Have the downstream tasks of a mapped task wait for `after` instances instead of `before`.
+    """Let the downstream tasks of a mapped task wait for `after` instances instead of `before`.
 
     Downstream tasks in the same mapped group count the instance of their own map index separately.
 
@@ -91,7 +91,7 @@ def count_upstream(run: RunData, task: int, before: int, after: int, *, first: b
 
 
 def mark_group_dirty(run: RunSteps, task: int) -> None:
-    """Have the downstream tasks in the same mapped group examined."""
+    """Let the downstream tasks in the same mapped group be examined."""
     for child in run.topology.downstream(task):
         if task in run.topology.same_index_up.get(child, ()):
             run.mark_dirty(child)

@@ -1,4 +1,4 @@
-"""Asset partitions: whether the run of a partition key is due, decided from the events that wait for this key."""
+"""Asset partitions: whether the run of a partition key is due, computed from the events that wait for this key."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from tradewind.model.rows import AssetRow, WaitingPartition
 from tradewind.timetables.partition_keys import PartitionKeyError, enough, expected_keys, run_date, shown, wanted
 
 _NAMED_MAX = 3
-"""How many missing keys a sentence names at most."""
+"""Maximum number of missing keys that a sentence names."""
 
 
 class KeyProgress(NamedTuple):
-    """How many partition keys of one asset of a schedule have come for the run of a downstream key."""
+    """How many partition keys of one asset of a schedule have arrived for the run of a downstream key."""
 
     asset: Leaf
     complete: bool
-    """Enough keys have come."""
+    """Enough keys have arrived."""
     arrived: int
-    """How many of the expected keys have come."""
+    """How many of the expected keys have arrived."""
     needed: int
-    """How many of the expected keys have to come."""
+    """How many of the expected keys must arrive."""
     missing: tuple[str, ...]
-    """Expected keys that have not come, sorted. Empty for a mapper that does not wait for several keys."""
+    """Expected keys that have not arrived, sorted. Empty for a mapper that does not wait for several keys."""
     problem: str | None = None
-    """Why the expected keys are not known; None: they are."""
+    """Why the expected keys are not known; None: they are known."""
 
 
 def is_due(schedule: AssetSchedule, waiting: WaitingPartition) -> bool:
-    """Return whether the run of a key can be created: the condition holds with the assets of which enough keys have come."""
+    """Return whether the run of a key can be created: the condition is met by the assets of which enough keys have arrived."""
     return holds(schedule.condition, _complete(schedule, waiting))
 
 
 def partition_date(rules: PartitionRules, waiting: WaitingPartition) -> int | None:
-    """Return the partition date of the run that consumes these events. Only a mapper that keeps the key carries an event's date."""
+    """Return the partition date of the run that consumes these events. An event's date is used only if the mapper keeps the key."""
     assets = [(asset.name, asset.uri) for asset, _ in waiting.assets]
     by_number = {asset.id: rules.mapper(asset.name, asset.uri) for asset, _ in waiting.assets}
     carried = [date for number, date in waiting.dates if isinstance(by_number.get(number), Identity)]
@@ -63,7 +63,7 @@ def _key_progress(schedule: AssetSchedule, leaf: Leaf, waiting: WaitingPartition
 
 
 def partition_progress(schedule: AssetSchedule, waiting: WaitingPartition) -> str:
-    """Return what the run of a key waits for, as text."""
+    """Return as text what the run of a key waits for."""
     updates = _complete(schedule, waiting)
     text = f"partition {waiting.key}: {progress(schedule.condition, updates)}"
     complete = {(update.name, update.uri) for update in updates}

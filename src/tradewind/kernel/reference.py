@@ -2,11 +2,11 @@
 
 The run machine is fast because it keeps counters and examines only what can have changed. This module keeps nothing and
 examines everything each time, so that it can be compared with the specification and trusted. It shares the types of `model/`
-with the machine, but no rule. A property test compares the two, so that a mistake in one of them shows.
+with the machine, but no rule. A property test compares the two, so that a mistake in one of them is found.
 
 - `apply_event` writes the immediate effect of an event into the rows.
-- `decide_all` returns what follows, in passes: every task is examined against the states as they were when the pass began, until a
-  pass changes nothing.
+- `decide_all` returns the decisions that follow, in passes: every task is examined against the states at the start of the pass,
+  until a pass changes nothing.
 - `apply_decisions` writes those decisions into the rows.
 
 Never used in production. Sources: Airflow 3.3.2's trigger rules, setups, run states and retries as the surface inventory
@@ -37,7 +37,7 @@ FAST = (_R.ONE_SUCCESS, _R.ONE_FAILED, _R.ONE_DONE, _R.NONE_FAILED_MIN_ONE_SUCCE
 
 @dataclass
 class Row:
-    """One task instance. Moments are microseconds; None: not known."""
+    """One task instance. Moments are microseconds; None: unknown."""
 
     state: TaskState = TaskState.NONE
     fence: int = 0
@@ -59,15 +59,15 @@ class Snapshot:
     now: int
     logical_date: int | None = None
     rows: dict[Key, Row] = field(default_factory=dict)
-    """`apply_event(RunStarted)` creates the missing ones."""
+    """`apply_event(RunStarted)` creates the missing rows."""
     slots: dict[int, Key] = field(default_factory=dict)
-    """The task instances of slots behind those of the definition, as events name them."""
+    """The task instances of slots after those of the definition; events name them by these slots."""
     past: dict[str, bool] = field(default_factory=dict)
     """Task id → whether the previous run lets the task run; a missing entry means not yet."""
     requeue_limit: int = 3
     repeat_lost: bool = False
     success: bool | None = None
-    """How the run ended; None while it goes on."""
+    """How the run ended; None: it has not ended."""
 
     def key(self, slot: int) -> Key:
         if slot in self.slots:
@@ -149,7 +149,7 @@ def apply_decisions(snapshot: Snapshot, decisions: frozenset[Decision]) -> None:
 
 
 def _begin(row: Row, state: TaskState) -> None:
-    """Give a row a decided state, and begin a try or continue the last one. A wait gets a fence, as an attempt does."""
+    """Give a row a decided state, and begin a try or continue the last one. A wait gets a fence, like an attempt."""
     if state in (_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS):
         if not row.resume:
             row.try_number += 1
@@ -168,7 +168,7 @@ def _expand(snapshot: Snapshot, expansion: Expansion) -> None:
 
 
 def _examine(snapshot: Snapshot, states: States, key: Key) -> TaskState | Expansion | None:
-    """Return what a task instance becomes in this pass. None: its state stays."""
+    """Return the new state of a task instance in this pass. None: its state stays."""
     task, state = _task(snapshot.definition, key[0]), states[key]
     if state not in SCHEDULABLE:
         return None
@@ -200,7 +200,7 @@ def _examine(snapshot: Snapshot, states: States, key: Key) -> TaskState | Expans
 
 
 def _expansion(snapshot: Snapshot, states: States, task_id: str, lists: tuple[MapSource, ...]) -> TaskState | Expansion | None:
-    """Return what a mapped task becomes when its dependencies are met; None while the length of a list is not known."""
+    """Return the new state of a mapped task whose dependencies are met, or its expansion; None: the length of a list is unknown."""
     if any(states[key] not in FINISHED for key in states if key[0] in set(map_providers(lists))):
         return None
     total = 1
@@ -236,7 +236,7 @@ def _past_allows(snapshot: Snapshot, task: TaskDefinition) -> bool:
 def _not_chosen(snapshot: Snapshot, states: States, task: TaskDefinition, index: int) -> bool:
     """Return whether a successful direct upstream branch or short circuit skips the task instance, whatever its trigger rule.
 
-    A mapped branching task decides for its own map index; one in a mapped group for its own map index in that group.
+    A mapped branching task decides for its own map index; a branching task in a mapped group for its map index in that group.
     """
     definition = snapshot.definition
     for task_id in task.upstream:
@@ -285,7 +285,7 @@ def trigger_rule(rule: TriggerRule, upstream: list[TaskState]) -> TaskState | No
     """Apply a trigger rule to the states of the direct upstream task instances (at least one).
 
     Returns:
-        SCHEDULED when the task instance may run, None when it waits, else the state that it gets at once.
+        SCHEDULED if the task instance may run, None if it must wait, otherwise the state that it gets at once.
     """
     success, skipped, removed = _S.SUCCESS in upstream, _S.SKIPPED in upstream, _S.REMOVED in upstream
     failed = any(state in FAILURES for state in upstream)
@@ -324,7 +324,7 @@ def trigger_rule(rule: TriggerRule, upstream: list[TaskState]) -> TaskState | No
     elif rule is _R.NONE_SKIPPED:
         forced, runs = (_S.SKIPPED if skipped else None), done
     elif rule is _R.ALL_SKIPPED:
-        # a removed instance is not skipped: with one this rule is never met
+        # a removed instance is not skipped: if there is one, this rule is never met
         forced, runs = (_S.SKIPPED if success or failed else None), all_skipped and not removed
     else:
         raise ValueError(f"{rule.value} depends on more than the states of the upstream task instances")
@@ -353,7 +353,7 @@ def _setup_success_rule(definition: DagDefinition, states: States, task: TaskDef
 
 
 def _indirect_setups(definition: DagDefinition, task: TaskDefinition) -> Iterator[str]:
-    """Yield setups upstream of `task`, but not directly, that have no teardown or one downstream of `task`."""
+    """Yield setups that are indirectly upstream of `task`, and that have no teardown or a teardown downstream of `task`."""
     below = _downstream(definition, task.task_id)
     for up in _upstream(definition, task.task_id) - set(task.upstream):
         if _task(definition, up).is_setup:
@@ -363,7 +363,7 @@ def _indirect_setups(definition: DagDefinition, task: TaskDefinition) -> Iterato
 
 
 def _run_verdict(snapshot: Snapshot, states: States) -> bool | None:
-    """Return whether the run ends with success; None: it goes on."""
+    """Return whether the run ends with success; None: it continues."""
     tasks = snapshot.definition.tasks
     unfinished = [key for key, state in states.items() if state not in FINISHED]
     if unfinished:
@@ -534,7 +534,7 @@ def _fail_fast(snapshot: Snapshot, failed: str) -> None:
 
 
 def _force_state(row: Row, state: TaskState) -> None:
-    """Set a state and make the result of a live attempt not count any more."""
+    """Set a state. The result of a live attempt does not count any more."""
     if row.state in OCCUPYING:
         row.fence += 1
     _set_state(row, state)

@@ -1,9 +1,9 @@
-"""What is known of one run in memory: states, counters and lists of work, as plain data.
+"""The data of one run in memory: states, counters and lists of work, as plain values.
 
 The kernel's rules (`rules/`, `expansion`, `causes`, `explain`) read this data and change nothing. `run_steps` changes it one
 step at a time, and `machine` decides which steps follow from an event.
 
-Arrays are indexed by slot (see `instances`). What only few task instances have is in dictionaries by slot.
+Arrays are indexed by slot (see `instances`). Data that only few task instances have is in dictionaries by slot.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tradewind.model.rows import TaskRow
 from tradewind.model.states import TASK_STATES, TaskState
 
 EVERY_WAVE = 2**62
-"""No limit on the waves of a call: decide until nothing changes."""
+"""No limit for the waves of a call: decide until nothing changes."""
 
 
 class RunFacts(NamedTuple):
-    """What the machine has to know of its run besides the topology."""
+    """Everything that the machine needs to know about its run besides the topology."""
 
     number: int
     dag_id: str
@@ -37,13 +37,13 @@ class RunFacts(NamedTuple):
     budget: int = 2000
     """Approximate number of decisions per call."""
     failing: str | None = None
-    """Set when a person failed the run and only its teardowns are left to run: the reason. The run fails whatever they do."""
+    """The reason why a person failed the run, if only its teardowns are left to run. The run fails whatever their result is."""
     repeat_lost: bool = False
-    """The setting `scheduler.lost_attempts` is `repeat`: for tasks that do not choose themselves."""
+    """The setting `scheduler.lost_attempts` is `repeat`. It applies to tasks that do not choose themselves."""
 
 
 class Sweep(NamedTuple):
-    """Task instances that end together without running to their end; a call handles a bounded number of them."""
+    """Task instances that are ended together without running to their end; a call handles a bounded number of them."""
 
     kind: str
     """`fail_fast`, `branch`, `timeout` or `dates`."""
@@ -72,7 +72,7 @@ class VerificationPlan(NamedTuple):
 
 
 class RunData:
-    """The data of one running run, and the questions that it answers without changing."""
+    """The data of one running run, and methods that read it."""
 
     __slots__ = (
         "active",
@@ -137,7 +137,7 @@ class RunData:
         }
         """State code → number of finished direct upstream task instances in that state, by task."""
         self.max_tries: dict[int, int] = {}
-        """Retries, where they differ from the definition's."""
+        """Slot → retries, if they differ from the definition."""
         self.resume: set[int] = set()
         """Unfinished task instances whose next attempt belongs to the same try, and finished ones whose sweep is not done."""
         self.requeues: dict[int, int] = {}
@@ -161,7 +161,7 @@ class RunData:
         self.awaiting_list: set[int] = set()
         """Mapped tasks whose dependencies are met, but the length of a list is not known."""
         self.extra_upstream: dict[int, int] = {}
-        """Task → number of its upstream task instances beyond one for each upstream task."""
+        """Task → number of its upstream task instances in addition to one for each upstream task."""
         self.past_allowed: dict[int, bool] = {}
         self.past_reason: dict[int, Phrase] = {}
         self.scope_left: dict[int, int] = {teardown: len(scope) for teardown, scope in topology.teardown_scope.items()}
@@ -175,12 +175,12 @@ class RunData:
         self.dirty_expanded: set[int] = set()
         """Expanded tasks all of whose instances are to be examined in the next wave."""
         self.extra_rows = 0
-        """Rows that this call writes besides those of its decisions."""
+        """Number of rows that this call writes in addition to those of its decisions."""
         self.backlog: deque[tuple[int, int, str]] = deque()
         """Verdicts that are not applied yet: (slot, state code, cause)."""
         self.sweeps: deque[Sweep] = deque()
         self.verification: VerificationPlan | None = None
-        """What is left to do until the rows match a newer definition."""
+        """The remaining changes until the rows match a newer definition."""
         self.gone: dict[int, str] = {}
         """Slots of tasks that the definition does not have any more → their task id."""
         self.versions: dict[int, int] = {}
@@ -191,7 +191,7 @@ class RunData:
         """The answer of the current call."""
 
     def task_id(self, slot: int) -> str:
-        """Return the task id of an instance, also where the definition does not have the task any more."""
+        """Return the task id of an instance, even if the definition does not have the task any more."""
         return self.gone.get(slot) or self.topology.ids[self.instances.task(slot)]
 
     def task_state(self, slot: int) -> TaskState:
@@ -204,11 +204,11 @@ class RunData:
         return task_id if index == UNEXPANDED else f"{task_id}[{index}]"
 
     def retries(self, slot: int) -> int:
-        """Return the retries allowed to this task instance (after a clear more than the definition says)."""
+        """Return the number of retries allowed to this task instance (after a clear more than the definition says)."""
         return self.max_tries.get(slot, self.topology.retries[self.instances.task(slot)])
 
     def upstream_counts(self, slot: int) -> Counts:
-        """Return the counts of upstream task instances by state that the trigger rule of this instance is applied to."""
+        """Return the counts of upstream task instances by state, to which the trigger rule of this instance is applied."""
         topology = self.topology
         task = self.instances.task(slot)
         counts = self.common_counts(task)
@@ -257,7 +257,7 @@ class RunData:
         return n, s, k, f, u + inside.get(UPSTREAM_FAILED, 0), r + inside.get(REMOVED, 0)
 
     def row(self, slot: int) -> TaskRow:
-        """Return the row that the store has to hold for this task instance now."""
+        """Return the row that the store must hold for this task instance now."""
         return TaskRow(
             slot,
             self.state[slot],
@@ -280,13 +280,13 @@ class RunData:
 
     @property
     def unsettled(self) -> bool:
-        """Whether more decisions follow from what has happened: call `RunMachine.settle` again, after a commit."""
+        """Whether more decisions follow from past events: call `RunMachine.settle` again, after a commit."""
         waiting = self.sweeps or self.backlog or self.dirty or self.dirty_expanded or self.expanding or self.just_expanded
         return bool(waiting or self.verification is not None) and not self.ended
 
     @property
     def blocks_admission(self) -> bool:
-        """Whether a sweep or a verification is under way: until it is done, no task instance of the run is admitted."""
+        """Whether a sweep or a verification has not ended: until then, no task instance of the run is admitted."""
         return bool(self.sweeps) or self.verification is not None
 
     def rows_left(self) -> int:

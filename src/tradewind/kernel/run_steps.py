@@ -1,7 +1,7 @@
 """Changes of one run's data: steps of task instances, and the counters that depend on them.
 
 `step` is the only place where the state of a task instance changes. It checks the transition, remembers the row that the store
-holds, updates the counters of the task's children, marks as *dirty* what has to be examined next, and records the decision.
+holds, updates the counters of the task's children, marks as *dirty* the tasks to examine next, and records the decision.
 
 `bulk_end`, `mapping` and `integrity` decide with these methods which task instances end together, are added, or are verified
 against a newer definition; `machine` decides everything else.
@@ -31,7 +31,7 @@ from tradewind.model.states import FINISHED, TASK_STATES, TASK_TRANSITIONS
 _FINISHED = frozenset(state.code for state in FINISHED)
 _LIVE = frozenset({QUEUED, RUNNING, RESTARTING})
 HOLDS_LIMITS = frozenset({QUEUED, RUNNING, RESTARTING, DEFERRED, AWAITING_INPUT})
-"""State codes in which a task instance may count against limits: those of the version under which that began."""
+"""State codes in which a task instance may count against limits. They count for the version under which the state began."""
 _LEGAL = tuple(frozenset(after.code for after in TASK_TRANSITIONS[before]) for before in TASK_STATES)
 
 
@@ -43,12 +43,12 @@ class RunSteps(RunData):
     # --- rows and dirty tasks -----------------------------------------------------------------------------------
 
     def touch(self, slot: int) -> None:
-        """Remember what the store holds for this task instance, before its row changes."""
+        """Remember the state that the store holds for this task instance, before its row changes."""
         if slot not in self.touched:
             self.touched[slot] = (self.state[slot], self.fence[slot])
 
     def mark_dirty(self, task: int) -> None:
-        """Have a task, with all its instances, examined in the next wave."""
+        """Let a task, with all its instances, be examined in the next wave."""
         if task in self.instances.expanded:
             self.dirty_expanded.add(task)
         else:
@@ -112,7 +112,7 @@ class RunSteps(RunData):
         self.step(slot, code, at, cause, new_fence=live)
 
     def end_run(self, success: bool, at: int, cause: str, reason: str) -> None:
-        """End the run and drop all work that is left.
+        """End the run and drop all remaining work.
 
         Args:
             reason: Airflow's name of the reason, see `events.RunEnds`.
@@ -187,7 +187,7 @@ class RunSteps(RunData):
             self.dirty.update(self.awaiting_list.intersection(topology.mapped_over[task]))
 
     def _mark_index_dirty(self, child: int, index: int) -> None:
-        """Have the instance of `child` with this map index examined; before the expansion the whole task, if its rule is fast."""
+        """Let the instance of `child` with this map index be examined; before the expansion the whole task, if its rule is fast."""
         expanded = self.instances.expanded
         if child not in expanded:
             if child in self.topology.fast_tasks:
@@ -211,7 +211,7 @@ class RunSteps(RunData):
             self.dirty.update(topology.needed_by.get(slot, ()))
 
     def _list_returned(self, task: int, code: int) -> None:
-        """Have the tasks that are mapped over this one examined: they can be expanded, or fail or are skipped with it."""
+        """Let the tasks that are mapped over this one be examined: they can be expanded, or fail or are skipped with it."""
         if code == SUCCESS:
             self.dirty.update(self.awaiting_list.intersection(self.topology.mapped_over[task]))
         else:

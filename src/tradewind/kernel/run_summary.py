@@ -15,7 +15,7 @@ from tradewind.kernel.run_data import RunData
 from tradewind.model.states import TASK_STATES, TaskState
 
 ABSENT = 255
-"""In place of a state: the run has no instance of the task."""
+"""Code in place of a state: the run has no instance of the task."""
 
 _S = TaskState
 
@@ -51,16 +51,16 @@ class RunSummary(msgspec.Struct, frozen=True, array_like=True):
     """See the module. `states` has two entries for each stretch of equal states: its length, and the state's code."""
 
     version: int
-    """The version of the DAG whose tasks `states` follows."""
+    """The version of the DAG that defines the order of the tasks in `states`."""
     states: tuple[int, ...]
     counts: StateCounts
-    """All task instances, also of tasks that the definition does not have any more."""
+    """The states of all task instances, including those of tasks that the definition does not have any more."""
     mapped: dict[int, StateCounts] = {}
     """Number of a task with several instances → its instances by state."""
 
 
 def worst(codes: bytes | bytearray) -> int:
-    """Return the code that stands for all of these; ABSENT where there is none."""
+    """Return the code that stands for all these task instances; ABSENT if there is none."""
     return _CODE_OF_RANK[min(codes.translate(_RANKS), default=ABSENT)]
 
 

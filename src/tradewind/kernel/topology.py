@@ -77,7 +77,7 @@ class Topology:
         self.definition = definition
         self.tasks: tuple[TaskDefinition, ...] = tasks
         self.count = len(tasks)
-        """How many numbers there are, those between tasks included."""
+        """Size of the range of numbers, including numbers that belong to no task."""
         self.ids: tuple[str, ...] = tuple(task.task_id for task in tasks)
         self.index: dict[str, int] = {self.ids[i]: i for i in self.numbers}
         self.fail_fast = definition.fail_fast
@@ -100,7 +100,7 @@ class Topology:
         """Tasks that the scheduler can wait for instead of an attempt → whether only in a run with a logical date."""
         self.verdict: tuple[int, ...] = tuple(i for i in self.numbers if self._is_verdict_leaf(i))
         """Tasks whose states decide the state of the run."""
-        if not self.verdict:  # a DAG of teardowns only: then the teardowns decide
+        if not self.verdict:  # all tasks are teardowns: then the teardowns decide
             self.verdict = tuple(i for i in self.numbers if not downstream[i])
         self.domains: tuple[Domain, ...] = tuple(find_domains(definition, self.index))
         """Tasks that are expanded together (see `domains`)."""
@@ -117,7 +117,7 @@ class Topology:
         self.needed_by: Rows = _inverted(self.setups_of)
         """Setup → tasks that need it although they are not its direct downstream tasks."""
         self.teardown_scope: Rows = _teardown_scopes(tasks, upstream, downstream) if self.has_setups else {}
-        """Teardown → tasks that it waits for besides its direct upstream tasks: all between its setups and itself."""
+        """Teardown → tasks that it waits for in addition to its direct upstream tasks: all between its setups and itself."""
         self.teardowns_over: Rows = _inverted(self.teardown_scope)
         """Task → teardowns that wait for it without an edge."""
 
@@ -165,7 +165,7 @@ class Topology:
 
 
 def _placed(definition: DagDefinition, layout: Layout) -> Iterator[TaskDefinition]:
-    """Yield the tasks by slot; for a slot that belongs to no task, a task without id and edges."""
+    """Yield the tasks by slot. For a slot that belongs to no task, yield a task without id and edges."""
     tasks = {task.task_id: task for task in definition.tasks}
     for task_id in layout.own:
         yield _NO_TASK if task_id is None else tasks[task_id]
@@ -212,7 +212,7 @@ def _priorities(tasks: Sequence[TaskDefinition], upstream: list[list[int]], down
     """Return the total priority weight of each task by its weight rule.
 
     The rule `downstream` adds the weights of all tasks downstream, each counted once. For a chain or a tree one pass is enough;
-    where paths join again, the descendants are collected as integer bit sets.
+    if paths join again, the descendants are collected as integer bit sets.
     """
     weights = [task.priority_weight for task in tasks]
     totals = array("q", weights)
@@ -230,8 +230,8 @@ def _priorities(tasks: Sequence[TaskDefinition], upstream: list[list[int]], down
 
 
 EXACT_WEIGHT_TASKS = 20_000
-"""Up to this many tasks, weights over joining paths are counted exactly (bit sets of n bits per task: 50 MB at the limit).
-With more tasks, the sum over all paths is taken and clamped: order of magnitude and order of tasks stay right."""
+"""Maximum number of tasks for which weights over joining paths are counted exactly (n bits per task: 50 MB at the limit).
+With more tasks, the sum over all paths is used and clamped: magnitude and order of the weights stay right."""
 
 
 def _sum_reachable(
@@ -295,7 +295,7 @@ def _reachable(start: int, rows: list[list[int]]) -> set[int]:
 
 
 def _indirect_setups(tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]) -> Rows:
-    """Return task → setups: a task needs a setup upstream of it, if the setup has no teardown or one downstream of the task."""
+    """Return task → setups: a task needs an upstream setup if the setup has no teardown, or one downstream of the task."""
     needs: dict[int, list[int]] = {}
     for setup, task in enumerate(tasks):
         if not task.is_setup:

@@ -109,7 +109,7 @@ _DECIDERS: dict[TriggerRule, Callable[[int, int, int, int, int, int], int]] = {
     TriggerRule.ALL_FAILED: _all_failed,
     TriggerRule.ALL_DONE: _all_done,
     TriggerRule.ALL_DONE_MIN_ONE_SUCCESS: _all_done_min_one_success,
-    # the counts only tell when all are finished; rules/setups.py examines the setups
+    # the counts only tell whether all are finished; rules/setups.py examines the setups
     TriggerRule.ALL_DONE_SETUP_SUCCESS: _all_done,
     TriggerRule.ONE_SUCCESS: _one_success,
     TriggerRule.ONE_FAILED: _one_failed,
@@ -125,7 +125,7 @@ DECIDERS: tuple[Callable[[int, int, int, int, int, int], int], ...] = tuple(_DEC
 
 
 def decide(rule: TriggerRule, counts: Counts) -> int:
-    """Return `RUN`, `WAIT`, or the code of the state that follows. A task without upstream tasks always runs."""
+    """Return `RUN`, `WAIT`, or the code of the state that the task instance gets. A task without upstream tasks always runs."""
     return RUN if counts[0] == 0 else _DECIDERS[rule](*counts)
 
 

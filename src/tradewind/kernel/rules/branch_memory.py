@@ -42,5 +42,5 @@ def sentence(run: RunData, slot: int) -> str:
 
 
 def not_chosen(run: RunData, slot: int) -> Phrase:
-    """The same as a phrase."""
+    """Return the same as `sentence`, as a phrase."""
     return phrase("branch_not_chosen", tasks=[run.name(brancher) for brancher in branchers(run, slot)])

@@ -1,4 +1,4 @@
-"""depends_on_past and wait_for_downstream: may this task run, given the same task in the previous run?
+"""depends_on_past and wait_for_downstream: whether the same task in the previous run lets this task run.
 
 Source: Airflow's PrevDagrunDep. The state of the previous run arrives as `PastChanged` events; until then the answer is no.
 """
@@ -45,7 +45,7 @@ def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun
     Args:
         task: a task with depends_on_past or wait_for_downstream.
         downstream: ids of its direct downstream tasks.
-        previous: None when there is no earlier run: in the first run every task may run.
+        previous: None if there is no earlier run: in the first run every task may run.
         ever_ran: whether any earlier run has a task instance of this task.
     """
     if previous is None:
@@ -67,9 +67,9 @@ def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun
 
 
 def _present(codes: Sequence[int]) -> Sequence[int]:
-    """Return the states without `removed`: the instances of a mapped task that a shorter list does not need.
+    """Return the states without `removed`, which instances of a mapped task have that a shorter list does not need.
 
-    An empty list may leave no instance at all. That counts as skipped. Otherwise every later run would wait for ever, because a
-    clear gives the same empty list.
+    An empty list may leave no instance at all. Then the task counts as skipped. Otherwise every later run would wait for ever,
+    because a clear gives the same empty list.
     """
     return [code for code in codes if code != _REMOVED]

@@ -39,7 +39,7 @@ class NewStates(NamedTuple):
 def new_states(topology: Topology, instances: Iterable[Instance], state: RunState) -> NewStates:
     """Return the states that task instances get when their run is set to `state`, success or failed.
 
-    Where no teardown is left to run, the run has ended with these states.
+    If no teardown has to run, the run has ended with these states.
     """
     rows = list(instances)
     set_up = {task_id for _, task_id, _, current in rows if current is TaskState.SUCCESS}

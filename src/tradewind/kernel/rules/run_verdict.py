@@ -31,11 +31,11 @@ class RunVerdict(NamedTuple):
 
 
 def decide(run: RunData, at: int, can_move: Callable[[int], bool]) -> RunVerdict | None:
-    """Return how the run ends now, or None while it goes on. Called only when nothing is left to settle.
+    """Return how the run ends now, or None if it continues. Called only if no verdict is left to apply.
 
     Args:
         at: the current moment.
-        can_move: whether a task instance (a slot) would be given another state if it were examined now.
+        can_move: whether a task instance (a slot) would get another state if it were examined now.
     """
     if run.unfinished:
         return _deadlock(run) if run.active == 0 or _none_can_be_tried_again(run, at, can_move) else None
@@ -51,7 +51,7 @@ def decide(run: RunData, at: int, can_move: Callable[[int], bool]) -> RunVerdict
 
 
 def _success(run: RunData) -> Phrase:
-    """Say why the run is a success, also a fail_fast run of which one task failed: Airflow's rule, which surprises people."""
+    """Say why the run is a success, even if one task of a fail_fast run failed: Airflow's rule, which surprises people."""
     if not run.topology.fail_fast or _FAILED not in run.state:
         return phrase("run_reason_success")
     return phrase("run_reason_fail_fast", task=run.name(run.state.index(_FAILED)))
@@ -70,9 +70,9 @@ def _none_can_be_tried_again(run: RunData, at: int, can_move: Callable[[int], bo
 
 
 def _deadlock(run: RunData) -> RunVerdict | None:
-    """Return a failure where no unfinished task instance is active or waits for the previous run.
+    """Return a failure if no unfinished task instance is active or waits for the previous run.
 
-    Airflow lets a run hang for ever as soon as one of them has depends_on_past, even where the previous run allows it to run.
+    Airflow lets a run hang for ever as soon as one of them has depends_on_past, even if the previous run allows it to run.
     """
     state, instances = run.state, run.instances
     stuck = [slot for slot in range(instances.total) if state[slot] not in _FINISHED]

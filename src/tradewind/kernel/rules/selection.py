@@ -30,10 +30,10 @@ def choose(
 
     Args:
         task_ids: tasks with all their instances.
-        instances: single instances, (task id, map index). They replace the whole task where `task_ids` names it, too.
+        instances: single instances, (task id, map index). If `task_ids` names the same task, only these instances are chosen.
         upstream: add the tasks upstream of the chosen ones.
         downstream: add the tasks downstream of the chosen ones.
-        in_turn: add also the tasks downstream of those that `upstream` adds.
+        in_turn: add also the tasks downstream of the tasks that `upstream` adds.
     """
     chosen: Chosen = {task_id: None for task_id in task_ids if task_id in topology.index}
     single: dict[str, set[int]] = {}
@@ -52,7 +52,7 @@ def choose(
 
 
 def relatives(topology: Topology, chosen: Chosen, edges: Callable[[int], Iterable[int]]) -> Chosen:
-    """Return what `edges` reach from the chosen tasks. A chosen task is included only if another one reaches it."""
+    """Return the tasks that `edges` reach from the chosen tasks. A chosen task is included only if another one reaches it."""
     found: Chosen = {}
     whole = [topology.index[task_id] for task_id, indexes in chosen.items() if indexes is None]
     _add(found, {topology.ids[other]: None for other in _reached(whole, edges)})
@@ -68,9 +68,9 @@ def relatives(topology: Topology, chosen: Chosen, edges: Callable[[int], Iterabl
 
 
 def with_setups(topology: Topology, chosen: Chosen) -> Chosen:
-    """Return the chosen tasks with what they need to run again: their setups, and the teardowns of those setups.
+    """Return the chosen tasks with the tasks that they need to run again: their setups, and the teardowns of those setups.
 
-    Where single instances of a mapped group are chosen, only the same map indexes of its setups and teardowns are added.
+    If single instances of a mapped group are chosen, only the same map indexes of its setups and teardowns are added.
     """
     found = dict(chosen)
     for task_id in setups.with_setups(topology, chosen) - chosen.keys():

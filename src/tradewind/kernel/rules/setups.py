@@ -25,7 +25,7 @@ _RULE_SETUP_SUCCESS = RULE_CODES[TriggerRule.ALL_DONE_SETUP_SUCCESS]
 def decide(run: RunData, slot: int, verdict: int) -> int:
     """Correct the verdict of the trigger rule by the states of setups.
 
-    Called only where the DAG has setups and the task has upstream tasks.
+    Called only if the DAG has setups and the task has upstream tasks.
     """
     topology = run.topology
     task = run.instances.task(slot)
@@ -46,7 +46,7 @@ def decide(run: RunData, slot: int, verdict: int) -> int:
 
 
 def unsuccessful(run: RunData, slot: int) -> list[int]:
-    """Return the indirect setups of this task instance that ended without success. `decide` looks at them first."""
+    """Return the indirect setups of this task instance that ended without success. `decide` checks them first."""
     return [
         one
         for setup in run.topology.setups_of.get(run.instances.task(slot), ())
@@ -72,10 +72,10 @@ def _own_setups(run: RunData, slot: int) -> int:
 
 
 def with_setups(topology: Topology, chosen: Collection[str]) -> set[str]:
-    """Return the chosen tasks with what they need to run again: their setups, and the teardowns of those setups.
+    """Return the chosen tasks with the tasks that they need to run again: their setups, and the teardowns of those setups.
 
-    A setup counts when it has no teardown, or one downstream of the task. Source: Airflow's `DAG.partial_subset`, as `clear`
-    uses it.
+    A setup is included if it has no teardown, or a teardown downstream of the task. Source: Airflow's `DAG.partial_subset`, as
+    `clear` uses it.
     """
     found = set(chosen)
     if not topology.has_setups:

@@ -1,4 +1,4 @@
-"""A task's own start_date and end_date: runs with an earlier or later logical date do not have the task."""
+"""A task's own start_date and end_date: runs with an earlier or later logical date do not contain the task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.model.phrases import Phrase, phrase
 
 
 def outside(topology: Topology, moment: int) -> Iterator[tuple[int, Phrase]]:
-    """Yield (task, reason) for every task that a run of logical date `moment` does not have."""
+    """Yield (task, reason) for every task that a run of logical date `moment` does not contain."""
     dag_start = topology.definition.start_date
     for i, task in enumerate(topology.tasks):
         if task.start_date is not None and moment < task.start_date and task.start_date != dag_start:
