@@ -1,4 +1,4 @@
-"""Accounts of people and services, with what belongs to them: roles, teams, sessions, tokens. Plain values.
+"""Accounts of people and services, and their roles, teams, sessions and tokens. Plain values.
 
 The API and the command line write them. The scheduler does not read them. All moments are microseconds, UTC.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 ROLES = ("public", "viewer", "user", "op", "admin")
-"""Each role has the permissions of the roles before it, and more. `public` alone has access to no DAG: only grants and teams give
-it any, as in Airflow."""
+"""Each role has the permissions of the roles before it, and more. `public` alone gives access to no DAG: only grants and teams give
+access, as in Airflow."""
 
 NAME_MAX = 200
 """Maximum length of the name of an account, a role or a team."""
@@ -19,7 +19,8 @@ AccountSource = Literal["local", "ldap", "oidc"]
 GrantAction = Literal["read", "run", "edit", "delete"]
 
 GRANT_ACTIONS: tuple[GrantAction, ...] = ("read", "run", "edit", "delete")
-"""What a grant for a DAG can permit: read all of the DAG; start runs; change the DAG, its runs and its task instances; delete it.
+"""The actions that a grant for a DAG can permit: read all of the DAG; start runs; change the DAG, its runs and its task instances;
+delete it.
 Each of the last three includes `read`."""
 
 
@@ -30,7 +31,7 @@ class Account(NamedTuple):
     kind: AccountKind
     role: str
     stamp: str
-    """Changes with the password and when all logins of the account are ended. Login tokens hold it, so they become invalid."""
+    """Changes with the password, and when all logins of the account are ended. Login tokens contain it, so they become invalid."""
     source: AccountSource
     """Which system checks the password: Tradewind itself, the directory, or the identity provider of the organisation."""
     email: str
@@ -41,7 +42,7 @@ class Account(NamedTuple):
 
 
 class TeamMember(NamedTuple):
-    """An account in a team. Its role there holds for the DAGs of the team, in addition to the role of the account."""
+    """An account in a team. Its role in the team applies to the DAGs of the team, in addition to the role of the account."""
 
     team: str
     account: str
@@ -49,7 +50,7 @@ class TeamMember(NamedTuple):
 
 
 class DagGrant(NamedTuple):
-    """A custom role may do this with the DAGs whose id matches `pattern` (`*` stands for any characters)."""
+    """A custom role may do this action with the DAGs whose id matches `pattern` (`*` stands for any characters)."""
 
     role: str
     pattern: str
@@ -57,7 +58,7 @@ class DagGrant(NamedTuple):
 
 
 class TeamDags(NamedTuple):
-    """The DAGs of a team: those of a bundle, or those whose id matches a pattern."""
+    """DAGs of a team: the DAGs of a bundle, or the DAGs whose id matches a pattern."""
 
     team: str
     kind: Literal["bundle", "dag"]
@@ -81,7 +82,7 @@ class AccountToken(NamedTuple):
     account: str
     label: str
     role: str
-    """The role that limits the token: it gives the permissions of this role that the account also has."""
+    """The role that limits the token: the token gives the permissions of this role that the account also has."""
     created_at: int
     created_by: str
     expires_at: int | None
@@ -91,14 +92,14 @@ class AccountToken(NamedTuple):
 
 
 class AccountSession(NamedTuple):
-    """A login in a browser. Its cookie holds a secret of which only a hash is stored."""
+    """A login in a browser. Its cookie contains a secret; only a hash of the secret is stored."""
 
     id: str
     account: str
     created_at: int
     seen_at: int
     expires_at: int
-    """The absolute limit; a session without requests ends before."""
+    """The latest end of the session; a session without requests ends earlier."""
     address: str
     agent: str
     """The browser, from the header of its request."""

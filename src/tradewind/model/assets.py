@@ -1,7 +1,7 @@
-"""Assets as plain values: what tasks produce, what DAGs wait for, and when a DAG's condition is met.
+"""Assets as plain values: the assets that tasks produce, the conditions of DAGs, and when a condition is met.
 
 Name and URI together identify an asset. A reference (`Asset.ref(name=…)`) leaves one of them empty: it stands for the asset
-that has the other. Conditions are trees. Whether a condition is met is decided from the asset events that wait for the DAG.
+with the given name or URI. Conditions are trees. The asset events that wait for the DAG decide whether a condition is met.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tradewind.model.waits import TriggerWait
 
 
 class AssetKey(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset"):
-    """One asset, by name and URI; one of them is empty where the author gave a reference."""
+    """One asset, by name and URI. In a reference, one of them is empty."""
 
     name: str = ""
     uri: str = ""
@@ -47,13 +47,13 @@ class AliasKey(msgspec.Struct, frozen=True, omit_defaults=True, tag="alias"):
 
 
 class AllOf(msgspec.Struct, frozen=True, tag="all"):
-    """Met when every part is met."""
+    """Met if every part is met."""
 
     of: tuple[Condition, ...]
 
 
 class AnyOf(msgspec.Struct, frozen=True, tag="any"):
-    """Met when one part is met."""
+    """Met if at least one part is met."""
 
     of: tuple[Condition, ...]
 
@@ -78,7 +78,7 @@ class AssetSchedule(msgspec.Struct, frozen=True, omit_defaults=True):
     dated: bool = False
     """Its runs have a logical date, and the data interval of the runs that emitted the events (Airflow 2); else none."""
     watchers: tuple[AssetWatch, ...] = ()
-    """Of the assets in the condition."""
+    """Triggers that watch the assets in the condition."""
     partitions: PartitionRules | None = None
     """Set: a run for each partition key. None: events with a partition key do not count."""
 
@@ -92,7 +92,7 @@ class AssetUse(msgspec.Struct, frozen=True):
 
 
 class Update(NamedTuple):
-    """The part of a waiting asset event that conditions need."""
+    """The fields of a waiting asset event that conditions need."""
 
     name: str
     uri: str
@@ -144,7 +144,7 @@ def holds(condition: Condition, updates: Collection[Update]) -> bool:
 
 
 def missing(condition: Condition, updates: Collection[Update]) -> str:
-    """Return what still has to be updated, as text; empty when the condition is met."""
+    """Return as text what still has to be updated; empty if the condition is met."""
     if holds(condition, updates):
         return ""
     if isinstance(condition, AllOf):
@@ -165,7 +165,7 @@ def progress(condition: Condition, updates: Collection[Update]) -> str:
 
 
 def update_progress(condition: Condition, updates: Collection[Update]) -> Phrase:
-    """The same as a phrase."""
+    """Return the same as a phrase."""
     known = dict.fromkeys(leaves(condition))
     updated, total = sum(any(matches(leaf, update) for update in updates) for leaf in known), len(known)
     text = missing(condition, updates)

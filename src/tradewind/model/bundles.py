@@ -45,7 +45,7 @@ class Scope(msgspec.Struct, frozen=True):
     only: str = ""
     """A file or folder inside the bundle, with forward slashes; empty: everything in it."""
     dag_id: str | None = None
-    """Only this DAG."""
+    """If set, only this DAG."""
 
     def covers_file(self, bundle: str, file: str) -> bool:
         if self.bundles and bundle not in self.bundles:

@@ -1,4 +1,4 @@
-"""URLs of databases: which server they name, and how they are shown."""
+"""URLs of databases: which server they name, and how they are shown to people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def on_server(url: str) -> bool:
 
 
 def client_url(url: str) -> str:
-    """A URL of PostgreSQL in the form of PostgreSQL's client library: without the name of a Python driver.
+    """Convert a URL of PostgreSQL to the form of PostgreSQL's client library: without the name of a Python driver.
 
     SQLAlchemy's `?host=/var/run/postgresql` is understood by both.
     """
@@ -23,7 +23,7 @@ def client_url(url: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """A URL for messages: without passwords, and without options that do not say where the database is. A path stays as it is."""
+    """Return a URL for messages: without passwords and options that do not say where the database is. A path stays unchanged."""
     if not on_server(url):
         return url
     from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit  # lazy import: only with a database server
@@ -41,7 +41,7 @@ def without_password(url: str) -> str:
 
 
 def server_addresses(url: str) -> tuple[tuple[str, int], ...]:
-    """Host and port of each server that a URL names. None for a Unix socket: the server is on this machine."""
+    """Host and port of each server that a URL names. Empty for a Unix socket: the server is on this machine."""
     from urllib.parse import parse_qsl, urlsplit  # lazy import: only with a database server
 
     try:

@@ -1,4 +1,4 @@
-"""The definition of a DAG: what a DAG file says, as plain values without code.
+"""The definition of a DAG: the content of a DAG file as plain values without code.
 
 The parser creates it in a child process, the store keeps it under the hash of its canonical bytes, and the scheduler and the
 command line read it. Moments and durations are integer microseconds (see `moments`).
@@ -44,7 +44,7 @@ class NoSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="none"):
     """The DAG runs only when it is triggered."""
 
     partitioned_at_runtime: bool = False
-    """Who triggers it may give a partition key, and its tasks say the keys of their asset events."""
+    """The person or program that triggers it may give a partition key, and its tasks name the keys of their asset events."""
 
 
 class OnceSchedule(msgspec.Struct, frozen=True, tag="once"):
@@ -56,13 +56,13 @@ class ContinuousSchedule(msgspec.Struct, frozen=True, tag="continuous"):
 
 
 class CronSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="cron"):
-    """Fires where the wall clock of `timezone` matches one of `expressions` (presets already replaced).
+    """Fires when the wall clock of `timezone` matches one of `expressions` (presets are already replaced).
 
     `interval_kind` "data": the run of [start, end) fires at its end and its logical date is the start (Airflow 1 and 2).
-    `interval_kind` "trigger": the interval is `interval` long and ends when it fires; its start is the logical date (with no
-    `interval`: the moment it fires). Several expressions fire together as one. `run_immediately`: whether the latest missed
-    moment still gets a run, where there is no start date and no earlier run. True: always; False or None: when it was missed by
-    at most a tenth of the interval or 5 minutes; an int: within that many microseconds.
+    `interval_kind` "trigger": the interval is `interval` long and ends when it fires; its start is the logical date (without an
+    `interval`: the moment when it fires). Several expressions that fire at the same moment fire once. `run_immediately`: whether
+    the latest missed moment still gets a run, if there is no start date and no earlier run. True: always; False or None: if it was
+    missed by at most a tenth of the interval or 5 minutes; an int: within that many microseconds.
     """
 
     expressions: tuple[str, ...]
@@ -94,15 +94,15 @@ class CustomSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="custo
     """A timetable written by users: the name of its class, and its arguments. Only a child process without credentials runs it."""
 
     module: str
-    """Name of its module; empty when the class is in the DAG file itself."""
+    """Name of its module; empty if the class is in the DAG file itself."""
     name: str
     data: bytes = b"{}"
-    """What its `serialize` returned, canonical JSON."""
+    """Return value of its `serialize`, as canonical JSON."""
     description: str | None = None
     manual_only: bool = False
     """The timetable schedules no runs."""
     active_runs_limit: int | None = None
-    """The greatest number of runs at the same time."""
+    """Maximum number of runs at the same time."""
     partitioned_at_runtime: bool = False
     """As in `NoSchedule`."""
 
@@ -114,7 +114,7 @@ Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | Delta
 
 
 class MapLiteral(msgspec.Struct, frozen=True, tag="literal"):
-    """A list or dict in the DAG file; only its length is known here."""
+    """A list or dict in the DAG file; only its length is stored."""
 
     length: int
 
@@ -155,7 +155,7 @@ def map_providers(sources: Iterable[MapSource]) -> Iterator[str]:
 
 
 ScheduleMeaning = Literal["auto", "airflow3", "airflow2"]
-"""Which generation of Airflow says what a schedule means."""
+"""The generation of Airflow that defines the meaning of a schedule."""
 
 
 class DefinitionDefaults(msgspec.Struct, frozen=True):
@@ -168,7 +168,7 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     max_active_runs: int = 16
     max_consecutive_failed_dag_runs: int = 0
     catchup: bool | None = None
-    """None: off; on for files that are read as files of Airflow 1 or 2, whose default it was."""
+    """None: off, but on for files for Airflow 1 or 2, in which it was on by default."""
     schedule_meaning: ScheduleMeaning = "airflow3"
     """airflow3: the logical date of a run of a cron expression or timedelta is the moment when it fires, and a DAG without
     `schedule` runs only when triggered. airflow2: the run covers the interval before that moment, and a DAG without `schedule` runs
@@ -185,11 +185,11 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     """The setting `core.executor`: the executors that tasks may name."""
 
     def of_file(self, file: str, generation: int = 3) -> DefinitionDefaults:
-        """Return the defaults for one file: those of the innermost folder.
+        """Return the defaults for one file. Values of the innermost folder apply.
 
         Args:
             file: path inside the DAG folder, with forward slashes.
-            generation: of Airflow, for which the file was written. It decides where `schedule_meaning` is `auto`.
+            generation: the generation of Airflow for which the file was written. It decides if `schedule_meaning` is `auto`.
         """
         meaning = _of_folder(self.meanings, file, self.schedule_meaning)
         older = meaning == "auto" and generation < 3
@@ -202,7 +202,7 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
 
 
 def _of_folder(values: tuple[tuple[str, _V], ...], file: str, default: _V) -> _V:
-    """Return the value of the innermost folder that contains the file; `default` where no folder does."""
+    """Return the value of the innermost folder that contains the file; `default` if no folder does."""
     found = [(len(folder), value) for folder, value in values if file.startswith(f"{folder}/")]
     return max(found, key=lambda one: one[0])[1] if found else default
 
@@ -211,17 +211,17 @@ def _of_folder(values: tuple[tuple[str, _V], ...], file: str, default: _V) -> _V
 
 
 class ExternalMark(msgspec.Struct, frozen=True):
-    """A task of another DAG that is cleared with a task: in the run of the same logical date, with its downstream tasks."""
+    """A task of another DAG that is cleared with a task: in the run of the same date, with its downstream tasks."""
 
     dag_id: str
     task_id: str
     depth: int
-    """How many such marks are followed one after another."""
+    """Maximum number of such marks that are followed one after another."""
 
 
 FAIL, REPEAT = "fail", "repeat"
 LOST_ATTEMPTS = (FAIL, REPEAT)
-"""What happens when an attempt has started and is lost with its worker: its try has failed, or the try is repeated."""
+"""What happens when a started attempt is lost together with its worker: its try fails, or the try is repeated."""
 
 
 class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -237,7 +237,7 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     retries: int = 0
     retry_delay: int = 300_000_000
     retry_exponential_backoff: float = 0.0
-    """Multiplier per try; 0 is off."""
+    """Factor by which the delay grows with each try; 0: off."""
     max_retry_delay: int | None = None
     lost_attempts: str | None = None
     """One of `LOST_ATTEMPTS`; None: the setting `scheduler.lost_attempts`."""
@@ -262,14 +262,14 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     empty: bool = False
     """The task does nothing: the scheduler sets it to success without starting a process."""
     wait: WaitPlan | None = None
-    """The task only waits for this: the scheduler waits instead, without starting a process."""
+    """The wait of a task that does nothing else: the scheduler waits instead, without starting a process."""
     is_setup: bool = False
     is_teardown: bool = False
     on_failure_fail_dagrun: bool = False
     do_xcom_push: bool = True
     run_as_user: str | None = None
     mapped: bool = False
-    """The task has an expansion of its own. (Tasks of a mapped group are expanded with their group.)"""
+    """The task is mapped itself. (Tasks of a mapped group are expanded with their group.)"""
     expand: tuple[MapSource, ...] = ()
     """The lists that a mapped task is expanded over: one instance for each element of their cross product."""
     template_fields: tuple[str, ...] = ()
@@ -279,7 +279,7 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     display_name: str | None = None
     ui_color: str | None = None
     waits_for: tuple[str, ...] = ()
-    """Dag ids of other DAGs this task waits for or triggers: shown as dependencies."""
+    """Ids of other DAGs that this task waits for or triggers: shown as dependencies."""
     external: ExternalMark | None = None
     callbacks: dict[str, tuple[str, ...]] | None = None
     """Argument (`on_failure_callback`) → names of the callbacks."""
@@ -310,7 +310,7 @@ class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One DAG parameter: its default (absent when required) and its JSON schema."""
+    """One DAG parameter: its default (absent if required) and its JSON schema."""
 
     name: str
     has_default: bool = True
@@ -320,7 +320,7 @@ class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeadlineDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A moment by which each run of a DAG should have succeeded: `interval` after its reference. Durations are microseconds."""
+    """The time by which each run of a DAG should have succeeded: `interval` after its reference. Durations are microseconds."""
 
     reference: str
     """`logical_date`, `queued_at`, `fixed` or `average`."""
@@ -328,9 +328,9 @@ class DeadlineDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     at: int | None = None
     """The moment of `fixed`."""
     max_runs: int = 0
-    """For `average`: of how many of the latest runs the durations are averaged."""
+    """For `average`: the number of latest runs whose durations are averaged."""
     min_runs: int = 0
-    """For `average`: with fewer ended runs there is no deadline."""
+    """For `average`: the minimum number of ended runs; with fewer there is no deadline."""
     name: str | None = None
     callback: str = ""
     """Name of the callback that is called when the deadline is missed."""
@@ -350,9 +350,9 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     timezone: str = "UTC"
     catchup: bool = False
     max_active_tasks: int = 16
-    """The limit for one run."""
+    """Limit for one run."""
     max_active_tasks_all_runs: int | None = None
-    """The limit over all runs; None: no limit."""
+    """Limit for all runs together; None: no limit."""
     max_active_runs: int = 16
     max_consecutive_failed_dag_runs: int = 0
     dagrun_timeout: int | None = None
@@ -365,7 +365,7 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     display_name: str | None = None
     is_paused_upon_creation: bool | None = None
     disable_bundle_versioning: bool = False
-    """Runs follow the newest version of the bundle; otherwise each keeps the version that it was created with."""
+    """Runs follow the newest version of the bundle; otherwise each run keeps the version that it was created with."""
     rerun_with_latest_version: bool | None = None
     """Whether a clear moves a run to the newest version of the bundle, if the person does not say. None: only a backfill does."""
     params: tuple[ParamDefinition, ...] = ()
@@ -376,14 +376,14 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     fileloc: str = ""
     """Path inside the DAG folder, with forward slashes."""
     callbacks: dict[str, tuple[str, ...]] = {}
-    """Argument → names of the callbacks that are called when a run has ended."""
+    """Argument → names of the callbacks that are called when a run ends."""
     deadlines: tuple[DeadlineDefinition, ...] = ()
     slas: tuple[int, ...] = ()
     """The different `sla` values of the tasks, sorted."""
     warnings: tuple[str, ...] = ()
     """Warnings about the DAG file, one sentence each."""
     assets: AssetSchedule | None = None
-    """The DAG also runs when these assets were updated, besides its `schedule`."""
+    """The DAG also runs when these assets were updated, in addition to its `schedule`."""
     asset_uses: tuple[AssetUse, ...] = ()
     """The assets that its tasks produce and read, in the author's order."""
     access_control: dict[str, tuple[str, ...]] = {}
@@ -411,7 +411,7 @@ def decode_definition(data: bytes) -> DagDefinition:
     """Read canonical bytes.
 
     Raises:
-        msgspec.ValidationError: not a definition of this format.
+        msgspec.ValidationError: the bytes are not a definition of this format.
     """
     definition = _decoder.decode(data)
     _share(definition)
@@ -423,7 +423,7 @@ _SHARED = ("operator", "module", "template_fields", "ui_color", "pool", "queue",
 
 
 def _share(definition: DagDefinition) -> None:
-    """Keep equal texts only once. Decoding creates one for each task: some 400 bytes per task, and a DAG may have 100,000 tasks."""
+    """Keep equal texts only once. Decoding creates one text for each task: 400 bytes each, and a DAG may have 100,000 tasks."""
     known: dict[object, object] = {task.task_id: task.task_id for task in definition.tasks}
     keep = known.setdefault
     change = msgspec.structs.force_setattr
@@ -449,5 +449,5 @@ def decode_schedule(data: bytes) -> Schedule:
 
 
 def version_hash(encoded: bytes) -> str:
-    """Return the name of a version: the first 32 hex digits of the SHA-256 of the canonical bytes."""
+    """Return the hash of a version: the first 32 hex digits of the SHA-256 of the canonical bytes."""
     return hashlib.sha256(encoded).hexdigest()[:32]

@@ -28,7 +28,7 @@
      ├─ LoginRefused            somebody is known, but may not log in
      └─ Unreachable             the other process did not answer in time
 
-Raise the leaf, catch the branch. Messages say what, where, the value, and the nearest valid choice.
+Raise a class without subclasses; catch any class. Messages say what, where, the value, and the nearest valid choice.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Conflict(TradewindError):
 
 
 class Changed(Conflict):
-    """A guarded edit found another state than it was decided from: nothing was written. The caller may try again."""
+    """A guarded edit found another state than it was computed from: nothing was written. The caller may try again."""
 
 
 class WrongArgument(TradewindError):
@@ -154,7 +154,7 @@ class Unreachable(TradewindError):
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
-    """Return the valid choice closest to a misspelt `name`, or None when none is close."""
+    """Return the valid choice closest to a misspelt `name`, or None if none is close."""
     found = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
     return found[0] if found else None
 

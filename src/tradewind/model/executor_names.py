@@ -20,7 +20,7 @@ def class_name(name: str) -> str:
 
 
 def split_entry(entry: str) -> tuple[str, str]:
-    """Return the name and the alias of one entry of the setting; an empty alias: it has none."""
+    """Return the name and the alias of one entry of the setting; an empty alias: the entry has no alias."""
     alias, _, name = entry.rpartition(":")
     return class_name(name), alias.strip()
 

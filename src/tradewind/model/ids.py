@@ -31,4 +31,4 @@ def check_run_id(run_id: str) -> None:
 
 
 ANY_KEY = ""
-"""In the place of the key of an XCom: the returned value of a task, else any other value that it pushed."""
+"""Used in place of the key of an XCom: the returned value of a task if there is one, otherwise any other value that it pushed."""

@@ -1,7 +1,7 @@
 """Moments and durations as integers.
 
 Inside Tradewind a moment is an `int`: microseconds since 1970-01-01T00:00:00Z. A duration is an `int` of microseconds. Integers
-compare exactly, sort, fit in eight bytes and have no time zone that could be lost. Only what people or DAG authors see is a
+compare exactly, sort, fit in eight bytes and have no time zone that could be lost. Only values for people or DAG authors are a
 `datetime`, always with a time zone.
 """
 
@@ -46,7 +46,7 @@ def duration_micros(duration: timedelta) -> int:
 
 
 def iso(micros: int | None) -> str | None:
-    """Return ISO 8601 in UTC with a `Z`; microseconds only where they are not zero. None stays None."""
+    """Return ISO 8601 in UTC with a `Z`; microseconds only if they are not zero. None stays None."""
     if micros is None:
         return None
     return from_micros(micros).isoformat().replace("+00:00", "Z")
@@ -61,7 +61,7 @@ def parse_moment(text: str) -> int:
     """Read a moment in ISO 8601, with or without a time zone (without: UTC), or a date.
 
     Raises:
-        ValueError: not a moment; the message shows a valid example.
+        ValueError: the text is not a moment; the message shows a valid example.
     """
     cleaned = text.strip().replace(" ", "T", 1) if "T" not in text else text.strip()
     try:

@@ -11,9 +11,9 @@ from typing import Literal
 import msgspec
 
 KEY_MAX = 250
-"""Characters of a partition key, as in Airflow."""
+"""Maximum number of characters of a partition key, as in Airflow."""
 MOST_KEYS = 1000
-"""How many keys one event may give a DAG where its mapper does not say: Airflow's default."""
+"""Maximum number of keys that one event may give a DAG if its mapper does not say: Airflow's default."""
 
 Unit = Literal["hour", "day", "week", "month", "quarter", "year"]
 
@@ -23,7 +23,7 @@ class TimeWindow(msgspec.Struct, frozen=True, omit_defaults=True, tag="time"):
 
     unit: Unit
     backward: bool = False
-    """They end at the key instead of beginning there."""
+    """True: the period ends at the key; False: it begins there."""
 
 
 class SegmentWindow(msgspec.Struct, frozen=True, tag="segments"):
@@ -39,11 +39,11 @@ class Identity(msgspec.Struct, frozen=True, omit_defaults=True, tag="identity"):
     """The same key."""
 
     most: int | None = None
-    """The greatest number of keys that one event may give; None: `MOST_KEYS`. The same in all mappers."""
+    """Maximum number of keys that one event may give; None: `MOST_KEYS`. The same in all mappers."""
 
 
 class Fixed(msgspec.Struct, frozen=True, omit_defaults=True, tag="fixed"):
-    """One key for all."""
+    """One key for all events."""
 
     key: str
     most: int | None = None
@@ -57,7 +57,7 @@ class Allowed(msgspec.Struct, frozen=True, omit_defaults=True, tag="allowed"):
 
 
 class StartOf(msgspec.Struct, frozen=True, omit_defaults=True, tag="start"):
-    """The beginning of the period that contains the moment which the key says."""
+    """The beginning of the period that contains the moment in the key."""
 
     unit: Unit
     timezone: str
@@ -67,7 +67,7 @@ class StartOf(msgspec.Struct, frozen=True, omit_defaults=True, tag="start"):
 
 
 class Product(msgspec.Struct, frozen=True, omit_defaults=True, tag="product"):
-    """A key of several parts, each with a mapper of its own."""
+    """A key of several parts, each with its own mapper."""
 
     of: tuple[Mapper, ...]
     delimiter: str = "|"
@@ -91,17 +91,17 @@ class FanOut(msgspec.Struct, frozen=True, omit_defaults=True, tag="fan_out"):
 
 
 class Rollup(msgspec.Struct, frozen=True, omit_defaults=True, tag="rollup"):
-    """One key for all parts of a window: the run waits until enough of them have come."""
+    """One key for all parts of a window: the run waits until enough of the parts have arrived."""
 
     upstream: Mapper
     window: Window
     minimum: int | None = None
-    """How many parts have to come; negative: how many may be missing; None: all have to come."""
+    """How many parts must arrive; negative: how many may be missing; None: all must arrive."""
     most: int | None = None
 
 
 class Unsupported(msgspec.Struct, frozen=True, omit_defaults=True, tag="unsupported"):
-    """A class that somebody else wrote. It gives no keys."""
+    """A mapper class that is not Tradewind's. It gives no keys."""
 
     name: str
     most: int | None = None
@@ -129,7 +129,7 @@ class PartitionRules(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CronPartition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The partition of a run of a cron expression: the moment `offset` ticks after the run's, written as `key_format` says."""
+    """The partition of a run of a cron expression: the moment `offset` ticks after the run's moment, in the format `key_format`."""
 
     key_format: str = "%Y-%m-%dT%H:%M:%S"
     offset: int = 0

@@ -1,6 +1,6 @@
 """Sentences as values: a code and its arguments, so that a client can show them in the language of its user.
 
-English is made from `sentences.TEMPLATES`, and a client has a template of its own for each code. A client that does not know a
+English texts come from `sentences.TEMPLATES`; a client has its own template for each code. A client that does not know a
 code shows the English sentence, which the server sends, too.
 """
 
@@ -36,7 +36,7 @@ def phrase(code: str, /, **arguments: Argument) -> Phrase:
 
 
 class _Text(str):
-    """An argument in English. The format `lower` gives it a small first letter."""
+    """An argument in English. The format `lower` makes its first letter lowercase."""
 
     __slots__ = ()
 
@@ -45,14 +45,14 @@ class _Text(str):
 
 
 def english(value: Argument) -> str:
-    """Return a phrase, or an argument of one, in English. Raises KeyError: no template, or an argument is missing."""
+    """Return a phrase, or an argument of a phrase, in English. Raises KeyError: there is no template, or an argument is missing."""
     if isinstance(value, Phrase):
         return TEMPLATES[value.code].format_map({name: _Text(english(one)) for name, one in value.arguments.items()})
     return ", ".join(map(english, value)) if isinstance(value, list) else str(value)
 
 
 def recognised(text: str, codes: Iterable[str]) -> Phrase | None:
-    """Return the phrase of an English text that was stored, from the first of these templates that fits; None: none fits."""
+    """Return the phrase of a stored English text, from the first of these templates that matches; None: none matches."""
     for code in codes:
         found = _pattern(code).fullmatch(text)
         if found is not None:
@@ -82,7 +82,7 @@ def then(first: Phrase, *others: Phrase | None) -> Phrase:
 
 
 def semicolons(parts: Iterable[Phrase]) -> Phrase:
-    """Return parts of a sentence, one at least, separated by semicolons."""
+    """Return parts of a sentence, at least one, separated by semicolons."""
     return reduce(lambda left, right: phrase("semicolon", first=left, second=right), parts)
 
 

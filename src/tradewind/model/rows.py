@@ -22,7 +22,7 @@ class TaskRow(NamedTuple):
     try_number: int
     max_tries: int
     resume: bool
-    """The next attempt belongs to the same try, because the last one was rescheduled."""
+    """The next attempt belongs to the same try, because the last attempt was rescheduled."""
     requeues: int
     due_at: int
     queued_at: int
@@ -33,9 +33,9 @@ class TaskRow(NamedTuple):
     task_id: str = ""
     map_index: int = UNEXPANDED
     length: int | None = None
-    """The number of elements that a successful task instance offers to mapped tasks."""
+    """The number of elements of a successful task instance for mapped tasks."""
     version: int | None = None
-    """The version under which its attempt was dispatched, where the run has a newer version now: the attempt counts against the
+    """The version under which its attempt was dispatched, if the run has a newer version now: the attempt counts against the
     limits of that version."""
 
 
@@ -60,11 +60,11 @@ class DagPlan(NamedTuple):
     last: tuple[int | None, int | None, int | None, int] | None
     """(logical date, interval start, interval end, run_after) of the latest scheduled run."""
     bundle: str = ""
-    """Name of the bundle, a folder with DAG files, that holds `file`."""
+    """Name of the bundle that contains `file`."""
     assets: bytes | None = None
-    """Encoded `AssetSchedule`, where the DAG also runs when assets were updated."""
+    """Encoded `AssetSchedule`, if the DAG also runs when assets were updated."""
     parse_duration: int = 0
-    """How long the last parse of the file took, microseconds: it tells a worker whether importing the file is cheap."""
+    """Duration of the last parse of the file, microseconds. It tells a worker whether importing the file is cheap."""
     bundle_version: str | None = None
     """Version of the bundle that the definition comes from; None: the bundle has no versions."""
 
@@ -100,7 +100,7 @@ class RunRow(NamedTuple):
     """Set: the run keeps the version of its DAG that it was created with. None: it follows the newest version."""
     partition_key: str | None = None
     partition_date: int | None = None
-    """The moment for which the partition key stands, where it stands for one."""
+    """The moment for which the partition key stands, if it stands for a moment."""
 
 
 class LiveAttempt(NamedTuple):
@@ -113,7 +113,7 @@ class LiveAttempt(NamedTuple):
 
 
 class DeferralRow(NamedTuple):
-    """What a deferred task instance waits for; after the wait, with what its next attempt gets."""
+    """The wait of a deferred task instance; after the wait, also the values for its next attempt."""
 
     slot: int
     fence: int
@@ -124,7 +124,7 @@ class DeferralRow(NamedTuple):
 
 
 class OpenWaitRow(NamedTuple):
-    """A task instance that is deferred now, and what it waits for."""
+    """A task instance that is deferred now, and its wait."""
 
     run: int
     slot: int
@@ -135,7 +135,7 @@ class OpenWaitRow(NamedTuple):
 
 
 class RunSnapshot(NamedTuple):
-    """Everything a `RunMachine` is rebuilt from."""
+    """All rows from which a `RunMachine` is rebuilt."""
 
     run: RunRow
     rows: list[TaskRow]
@@ -145,7 +145,7 @@ class RunSnapshot(NamedTuple):
     pools: dict[int, str]
     """slot → the pool that a person chose for this task instance, instead of the DAG's."""
     deferrals: Sequence[DeferralRow] = ()
-    """Waits of task instances that wait or have waited, also of some that were cleared since."""
+    """Waits of task instances that wait or have waited, including some that were cleared since."""
     hosts: Mapping[int, str] = MappingProxyType({})
     """slot → the worker host of the latest attempt, for unfinished task instances."""
 
@@ -185,7 +185,7 @@ class ConnectionRow(NamedTuple):
 class FeedEntry(NamedTuple):
     """One change of a run by a person or program, numbered per run without gaps.
 
-    The owner of the run reads by a cursor (`RunRow.feed_seq`): later entries are not applied yet. In a store with one writer an
+    The scheduler reads the feed by a cursor (`RunRow.feed_seq`): later entries are not applied yet. In a store with one writer an
     edit is appended and applied in one transaction, so the feed is also the list of a run's edits.
     """
 
@@ -221,7 +221,7 @@ class NewBackfill(NamedTuple):
     run_backwards: bool
     created_by: str
     planned: int
-    """How many runs the plan has."""
+    """Number of runs in the plan."""
 
 
 class BackfillRow(NamedTuple):
@@ -242,14 +242,14 @@ class BackfillRow(NamedTuple):
     created_by: str
     planned: int
     handled: int
-    """How many of the planned runs were handled."""
+    """Number of planned runs that were handled."""
 
 
 class BackfillOutcome(NamedTuple):
-    """What happened with one planned run."""
+    """The result of one planned run."""
 
     ordinal: int
-    """From 1, in the order in which the runs are handled."""
+    """Number of the planned run, from 1, in the order in which the runs are handled."""
     logical_date: int
     run_id: str | None
     outcome: str
@@ -291,7 +291,7 @@ class WaitingAsset(NamedTuple):
     aliases: frozenset[str]
     """Aliases under which these events, or earlier ones of the asset, were emitted."""
     counts: bool
-    """False: all came while the consuming DAG was paused. They do not count for its condition; its next run consumes them."""
+    """False: all arrived while the consuming DAG was paused. They do not count for its condition; its next run consumes them."""
     events: int
     first_at: int
     """When the earliest event was emitted."""
@@ -307,7 +307,7 @@ class WaitingPartition(NamedTuple):
     assets: tuple[tuple[AssetRow, frozenset[str]], ...]
     """Assets with the partition keys of their events."""
     dates: tuple[tuple[int, int], ...]
-    """(number of the asset, partition date) of its events that have one."""
+    """(number of the asset, partition date) of the events that have a partition date."""
     first_at: int
     last: int
     """Number of the latest event."""
@@ -327,19 +327,19 @@ class OutboxItem(NamedTuple):
     payload: bytes
     tries: int
     run: int | None = None
-    """Number of the run that it belongs to and is deleted with; None: it belongs to no run."""
+    """Number of the run that it belongs to and is deleted with; None: no run."""
     slot: int = -1
-    """The task instance that it belongs to; −1: the run itself."""
+    """Slot of the task instance that it belongs to; −1: the run itself."""
     created_at: int = 0
     due_at: int = 0
     parked: str | None = None
-    """Why it is not tried any more until a person asks for it; None: it is tried."""
+    """Why it is not tried again until a person requests it; None: it is tried again."""
     problem: str | None = None
     """Why its last try failed."""
 
 
 class RemovedRun(NamedTuple):
-    """A run that was deleted: the fields that others may refer to."""
+    """A run that was deleted: the fields that are still needed after the deletion."""
 
     id: int
     dag_id: str
@@ -348,7 +348,7 @@ class RemovedRun(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What one retention step deleted."""
+    """The result of one step of retention."""
 
     removed: list[RemovedRun]
     """Ordered by run number."""
@@ -357,7 +357,7 @@ class Removed(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """How many runs were deleted."""
+        """Number of deleted runs."""
         return len(self.removed)
 
 
@@ -398,7 +398,7 @@ class NewJob(NamedTuple):
     job_type: str
     hostname: str
     unixname: str
-    """The user that it runs as."""
+    """The operating system's user that runs it."""
     pid: int
     executor_class: str | None = None
 
@@ -414,7 +414,7 @@ class InputRequest(NamedTuple):
 
 
 class InputAnswer(NamedTuple):
-    """The answer to the question of an attempt, or the defaults that count after the timeout. Moments are microseconds."""
+    """The answer to the question of an attempt, or the defaults that apply after the timeout. Times are microseconds."""
 
     slot: int
     fence: int
@@ -428,7 +428,7 @@ class InputAnswer(NamedTuple):
 
 
 class TaskWrite(NamedTuple):
-    """One guarded write: the new row, and the state and fence that the store must have before."""
+    """One guarded write: the new row, and the state and fence that the store must have before it."""
 
     row: TaskRow
     expected_state: int
@@ -436,7 +436,7 @@ class TaskWrite(NamedTuple):
 
 
 class NewTaskRow(NamedTuple):
-    """A row to be created: a further instance of a mapped task, or a task of a newer version."""
+    """A row to be created: an additional instance of a mapped task, or a task of a newer version."""
 
     slot: int
     task_id: str
@@ -471,7 +471,7 @@ class AttemptStart(NamedTuple):
 
 
 class AttemptEnd(NamedTuple):
-    """The end of an attempt, started or not."""
+    """The end of an attempt, whether it had started or not."""
 
     slot: int
     fence: int
@@ -486,7 +486,7 @@ class AttemptEnd(NamedTuple):
     rendered: bytes | None = None
     """JSON object: its rendered template fields."""
     cpu: int | None = None
-    """CPU that its processes have used, microseconds."""
+    """CPU time of its processes, microseconds."""
     peak_memory: int | None = None
     """Greatest resident memory of one of its processes, bytes."""
 
@@ -504,7 +504,7 @@ class AttemptRow(NamedTuple):
     started_at: int | None = None
     ended_at: int | None = None
     outcome: str | None = None
-    """How it ended; None: it has not ended, or that is not known."""
+    """How it ended; None: it has not ended, or the end is unknown."""
     reason: str | None = None
     exit_code: int | None = None
     signal: int | None = None
@@ -529,16 +529,16 @@ class DeadlineMiss(NamedTuple):
 
 
 class NewCallbackRequest(NamedTuple):
-    """A callback or mail that is requested together with a change of a run. One identity is added to the outbox only once."""
+    """A callback or mail that is requested together with a change of a run. The outbox has at most one item for each `identity`."""
 
     kind: str
     identity: str
     payload: bytes
     at: int
     due: int | None = None
-    """Not before this moment; None: at once."""
+    """The earliest time of the call; None: at once."""
     slot: int = -1
-    """The task instance that it belongs to; −1: the run itself."""
+    """Slot of the task instance that it belongs to; −1: the run itself."""
 
 
 class XComWrite(NamedTuple):
@@ -562,7 +562,7 @@ class TaskStateEntry(NamedTuple):
     at: int
     """When it was written."""
     expires_at: int | None
-    """None: never."""
+    """When it expires; None: never."""
 
 
 class AssetStateEntry(NamedTuple):
@@ -583,7 +583,7 @@ class AssetStateEntry(NamedTuple):
 
 
 class NewAssetEvent(NamedTuple):
-    """An update of an asset. Name or URI is empty in a reference, which stands for the asset that has the other."""
+    """An update of an asset. In a reference, name or URI is empty: it stands for the asset with the given name or URI."""
 
     name: str
     uri: str
@@ -598,14 +598,14 @@ class NewAssetEvent(NamedTuple):
     source_task: str | None = None
     source_index: int = -1
     origin: str | None = None
-    """Token of an asset watcher's event: an asset gets only one event with this token."""
+    """Token of an asset watcher's event: an asset gets only one event with the same token."""
     partition_key: str | None = None
     partition_date: int | None = None
-    """Of the run that emitted it, where the event has the run's key."""
+    """Partition key of the run that emitted the event, if the event has the run's key."""
 
 
 class WatcherRow(NamedTuple):
-    """What the trigger of an asset watcher does now."""
+    """The state of the trigger of an asset watcher."""
 
     number: int
     """See `model.assets.watcher_number`."""
@@ -613,22 +613,22 @@ class WatcherRow(NamedTuple):
     worker: str | None
     """The worker that runs it; None: it does not run."""
     failures: int
-    """In a row."""
+    """Number of failures in a row."""
     error: str | None
-    """Of the last failure, where no event came since."""
+    """The error of the last failure, if no event came since."""
     next_start: int | None
-    """When it is started again, where it does not run."""
+    """When the trigger is started again, if it does not run."""
     since: int
-    """When that began."""
+    """When this state began."""
 
 
 @dataclass(slots=True)
 class RunWrite:
-    """Everything that one batch changes in one run. It is written completely or not at all."""
+    """All changes of one run in one batch. They are written completely or not at all."""
 
     run: int
     revision: int
-    """The revision that the changes were decided from; the write increases it."""
+    """The revision from which the changes were computed; the write increases it."""
     state: RunState
     started_at: int | None
     ended_at: int | None
@@ -656,11 +656,11 @@ class RunWrite:
     callback_requests: list[NewCallbackRequest] = field(default_factory=list)
     """New items of the outbox; see `store.port`."""
     after: frozenset[int] = frozenset()
-    """Runs of the same batch, written before this one, that it depends on: if one of them is stale, this one is stale, too."""
+    """Runs of the same batch, written before this run, on which it depends: if one of them is stale, this run is stale, too."""
     version: int | None = None
     """The new version of the run: its rows match it now. None: unchanged."""
     input_requests: list[InputRequest] = field(default_factory=list)
-    """Questions to persons; one replaces an earlier one of the same try."""
+    """Questions to people; a question replaces an earlier one of the same try."""
     input_answers: list[InputAnswer] = field(default_factory=list)
     """Defaults that answer a question. If a person has answered meanwhile, nothing of the run is written."""
     summary: bytes | None = None
@@ -687,7 +687,7 @@ class NewRun:
     conf: bytes | None = None
     note: str | None = None
     backfill: int | None = None
-    """Number of the backfill that creates it."""
+    """Number of the backfill that creates the run."""
     partition_key: str | None = None
     partition_date: int | None = None
 
@@ -700,7 +700,7 @@ class RunImport(NamedTuple):
     run_type: RunType
     state: RunState
     version: int
-    """Its definition has exactly the tasks that `rows` have."""
+    """A definition with exactly the tasks of `rows`."""
     logical_date: int | None
     interval_start: int | None
     interval_end: int | None
@@ -733,11 +733,11 @@ class Skipped(NamedTuple):
 
 
 class SchedulePosition(NamedTuple):
-    """The position of a DAG's schedule. It is written only if the position in the store is still `before`."""
+    """The position of a DAG's schedule. It is written only if the store still has the position `before`."""
 
     dag_id: str
     before: tuple[int | None, int | None, int | None, int] | None
-    """`last` in the store when this was decided; equal to `last` where only `next` is new."""
+    """`last` in the store when the new position was computed; equal to `last` if only `next` is new."""
     last: tuple[int | None, int | None, int | None, int] | None
     next: tuple[int | None, int | None, int | None, int] | None
     skipped: Skipped | None = None
@@ -761,7 +761,7 @@ class Batch:
     positions: list[SchedulePosition] = field(default_factory=list)
     """Positions of schedules whose next run changed without a run being created."""
     more_rows: list[tuple[int, int]] = field(default_factory=list)
-    """(run, how many) further task-instance rows of runs that are being created."""
+    """(run, how many) additional task-instance rows of runs that are being created."""
 
 
 class Committed(NamedTuple):
@@ -774,9 +774,10 @@ class Committed(NamedTuple):
     rows_created: dict[int, int]
     """Run in `more_rows` → how many task-instance rows it has now."""
     consumers: frozenset[str] = frozenset()
-    """DAGs that got new asset events and have to be examined; not those for which the same assets waited already."""
+    """DAGs that got new asset events and must be examined, without DAGs for which events of the same assets already waited."""
     moved: frozenset[str] = frozenset()
-    """DAGs whose schedule position is not the one that the batch expects: neither their runs nor their positions were written."""
+    """DAGs whose schedule position differs from the position that the batch expects: neither their runs nor their positions were
+    written."""
 
 
 class ParsedDag(NamedTuple):
@@ -796,7 +797,7 @@ class ImportProblem(NamedTuple):
 
 
 class ParsedFile(NamedTuple):
-    """The result of parsing one file. With a `problem` and no dags, the last good versions stay."""
+    """The result of parsing one file. If there is a `problem` and no DAGs, the last good versions stay."""
 
     bundle: str
     file: str

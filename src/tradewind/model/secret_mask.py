@@ -1,7 +1,7 @@
 """Hides secrets in texts, in every form in which they may appear.
 
-A secret is searched for as it is, quoted as in a URI, escaped as in JSON and as in Python's `repr`, and line by line where it has
-several lines. One compiled pattern finds all forms; the longest are tried first. The number of forms is bounded.
+A secret is searched for unchanged, quoted as in a URI, escaped as in JSON and as in Python's `repr`, and line by line if it has
+several lines. One compiled pattern finds all forms; the longest forms are tried first. The number of forms is limited.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 from tradewind.model.secret_names import MASK, SHORTEST_SECRET, is_secret, is_secret_setting, secret_texts, told_secrets
 
 FORMS_MAX = 5_000
-"""The greatest number of forms in one mask; further secrets are not hidden."""
+"""Maximum number of forms in one mask; further secrets are not hidden."""
 _NEVER = frozenset({"airflow"})
-"""Too common to be hidden. Source: SECRETS_TO_SKIP_MASKING of Airflow's masker."""
+"""Values that are too common to be hidden. Source: SECRETS_TO_SKIP_MASKING of Airflow's masker."""
 _VARIABLES = ("TRADEWIND_VAR_", "AIRFLOW_VAR_")
 _CONNECTIONS = ("TRADEWIND_CONN_", "AIRFLOW_CONN_")
 _SETTING = re.compile(r"(?:TRADEWIND|AIRFLOW)__")
@@ -25,7 +25,7 @@ _SECRET_SETTING = re.compile(r"FERNET|SQL_ALCHEMY_CONN|BROKER_URL|RESULT_BACKEND
 
 
 class SecretMask:
-    """An immutable set of secrets. `plus` returns a larger one."""
+    """An immutable set of secrets. `plus` returns a larger mask."""
 
     __slots__ = ("_forms", "_pattern")
 
@@ -42,7 +42,7 @@ class SecretMask:
         return bool(self._forms)
 
     def plus(self, secrets: Iterable[str]) -> SecretMask:
-        """Return a mask with further secrets; the same object where all of them are known already."""
+        """Return a mask with additional secrets; the same object if it already has all of them."""
         found = SecretMask(secrets, base=self)
         return self if len(found._forms) == len(self._forms) else found
 
@@ -66,9 +66,9 @@ class SecretMask:
 
 
 def forms_of(secret: str) -> Iterator[str]:
-    """Yield the forms in which a secret may appear in a text; nothing for one that is too short or too common to be hidden."""
+    """Yield the forms in which a secret may appear in a text; no form if it is too short or too common to be hidden."""
     lines = [line.strip() for line in secret.splitlines()] if "\n" in secret or "\r" in secret else []
-    # the first and last line of a key in PEM format are no secrets
+    # the first and last line of a key in PEM format are not secret
     for plain in (secret, *(line for line in lines if not line.startswith("-----"))):
         if len(plain) < SHORTEST_SECRET or plain.lower() in _NEVER:
             continue
@@ -87,8 +87,8 @@ def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
     """Return the secrets in an environment.
 
     Connections (`AIRFLOW_CONN_…`, `TRADEWIND_CONN_…`): password and extra. Variables (`AIRFLOW_VAR_…`, `TRADEWIND_VAR_…`): the
-    value, where the name is one of a secret; else the parts of a JSON value that have such a name. Settings: those that are
-    secret.
+    value, if the name is the name of a secret; otherwise the parts of a JSON value that have such a name. Settings: the secret
+    ones.
     """
     found: list[str] = []
     for name, value in environment.items():

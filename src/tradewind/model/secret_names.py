@@ -1,4 +1,4 @@
-"""Which names are names of secrets: their values are not shown.
+"""Decides which names are names of secrets. The values of such names are not shown.
 
 Two settings change the answer, as in Airflow: `core.sensitive_var_conn_names` (more names) and
 `core.hide_sensitive_var_conn_fields`. Each process sets them once, when it starts (`configure`, `configure_from`).
@@ -13,7 +13,7 @@ from typing import Any
 
 MASK = "***"
 SHORTEST_SECRET = 5
-"""Shorter values are not masked, because they occur in ordinary text. Airflow's default (logging.min_length_masked_secret)."""
+"""Minimum length of a masked value: shorter texts occur in ordinary text. Airflow's default (logging.min_length_masked_secret)."""
 
 _WORDS = (
     "access_key",
@@ -52,15 +52,15 @@ HIDE_VARIABLE = "TRADEWIND__CORE__HIDE_SENSITIVE_VAR_CONN_FIELDS"
 """Environment variables in which a service passes the two settings to the processes that it starts."""
 
 _words: tuple[str, ...] = _WORDS
-"""The words that apply in this process: those above and those of the deployment, or none at all."""
+"""The words that apply in this process: the words above and those of the deployment, or no words at all."""
 
 
 def configure(more: str = "", hide: bool = True) -> None:
-    """Set what `is_secret` answers in this process.
+    """Set the words that `is_secret` uses in this process.
 
     Args:
         more: further words, separated by commas.
-        hide: False: no name is one of a secret. Passwords of connections and secret settings are hidden nevertheless.
+        hide: False: no name is the name of a secret. Passwords of connections and secret settings are hidden nevertheless.
     """
     global _words
     added = (_plain(word) for word in more.split(",") if word.strip())
@@ -68,18 +68,18 @@ def configure(more: str = "", hide: bool = True) -> None:
 
 
 def configure_from(environment: Mapping[str, str]) -> None:
-    """Set what `is_secret` answers in a process that a service started, from its environment."""
+    """Set the words that `is_secret` uses, from the environment. For processes that a service has started."""
     configure(environment.get(NAMES_VARIABLE, ""), environment.get(HIDE_VARIABLE, "true") != "false")
 
 
 def is_secret(name: str) -> bool:
-    """Return whether this is the name of a secret: one of the words occurs in it."""
+    """Return whether this is the name of a secret: it contains one of the words."""
     plain = _plain(name)
     return any(word in plain for word in _words)
 
 
 def is_secret_setting(name: str) -> bool:
-    """Return whether this is the name of a secret setting. The deployment cannot change that."""
+    """Return whether this is the name of a secret setting. The deployment cannot change this."""
     plain = _plain(name)
     return any(word in plain for word in _WORDS)
 
@@ -116,7 +116,7 @@ def told_secrets(value: object, secret: bool) -> list[str]:
     """Return the secrets in a value that user code received: a variable's text, or the parts of a connection.
 
     Args:
-        secret: the whole value is secret. Else only the values of secret names in a JSON text are, at any depth.
+        secret: True: the whole value is secret. False: only the values of secret names in a JSON text, at any depth.
     """
     found = secret_texts(value) if secret else []
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):

@@ -41,7 +41,7 @@ class TaskState(StrEnum):
 
 
 TASK_STATES: tuple[TaskState, ...] = tuple(TaskState)
-"""By code. Append only: codes are stored."""
+"""States by code. Only append to it: codes are stored."""
 
 TASK_CODES: dict[TaskState, int] = {state: code for code, state in enumerate(TASK_STATES)}
 
@@ -105,7 +105,7 @@ class TriggerRule(StrEnum):
 
     @classmethod
     def is_valid(cls, trigger_rule: str) -> bool:
-        """True if there is a rule of that name."""
+        """Whether there is a rule with this name."""
         return trigger_rule in cls.all_triggers() or trigger_rule in TRIGGER_RULE_ALIASES
 
     @classmethod
@@ -122,7 +122,7 @@ TRIGGER_RULE_ALIASES: dict[str, TriggerRule] = {
 
 
 class WeightRule(StrEnum):
-    """How the priority of a task follows from the weights of the tasks around it."""
+    """How the priority of a task is computed from the weights of the tasks around it."""
 
     DOWNSTREAM = "downstream"
     UPSTREAM = "upstream"
@@ -137,7 +137,7 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
     _S.NONE: frozenset({_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED}),
     # may start: admission queues it. Before that, fail_fast, a branch or the end of the run may end it
     _S.SCHEDULED: frozenset({_S.QUEUED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED, _S.NONE}),
-    # handed to an executor: started, or lost and scheduled again; up_for_reschedule where the DAG file was just edited
+    # handed to an executor: started, or lost and scheduled again; up_for_reschedule if the DAG file was just edited
     _S.QUEUED: frozenset(
         {
             _S.RUNNING,
@@ -179,7 +179,7 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
     # finished: only a person changes it, with a new fence: by a command (clear, mark), or by removing the task from the DAG
     _S.SUCCESS: frozenset({_S.NONE, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
     _S.FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.SKIPPED, _S.REMOVED}),
-    # fail-fast and branches reach these two while the run is still going
+    # fail_fast and branches reach these two states while the run still continues
     _S.SKIPPED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.REMOVED}),
     _S.UPSTREAM_FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
     # cleared, or the task is in the DAG again
@@ -188,16 +188,16 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
 """State → the states that may follow."""
 
 COMMANDED: frozenset[TaskState] = frozenset({_S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED})
-"""Finished states. Leaving one takes a command (or, for `upstream_failed`, fail-fast) and a new fence."""
+"""Finished states. A finished state is left only by a command (`upstream_failed` also by fail_fast), and with a new fence."""
 
 FINISHED: frozenset[TaskState] = COMMANDED
 WAITING: frozenset[TaskState] = frozenset({_S.DEFERRED, _S.AWAITING_INPUT})
-"""States in which a try goes on without an attempt, until its wait ends."""
+"""States in which a try continues without an attempt, until its wait ends."""
 OCCUPYING: frozenset[TaskState] = frozenset({_S.QUEUED, _S.RUNNING, _S.RESTARTING})
 """States with an attempt: the task instance holds its pool slots and counts against every limit."""
 FAILURES: frozenset[TaskState] = frozenset({_S.FAILED, _S.UPSTREAM_FAILED})
 SCHEDULABLE: frozenset[TaskState] = frozenset({_S.NONE, _S.UP_FOR_RETRY, _S.UP_FOR_RESCHEDULE})
-"""States from which the trigger rule is examined."""
+"""States in which the trigger rule is examined."""
 
 RUN_TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.RUNNING, RunState.SUCCESS, RunState.FAILED}),
@@ -214,7 +214,7 @@ class Outcome(StrEnum):
 
     SUCCESS = "success"
     FAILED = "failed"
-    """Retried while tries are left."""
+    """Retried if the task has tries left."""
     FAILED_FINAL = "failed_final"
     """Never retried: `AirflowFailException`, a sensor's timeout."""
     SKIPPED = "skipped"
@@ -223,8 +223,8 @@ class Outcome(StrEnum):
     AWAITING_INPUT = "awaiting_input"
     """Deferred until a person answers."""
     LOST = "lost"
-    """The worker died or was stopped. If the attempt had started, its try has failed, unless lost attempts are repeated; else the
-    task instance is queued again, a bounded number of times."""
+    """The worker died or was stopped. If the attempt had started, its try has failed, unless lost attempts are repeated. Else, the
+    task instance is queued again, a limited number of times."""
     REFUSED = "refused"
     """No code of the task has run (no template, no process, no accepted start): it is queued again in the same try."""
     MISSING = "missing"

@@ -1,4 +1,4 @@
-"""Waits that are known from a task's definition, so that no attempt is needed to find out what the task waits for.
+"""Waits that follow from a task's definition, so that no attempt is needed to find out what the task waits for.
 
 Each run computes its own wait from the plan (`scheduler.waits.planned`).
 """
@@ -13,8 +13,8 @@ import msgspec
 class MomentPlan(msgspec.Struct, frozen=True, omit_defaults=True, tag="moment"):
     """A wait for a moment.
 
-    `counted_from` says what `micros` are: `epoch`, the moment itself; `interval_end`, a span after the end of the run's data
-    interval (after `run_after`, in a run without one); `start`, a span after the beginning of the try; `midnight`, a time of the
+    `counted_from` says what `micros` means: `epoch`, the moment itself; `interval_end`, a duration after the end of the run's data
+    interval (after `run_after`, in a run without one); `start`, a duration after the start of the try; `midnight`, a time of the
     day on which the try begins, on the clock of `timezone` (empty: the DAG's).
     """
 
@@ -38,15 +38,15 @@ class TasksPlan(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
 
 
 class WaitPlan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a task waits for instead of an attempt. When the wait ends, the task ends, too."""
+    """The wait that replaces a task's attempt. When the wait ends, the task ends, too."""
 
     until: MomentPlan | TasksPlan
     timeout: int
-    """Microseconds after the beginning of the try."""
+    """Timeout in microseconds after the beginning of the try."""
     soft_fail: bool = False
     """After the timeout the task is skipped instead of failed."""
 
     @property
     def needs_a_date(self) -> bool:
-        """Whether the plan needs a logical date. In a run without one the task gets an attempt, which fails with that reason."""
+        """Whether the plan needs a logical date. In a run without one, the task gets an attempt, which fails for this reason."""
         return isinstance(self.until, TasksPlan)

@@ -1,4 +1,4 @@
-"""Waits of deferred tasks, and how the tasks continue: plain values that are stored and sent.
+"""Waits of deferred tasks, and how the tasks continue, as plain values that are stored and sent.
 
 A task that waits without a process is in state `deferred`. It can wait for:
 
@@ -7,7 +7,7 @@ A task that waits without a process is in state `deferred`. It can wait for:
 - task instances or runs of DAGs: the scheduler sees their changes, so it wakes the task at once;
 - the answer of a person: then its state is `awaiting_input`.
 
-When the wait ends, the task continues in another attempt of the same try (`Deferral.method` is called with the event). Where
+When the wait ends, the task continues in another attempt of the same try (`Deferral.method` is called with the event). If
 nothing is left to do (`method` is None), the scheduler ends the task itself.
 """
 
@@ -34,7 +34,7 @@ class MomentWait(msgspec.Struct, frozen=True, tag="moment"):
 
     at: int
     event: bytes = b"null"
-    """The event that the task gets then; JSON in the form of XComs."""
+    """The event that the task gets after the wait; JSON in the form of XComs."""
 
 
 class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
@@ -90,19 +90,19 @@ class InputWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="input"):
     options: tuple[str, ...]
     body: str | None = None
     defaults: tuple[str, ...] | None = None
-    """The options that count when nobody has answered in time; None: the task fails."""
+    """The options that are the answer if nobody answers in time; None: the task fails."""
     multiple: bool = False
     """Several options may be chosen."""
     params: bytes = b"{}"
     """JSON object: name of a form field → `{value, description, schema}`."""
     assigned_users: tuple[tuple[str, str], ...] = ()
-    """(id, name) of those who may answer; empty: everybody who may edit the task instance."""
+    """(id, name) of the people who may answer; empty: everybody who may edit the task instance."""
 
 
 Wait = TriggerWait | MomentWait | TasksWait | EveryWait | InputWait
 
 NEVER_BY_ITSELF = 253_370_764_800_000_000
-"""9999-01-01: stands for a wait that only its timeout ends."""
+"""9999-01-01: used for a wait that only its timeout ends."""
 
 
 def tasks_waits(wait: Wait) -> tuple[TasksWait, ...]:
@@ -125,10 +125,10 @@ _REMOVED = "removed"
 
 
 def judge(wait: TasksWait, rows: Iterable[tuple[RunRef, str | None, str | None]]) -> Judgement | None:
-    """Return how a wait ends, or None while it goes on.
+    """Return how a wait ends, or None if it continues.
 
     Args:
-        rows: (logical date or run id, task id or None, state or None) of everything that exists.
+        rows: (logical date or run id, task id or None, state or None) of all runs and task instances that exist.
     """
     states: dict[tuple[RunRef, str | None], list[str | None]] = {}
     named = {*wait.allowed, *wait.failed, *wait.skipped}
@@ -151,7 +151,7 @@ def judge(wait: TasksWait, rows: Iterable[tuple[RunRef, str | None, str | None]]
 
 
 def judge_all(judged: Iterable[tuple[TasksWait, Judgement | None]]) -> Judgement | None:
-    """Return how several waits end together, or None while they go on. The first one that fails or skips decides at once."""
+    """Return how several waits end together, or None if they continue. The first wait that fails or skips decides at once."""
     found = [judgement for _, judgement in judged]
     bad = next((one for one in found if one is not None and one.outcome is not Outcome.SUCCESS), None)
     if bad is not None:
@@ -161,7 +161,7 @@ def judge_all(judged: Iterable[tuple[TasksWait, Judgement | None]]) -> Judgement
 
 
 def _complete(wait: TasksWait, ref: RunRef, states: dict[tuple[RunRef, str | None], list[str | None]]) -> bool:
-    """Return whether everything that the wait is for has an allowed state at this date or in this run."""
+    """Return whether all tasks or runs of the wait have an allowed state at this date or in this run."""
     there = [found for (at, _), found in states.items() if at == ref]
     if not there or any((ref, task_id) not in states for task_id in wait.task_ids):
         return False
@@ -177,7 +177,7 @@ class Deferral(msgspec.Struct, frozen=True, omit_defaults=True):
     kwargs: bytes = b"{}"
     """JSON in the form of XComs."""
     timeout_at: int | None = None
-    """Microseconds UTC. A longer wait fails the task."""
+    """Timeout, microseconds UTC. A longer wait fails the task."""
     soft_fail: bool = False
     """With `method` None: a wait that fails or times out skips the task."""
     active: int = 0
@@ -185,7 +185,7 @@ class Deferral(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Resumption(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the attempt after a wait gets."""
+    """The values for the attempt after a wait."""
 
     method: str
     kwargs: bytes = b"{}"
@@ -213,4 +213,4 @@ class TriggerEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     xcoms: dict[str, bytes] = {}
     """With `outcome`: key → JSON in the form of XComs."""
     reason: str | None = None
-    """For people."""
+    """A reason for people."""
