@@ -2,7 +2,6 @@
 
 For services that otherwise connect only now and then. The thread waits until the scheduler closes the connection, and uses no CPU
 time until then.
-meanwhile.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 The process of a task calls its callbacks itself, after its result was reported. The functions here are for task instances whose
 process could not do that (killed, lost, stopped because another task failed, or ended during a callback), and for the calls that
-no task
-process makes: mails, and the callbacks of a run.
+no task process makes: mails, and the callbacks of a run.
 """
 
 from __future__ import annotations

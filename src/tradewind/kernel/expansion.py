@@ -1,8 +1,7 @@
 """How long the lists of a mapped task are in one run, and which upstream instances count for an instance.
 
-`domains` says which tasks are expanded together and over which lists; this module adds the data of one run: the states of the tasks
-that
-return the lists, and the lengths of their return values. It reads the data of the run and changes nothing.
+`domains` says which tasks are expanded together and over which lists; this module adds the data of one run: the states of the
+tasks that return the lists, and the lengths of their return values. It reads the data of the run and changes nothing.
 
 Source: Airflow 3.3.2's TriggerRuleDep, MappedTaskUpstreamDep and `expand_mapped_task`.
 """

@@ -20,8 +20,7 @@ GrantAction = Literal["read", "run", "edit", "delete"]
 
 GRANT_ACTIONS: tuple[GrantAction, ...] = ("read", "run", "edit", "delete")
 """The actions that a grant for a DAG can permit: read all of the DAG; start runs; change the DAG, its runs and its task instances;
-delete it.
-Each of the last three includes `read`."""
+delete it. Each of the last three includes `read`."""
 
 
 class Account(NamedTuple):

@@ -61,13 +61,13 @@ class Changes:
         self.add(f"dag:{_encoded(dag_id)}")
 
     def run(self, dag_id: str, run_id: str) -> None:
-        """A run was created, deleted, or has changed its state or note."""
+        """Add a run that was created or deleted, or has changed its state or note."""
         self.add(f"run:{_encoded(dag_id)}/{_encoded(run_id)}")
         self.dag(dag_id)
         self.add(TRIAGE)
 
     def edited(self, dag_id: str, run_id: str) -> None:
-        """Somebody has marked or cleared a run or task instances of it, or changed its note."""
+        """Add a run whose task instances somebody has marked or cleared, or whose note somebody has changed."""
         self.run(dag_id, run_id)
         self.add(f"tasks:{_encoded(dag_id)}/{_encoded(run_id)}")
 

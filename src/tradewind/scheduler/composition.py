@@ -1,4 +1,4 @@
-"""Puts the parts of a scheduler together: in the product (`cli.compose`), in the simulation, and in tests."""
+"""Creates a scheduler from its parts: in the product (`cli.compose`), in the simulation, and in tests."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def compose_server(
     make_scheduler: MakeScheduler = Scheduler,
     make_commands: MakeCommands = Commands,
 ) -> SchedulerServer:
-    """Make a server with its scheduler and its commands.
+    """Create a server with its scheduler and its commands.
 
     Args:
         epoch: from `Store.begin_epoch`.
         cipher: encrypts and decrypts variables and connections.
-        socket_path: where the server listens.
-        duties: makes the background duties.
+        socket_path: path of the socket on which the server listens.
+        duties: creates the background duties.
         loop: default: a new event loop.
         jobs: records the services that connect; None: they are not recorded.
         remote_workers: knows until when processes of remote workers may run; None: there are no remote workers.
@@ -94,7 +94,7 @@ def compose_server(
 def scheduling_duties(
     scheduler: Scheduler, config: SchedulerConfig, free_memory: Callable[[], None] = return_free_memory
 ) -> list[Duty]:
-    """The duties that need only the store and the worker hosts, no files."""
+    """Return the duties that need only the store and the worker hosts, no files."""
     return [
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),

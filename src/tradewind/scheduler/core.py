@@ -2,13 +2,13 @@
 
     inbox ─▶ machines decide ─▶ admission ─▶ one transaction (group commit) ─▶ after the commit: submit, answer, notify
 
-Everything that happens becomes an item in the inbox. `process` takes the items, lets the machine of each run apply its events,
-admits task instances, writes all changes in one transaction, and only then tells others. Nothing is dispatched before its
+Each event becomes an item in the inbox. `process` takes the items, lets the machine of each run apply its events,
+admits task instances, writes all changes in one transaction, and only then sends messages. Nothing is dispatched before its
 decision is committed. A run whose guard failed (somebody else changed its row) is rebuilt from the store and its events are
 applied again; the other runs commit. If the transaction fails, or its outcome is unknown, everything is rebuilt from the store:
 memory never holds state that the store does not have.
 
-This module has only the loop. The parts share `shared_state` and are given each other by name: runs (`run_registry`), DAGs and
+This module has only the loop. The other parts share `shared_state` and get each other as arguments: runs (`run_registry`), DAGs and
 their schedules (`dag_registry`), queued runs (`run_queue`), waits without a process (`deferral_manager`), attempts
 (`attempt_handler`), worker hosts (`host_registry`), callbacks (`callback_dispatcher`).
 
@@ -104,11 +104,11 @@ class Scheduler:
         self._writer = GroupWriter(store, self.runs.quarantine_run)
         self.changes = Changes()
         self.trouble: str | None = None
-        """Why the last write failed; None: it did not."""
+        """Why the last write failed; None: it succeeded."""
         self._taken: list[Item] = []
-        """Items that the pending batch has taken from the inbox."""
+        """Items of the inbox that the pending batch contains."""
         self._next_wave: dict[int, None] = {}
-        """Runs with decisions that wait until others of the batch were admitted."""
+        """Runs whose next decisions wait until task instances of the last decisions were admitted."""
         self._going_on: set[int] = set()
         """Runs that have a `SettleRun` in the inbox."""
         self._readmit = False
@@ -143,7 +143,7 @@ class Scheduler:
         self.callbacks.wake()
         self.assets.clear()
         self.watchers.clear()
-        # Items that follow from the store are created again. Messages of worker hosts are not, so they stay, each once: a host
+        # Items that follow from the store are created again. Messages of worker hosts are not, so they stay, each one once: a host
         # repeats a message until it is answered.
         messages: dict[object, Item] = {}
         for item in self.inbox:
@@ -159,7 +159,7 @@ class Scheduler:
         self.schedules.load()
 
     def refresh_listeners(self) -> None:
-        """Read from the list of plugins for which events there are listeners."""
+        """Read from the list of plugins which events have listeners."""
         self.state.listened = listened_events(self.store.plugins())
 
     def refresh_pools(self) -> None:
@@ -170,12 +170,12 @@ class Scheduler:
         self.deferrals.set_pools(pools)
 
     def forget_pool(self, name: str) -> None:
-        """Remove a deleted pool: nothing that needs it is admitted any more."""
+        """Remove a deleted pool: task instances that need it are not admitted any more."""
         self.admission.set_capacity(("pool", name, 0), None)
         self.refresh_pools()
 
     def compare_with_store(self) -> int:
-        """Safety net: compare memory with the store, reload what differs, and return how many DAGs, backfills and runs did."""
+        """Safety net: compare memory with the store, and reload and count the DAGs, backfills and runs that differ."""
         found = self.schedules.compare_with_store() + self.runs.compare_with_store()
         self.refresh_pools()
         self.readmit()
@@ -218,7 +218,7 @@ class Scheduler:
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to do now."""
+        """Whether there is work to do now."""
         return bool(
             self.inbox or self._readmit or self.schedules.busy or self.waits.noticed or self.assets.dirty or self.watchers.busy
         )
@@ -228,7 +228,7 @@ class Scheduler:
         self._readmit = True
 
     def process(self) -> None:
-        """Do everything there is to do, in transactions of bounded size."""
+        """Do all work that is there now, in transactions of limited size."""
         self.take_due_timers()
         while self.busy and not self.paused and not self.superseded:
             self._taken = []
@@ -237,7 +237,7 @@ class Scheduler:
             except StoreError as error:
                 self.commit_failed(error, self._taken)
                 return
-            except Exception:  # a bug outside of any one item: the caller has everything loaded again
+            except Exception:  # a bug outside of any single item: the caller loads everything again
                 self._put_back(self._taken)
                 raise
             self._commit(self._taken)
@@ -246,7 +246,7 @@ class Scheduler:
             self.take_due_timers()
 
     def _after_commit_steps(self) -> None:
-        """Do what writes transactions of its own, and examine the waits that the commit may have ended."""
+        """Do the steps that write their own transactions, and examine the waits that the commit may have ended."""
         try:
             self.schedules.advance_backfills()
             self.deferrals.examine_noticed()
@@ -260,7 +260,7 @@ class Scheduler:
     # --- deciding ---------------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        """In rounds: apply a bounded number of items, examine dirty DAGs, and admit."""
+        """In rounds: apply a limited number of items, examine dirty DAGs, and admit task instances."""
         now = self.clock.wall()
         self.batch.rows = 0
         while True:
@@ -312,7 +312,7 @@ class Scheduler:
             if decisions is not None:
                 self.take(active_run, decisions, now)
         elif isinstance(item.event, e.PastChanged) and not self.previous_runs.is_current(item.run, item.event):
-            self.take(active_run, [], now)  # outdated: but the run may now wait idly for a previous run, and block a run slot
+            self.take(active_run, [], now)  # outdated; but the run may now only wait for a previous run, and block a run slot
         elif isinstance(item.event, e.RunTimedOut) and (due := self.runs.times_out_at(active_run, now)) > now:
             self.timers.add(due, item)
         else:
@@ -321,7 +321,7 @@ class Scheduler:
             self.take(active_run, active_run.machine.apply(item.event._replace(at=now)), now)
 
     def _depend_on_previous_run(self, active_run: ActiveRun) -> None:
-        """Write a run only together with its previous run, if that has changes that are not committed yet."""
+        """Write a run only together with its previous run, if the previous run has changes that are not committed yet."""
         before = self.previous_runs.before(active_run.row.id)
         live = None if before is None else self.active_runs_by_id.get(before)
         if live is not None and live.changed:
@@ -431,7 +431,7 @@ class Scheduler:
     # --- committing -----------------------------------------------------------------------------------------------------
 
     def _commit(self, items: list[Item]) -> None:
-        """Write the batch; then, and only then, tell others."""
+        """Write the batch. Only after the commit, send the messages."""
         now = self.clock.wall()
         writes = self._writes(now)
         touched, dropped = self._commit_order({run: self.batch.touched[run] for run in writes})
@@ -489,7 +489,7 @@ class Scheduler:
 
     @staticmethod
     def _commit_order(touched: dict[int, ActiveRun]) -> tuple[dict[int, ActiveRun], dict[int, list[int]]]:
-        """Order runs behind the previous runs that they depend on, and drop those that depend on one that is not written.
+        """Order runs after the previous runs that they depend on, and drop those that depend on a run that is not written.
 
         Returns:
             The runs to write, in order; the runs that were dropped, in the form of `Committed.stale`.
@@ -563,7 +563,7 @@ class Scheduler:
                 self.queue.mark_dirty(row.dag_id)
 
     def commit_failed(self, error: StoreError, items: list[Item]) -> None:
-        """Follow a commit that failed or whose outcome is unknown: memory is not valid any more. The items are tried again."""
+        """Handle a commit that failed or whose outcome is unknown: memory is not valid any more. The items are tried again."""
         self._failures += 1
         if self._failures == 1:
             log.error("the store cannot be written; it is tried again", error=str(error))
@@ -580,7 +580,7 @@ class Scheduler:
         self.state.superseded = True
 
     def record_failure(self, why: str) -> None:
-        """Stop deciding until `recover`: the store failed, so that memory may be wrong."""
+        """Stop deciding until `recover`: the store failed, so memory may be wrong."""
         self.trouble = why
         self.state.paused = True
 

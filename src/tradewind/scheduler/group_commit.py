@@ -40,7 +40,7 @@ class GroupWriter:
         A part is the changes of one run, one new run with the new position of its schedule, or one schedule position.
 
         Raises:
-            Stale, StoreError: as the store does; nothing is known to be written.
+            Stale, StoreError: as the store raises them; it is not known whether anything was written.
         """
         try:
             return Written(self.store.commit(batch), {}, {})
@@ -94,7 +94,7 @@ class GroupWriter:
         return whole._replace(committed=whole.committed._replace(moved=moved))
 
     def _write_alone(self, batch: Batch, **about: object) -> Committed | str:
-        """Return the result of committing one part; a sentence where the store refused it."""
+        """Return the result of committing one part; a sentence if the store refused it."""
         try:
             return self.store.commit(batch)
         except StoreRefused as error:

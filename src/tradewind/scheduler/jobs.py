@@ -1,4 +1,4 @@
-"""Jobs: the services that run, as the scheduler sees them, as in Airflow's `job` table. Nothing is decided from them.
+"""Jobs: the running services as the scheduler sees them, as in Airflow's `job` table. No decision depends on them.
 
 The scheduler's own job begins and ends with its process. The job of another service is its connection to the scheduler: a
 service sends a goodbye when it stops normally. A connection that breaks without a goodbye is a failed job, until the same
@@ -60,7 +60,7 @@ class JobRegistry:
         """End the job of a service whose connection is closed.
 
         Args:
-            reason: why it failed; None: it said goodbye before.
+            reason: why it failed; None: it had said goodbye before.
         """
         if self._here.pop(service_id, None) is None:
             return

@@ -1,4 +1,4 @@
-"""Runs and steps that failed: they are left alone and tried again after a pause that doubles with each failure in a row."""
+"""Runs and steps that failed: they are ignored and tried again after a pause that doubles with each failure in a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HeldBack(NamedTuple):
 class Quarantine:
     """Quarantined runs, held back steps, and the pauses of both.
 
-    A failure counts as one in a row when it comes within twice the pause of the failure before it. So successes need not be
+    A failure counts as one in a row if it comes within twice the pause of the previous failure. So successes need not be
     reported.
     """
 
@@ -31,10 +31,10 @@ class Quarantine:
         """Run → the moment at which it is tried again."""
         self._held: dict[Hashable, HeldBack] = {}
         self._failures: dict[Hashable, tuple[int, int, int]] = {}
-        """What failed → failures in a row, the moment of the last one, and its pause."""
+        """Failed run or step → failures in a row, the moment of the last one, and its pause."""
 
     def failed(self, what: Hashable, now: int) -> int:
-        """Count a failure of a run or of something else, and return the moment at which it is to be tried again."""
+        """Count a failure of a run or step, and return the moment at which it is to be tried again."""
         count, last, wait = self._failures.get(what, (0, 0, 0))
         count = count + 1 if now - last <= 2 * wait else 1
         wait = min(FIRST_WAIT << min(count - 1, 16), LONGEST_WAIT)
@@ -55,7 +55,7 @@ class Quarantine:
         return due
 
     def held_back(self, what: Hashable, now: int) -> HeldBack | None:
-        """Return until when a step is held back, and why; None where it may be tried now."""
+        """Return until when a step is held back, and why; None: it may be tried now."""
         found = self._held.get(what)
         return found if found is not None and found.until > now else None
 

@@ -91,19 +91,19 @@ log = Log("scheduler")
 
 RECOVER_EVERY = SECOND // 2
 DOUBLINGS_MAX = 6
-"""How often the pause before the state is read from the store again doubles, after bugs in a row: up to 32 seconds."""
+"""Maximum number of times that the pause before reading the state again doubles, after bugs in a row: up to 32 seconds."""
 MORE_WORK_DELAY = SECOND // 20
 TIMETABLE_TIMEOUT = 25 * SECOND
-"""How long a command waits for the answer of a custom timetable. Clients wait 30 seconds for a command."""
+"""Timeout of a custom timetable's answer for a command. Clients wait 30 seconds for a command."""
 DISPATCH_TIMEOUT = 15 * SECOND
-"""How long `when_dispatched` waits until worker hosts have started all attempts that are due."""
+"""Maximum time for which `when_dispatched` waits until worker hosts have started all due attempts."""
 _TOO_SLOW = "it took too long to answer"
 
 Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
 
 
 class Peer:
-    """One connection, and what its process has registered."""
+    """One connection, and the registration of its process."""
 
     __slots__ = ("connection", "gateway", "goodbye", "host", "is_noted", "log_trouble", "name", "service_id")
 
@@ -117,9 +117,9 @@ class Peer:
         self.gateway = ""
         """Name of a gateway; empty for other peers."""
         self.service_id = ""
-        """Names the process of a service; empty for other peers."""
+        """Identifies the process of a service; empty for other peers."""
         self.goodbye = False
-        """It has announced its normal end."""
+        """The peer has announced its normal end."""
         self.log_trouble = ""
         """Why a worker host cannot write task logs."""
 
@@ -175,10 +175,10 @@ class SchedulerServer:
         self._seen_while_paused: set[tuple[Hashable, ...]] = set()
         """Messages of worker hosts since the store cannot be written. Worker hosts repeat messages; each is kept once."""
         self._on_dispatched: Callable[[], None] | None = None
-        """Called once, when worker hosts have started all attempts that were due."""
+        """Functions to call once, when worker hosts have started all attempts that were due."""
         self._recovering = False
         self._bugs_in_a_row = 0
-        """How often in a row a decision failed by a bug."""
+        """Number of decisions in a row that failed because of a bug."""
         self._timer_due: int | None = None
         scheduler.notify = self.notify
         commands.epoch = scheduler.epoch
@@ -186,7 +186,7 @@ class SchedulerServer:
     # --- start and end -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Load, listen, serve."""
+        """Load the state, listen on the socket, and serve."""
         self.loop.on_signal(signal.SIGTERM, self.loop.stop)
         self.loop.on_signal(signal.SIGINT, self.loop.stop)
         listener = self._listen()
@@ -213,7 +213,7 @@ class SchedulerServer:
             self.store.close()
 
     def when_dispatched(self, call: Callable[[], None]) -> None:
-        """Call the function once, when all attempts that are due are dispatched; after `DISPATCH_TIMEOUT` in any case."""
+        """Call the function once, when all due attempts are dispatched, at the latest after `DISPATCH_TIMEOUT`."""
         if self._on_dispatched is None:
             self._on_dispatched = call
             self.loop.call_later(DISPATCH_TIMEOUT, self._give_up_dispatching)
@@ -256,7 +256,7 @@ class SchedulerServer:
         return listener
 
     def wait_time(self) -> int:
-        """How long the loop may wait: until the next timer, at most `LONGEST_WAIT`."""
+        """Maximum time that the loop may wait: until the next timer, at most `LONGEST_WAIT`."""
         if self.scheduler.paused:
             return LONGEST_WAIT  # the recovery has its own timer
         moments = [m for m in (self.scheduler.timers.next_due(), self.scheduler.callbacks.due()) if m is not None]
@@ -275,7 +275,7 @@ class SchedulerServer:
             self.loop.call_later(FLUSH_AFTER, self._flush_changes)
 
     def _flush_changes(self) -> None:
-        """Tell the API's open pages what has changed."""
+        """Tell open web pages, through the API, what has changed."""
         self._flush_pending = False
         document = encode(Changed(self.scheduler.changes.take()))
         for connection in list(self._watchers):
@@ -289,7 +289,7 @@ class SchedulerServer:
         self.scheduler.changes.wanted = bool(self._watchers)
 
     def _run_callbacks(self) -> None:
-        """Order the callbacks and mails of the outbox that are due."""
+        """Send the due callbacks and mails of the outbox to worker hosts."""
         scheduler, due = self.scheduler, self.scheduler.callbacks.due()
         if due is None or scheduler.paused or scheduler.superseded or due > (now := self.clock.wall()):
             return
@@ -349,11 +349,11 @@ class SchedulerServer:
             self.on_connect(Connection(link, self.loop, self.on_document, self.on_disconnect))
 
     def on_connect(self, connection: Connection) -> None:
-        """A peer has connected."""
+        """Add a peer that has connected."""
         self.peers[connection] = Peer(connection)
 
     def on_disconnect(self, connection: Connection) -> None:
-        """The connection of a peer is closed."""
+        """Remove a peer whose connection is closed."""
         peer = self.peers.pop(connection, None)
         self._followers.pop(connection, None)
         self._watch(connection, begin=False)
@@ -517,13 +517,13 @@ class SchedulerServer:
             self.loop.call_later(rest + SECOND, self.scheduler.hosts.lease_ended)
 
     def _drain_host(self, peer: Peer, message: Draining) -> None:
-        """A worker host finishes its running attempts. Attempts that it has not started go to another worker host."""
+        """Handle a worker host that finishes its running attempts. Attempts that it has not started go to another worker host."""
         if peer.host is not None:
             self.executor.drain(worker_of(peer.host.host), message.live)
             self.scheduler.hosts.drained()
 
     def _note_hosts(self) -> None:
-        """Record the worker hosts in the store, for people. A worker host that cannot be recorded works all the same."""
+        """Record the worker hosts in the store, for people. If this fails, the worker host works nevertheless."""
         for peer in self.workers.values():
             hello = peer.host
             if peer.is_noted or hello is None:
@@ -536,7 +536,7 @@ class SchedulerServer:
                 return
 
     def _is_repeated(self, *what: Hashable) -> bool:
-        """Did the same message arrive before, since the store cannot be written?"""
+        """Whether the same message has arrived before, since the store cannot be written."""
         if not self.scheduler.paused:
             self._seen_while_paused.clear()
         elif what in self._seen_while_paused:
@@ -566,7 +566,7 @@ class SchedulerServer:
             self._questions.append((peer, message))
 
     def _answer_questions(self) -> None:
-        """Answer questions of tasks after the commit, so that the answers include it."""
+        """Answer questions of tasks after the commit, so that the answers include its changes."""
         questions, self._questions = self._questions, []
         for peer, message in questions:
             if self.scheduler.paused and isinstance(message.body, SetVariable | SetStateEntry | TriggerRun):
@@ -650,7 +650,7 @@ class SchedulerServer:
         self._on_command(incoming, then)
 
     def _on_command(self, incoming: c.IncomingCommand, then: Callable[[CommandResult], None]) -> None:
-        """Execute a command and pass its result to `then`. If a custom timetable has to be asked first, wait for its answer."""
+        """Execute a command and pass its result to `then`. If a custom timetable must be asked first, wait for its answer."""
         timetables = self.scheduler.timetables
         try:
             triggers = isinstance(incoming.command, c.Trigger | c.TriggerFromTask)
@@ -687,7 +687,7 @@ class SchedulerServer:
         op, command, _ = incoming
         if isinstance(command, c.Ping):
             return c.result_for(op, self._ping_result())
-        self._decide()  # also before a question: its answer includes everything that has happened
+        self._decide()  # also before a question: its answer includes all earlier events
         if type(command) in QUESTIONS:
             return self._answer_question(op, command)
         name = c.name_of(command)

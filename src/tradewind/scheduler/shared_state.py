@@ -1,6 +1,7 @@
-"""What the parts of the scheduler share: the store, the clock, the executor, and the data in memory that they decide from.
+"""The state that the parts of the scheduler share: the store, the clock, the executor, and the data in memory for decisions.
 
-Each part gets this state and, by name, the other parts that it calls; none of them holds the scheduler. Nothing is decided here.
+Each part gets this state and, as arguments, the other parts that it calls; no part has a reference to the scheduler. This module
+decides nothing.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from tradewind.store.port import Store
 from tradewind.wire.messages import Notice
 
 ROWS_PER_MOVE = 2
-"""A step of a task instance writes its own row and one in the journal."""
+"""Number of rows that a step of a task instance writes: its own row and one in the journal."""
 
 
 class PendingBatch:
-    """What the next transaction writes, as far as it is decided, and what follows after its commit.
+    """The changes that the next transaction writes, and the calls and workloads that follow after its commit.
 
     Args:
         max_rows: the limit of rows per transaction (`scheduler.batch_max_rows`).
@@ -38,7 +39,7 @@ class PendingBatch:
     def __init__(self, max_rows: int) -> None:
         self._max_rows = max_rows
         self.rows = 0
-        """Approximate number of rows that are decided."""
+        """Approximate number of rows in the batch."""
         self.touched: dict[int, ActiveRun] = {}
         """Runs with changes to be written."""
         self.workloads: list[tuple[ActiveRun, int]] = []
@@ -54,12 +55,12 @@ class PendingBatch:
         """Return how many rows the transaction may still write.
 
         Args:
-            reserve: n returns at least one n-th of all rows, however many are decided already.
+            reserve: n: return at least one n-th of all rows, even if the batch has more rows already.
         """
         return max(self._max_rows - self.rows, self._max_rows // reserve if reserve else 0)
 
     def touch(self, active_run: ActiveRun) -> None:
-        """Have the changes of this run written."""
+        """Include the changes of this run in the batch."""
         self.touched[active_run.row.id] = active_run
 
     def untouch(self, run: int) -> None:
@@ -67,7 +68,7 @@ class PendingBatch:
         self.touched.pop(run, None)
 
     def after_commit(self, run: int, call: Callable[[], None]) -> None:
-        """Call this when the changes of the run are committed: answers, cancels, orders to the executor."""
+        """Call this after the changes of the run are committed: answers, cancels, orders to the executor."""
         self._outputs.append((run, call))
 
     def discard_outputs(self, run: int) -> None:
@@ -108,14 +109,14 @@ class SharedState:
         self.previous_runs = PreviousRunTracker(store)
         self.waits = WaitIndex(store, self.timers)
         self.quarantine = Quarantine()
-        """Runs and steps that failed. A quarantined run counts as running, and its attempts keep what they hold."""
+        """Runs and steps that failed. A quarantined run counts as running, and its attempts keep their slots."""
         self.listened: frozenset[str] = frozenset()
         """The events for which plugins have listeners."""
         self.batch = PendingBatch(config.batch_max_rows)
         self.paused = False
-        """Nothing is decided until everything is loaded again: memory may be wrong."""
+        """True: memory may be wrong, so nothing is decided until everything is loaded again."""
         self.superseded = False
-        """Another scheduler has taken over: nothing is decided any more."""
+        """True: another scheduler has taken over, so nothing is decided any more."""
 
     def clear(self) -> None:
         """Drop everything that is read again from the store. The inbox stays."""
@@ -147,7 +148,7 @@ class SharedState:
         self.inbox.append(RunEvent(run, event))
 
     def push_at(self, due: int, item: RunEvent) -> None:
-        """Add an event to the inbox at a moment, at once where the moment has passed."""
+        """Add an event to the inbox at a moment, at once if the moment has passed."""
         if due > self.clock.wall():
             self.timers.add(due, item)
         else:

@@ -25,7 +25,7 @@ class Timers:
         self._order = 0
         self._dags: dict[str, int] = {}
         self._pruned = 0
-        """How many entries the last pruning left."""
+        """Number of entries after the last pruning."""
 
     def add(self, due: int, item: Any) -> None:
         if isinstance(item, str):
@@ -37,7 +37,7 @@ class Timers:
         heappush(self._heap, (due, self._order, item))
 
     def due(self, now: int) -> list[Any]:
-        """Remove and return everything that is due."""
+        """Remove and return all due items."""
         found = []
         while self._heap and self._heap[0][0] <= now:
             due, _, item = heappop(self._heap)

@@ -1,4 +1,4 @@
-"""Answers to questions about assets: asset events as mappings, and what a DAG still waits for."""
+"""Answers to requests about assets: asset events as mappings, and the assets for which a DAG still waits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tradewind.store.port import RowReader
 from tradewind.wire.messages import GetAsset, GetAssetEvents, Value
 
 PARTITIONS_NAMED = 5
-"""How many partition keys that a DAG waits for are named."""
+"""Maximum number of partition keys that are named."""
 
 
 def events_answer(store: RowReader, question: GetAssetEvents, run: int) -> Value:
-    """Return events of an asset or alias; where none is named, the events that started the run."""
+    """Return events of an asset or alias; if the request names none, the events that started the run."""
     if question.name or question.uri or question.alias:
         events = store.asset_events(
             name=question.name,
@@ -95,7 +95,7 @@ def waits_for_assets(store: RowReader, plan: DagPlan) -> str | None:
 
 
 def missing_assets(store: RowReader, plan: DagPlan) -> Phrase | None:
-    """Return what a DAG waits for: "2 of 3 assets updated; missing: orders". None for a DAG that is not scheduled by assets."""
+    """Return the assets for which a DAG waits: "2 of 3 assets updated; missing: orders". None: assets do not schedule the DAG."""
     if plan.assets is None:
         return None
     if asset_schedule(plan.assets).partitions is not None:
@@ -123,7 +123,7 @@ def _waits_for_partitions(store: RowReader, plan: DagPlan, schedule: AssetSchedu
 
 
 def watcher_troubles(store: RowReader, plan: DagPlan) -> list[Phrase]:
-    """Return a sentence for each watcher of the DAG's assets whose trigger failed last time."""
+    """Return a sentence for each watcher of the DAG's assets whose trigger failed the last time."""
     watches = asset_schedule(plan.assets).watchers if plan.assets is not None else ()
     failed = {row.number: row for row in store.watchers() if row.failures} if watches else {}
     found = []

@@ -24,7 +24,7 @@ from tradewind.scheduler.dags.schedule import DagEntry
 from tradewind.store.port import RowReader, Store
 
 RUNS_AT_ONCE = 100
-"""How many runs of one DAG are created before other work is done."""
+"""Maximum number of runs of one DAG that are created before other work is done."""
 
 
 class AssetIndex:
@@ -43,7 +43,7 @@ class AssetIndex:
         self._examined.clear()
 
     def mark_dirty(self, plan: DagPlan) -> None:
-        """Have a DAG examined, if its schedule has assets."""
+        """Mark a DAG for examination, if its schedule has assets."""
         if plan.assets is not None:
             self.dirty[plan.dag_id] = None
 

@@ -1,11 +1,11 @@
 """Asset watchers: triggers that run while an active, unpaused DAG is scheduled on their asset, and whose events update the asset.
 
-A watcher has a number, made of its trigger's class and arguments: watchers with the same ones share one trigger. The number and a
-fence, which is new for each start, are the key of the trigger. An event counts only under the current key, and an event that was
-sent twice counts once: the store keeps the token of each event. The trigger goes on after its event is committed.
+The number of a watcher is computed from the class and the arguments of its trigger: watchers with equal ones share one trigger.
+The number and a fence, which is new for each start, are the key of the trigger. An event counts only under the current key, and an
+event that was sent twice counts once: the store keeps the token of each event. The trigger continues after its event is committed.
 
-A trigger that ends is started again: one that failed after a pause that grows. A trigger whose worker does not come back is
-started on another worker.
+A trigger that has ended is started again; after a failure there is a pause, which grows with each failure. If the worker of a
+trigger does not connect again, the trigger is started on another worker.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tradewind.wire.messages import WATCHER_RUN, AttemptKey, TriggerOrder, Watch
 log = Log("scheduler")
 
 PAUSE = SECOND
-"""Before a trigger that ended is started again; after several failures in a row more."""
+"""Pause before a trigger that has ended is started again; it grows after several failures in a row."""
 LONGEST_PAUSE = 5 * MINUTE
 COMES_BACK = 10 * SECOND
-"""How long a worker that has disconnected may take to come back before its triggers are started on another worker."""
+"""If a worker has been disconnected for this time, its triggers are started on another worker."""
 ERROR_MAX = 4000
-"""Characters of an error that are stored; the end is kept."""
+"""Maximum number of stored characters of an error; the end is kept."""
 
 
 class WakeWatchers(NamedTuple):
@@ -63,17 +63,17 @@ class Watcher:
         self.bundle_version = plan.bundle_version
         self.file = plan.file
         self.uses: dict[str, tuple[AssetWatch, ...]] = {}
-        """DAG → what it watches with this trigger."""
+        """DAG → the assets that it watches with this trigger."""
         self.key: AttemptKey | None = None
-        """Of the trigger that runs; None: none does."""
+        """Key of the running trigger; None: it does not run."""
         self.worker = ""
         self.gone_since: int | None = None
-        """Since when its worker is known to be disconnected."""
+        """The time since when its worker is known to be disconnected."""
         self.failures = 0
-        """In a row."""
+        """Number of failures in a row."""
         self.error: str | None = None
         self.next_start = 0
-        """Not before this moment."""
+        """The earliest time of the next start."""
 
     def assets(self) -> list[tuple[str, str]]:
         """Return name and URI of each asset."""
@@ -88,13 +88,13 @@ class AssetWatchers:
         self._by_number: dict[int, Watcher] = {}
         self._by_dag: dict[str, tuple[int, ...]] = {}
         self._events: dict[tuple[AttemptKey, str], WatcherEvent] = {}
-        """Events that are not written yet. Each trigger has at most one on the way."""
+        """Events that are not written yet. Each trigger has at most one event that is not acknowledged."""
         self._ends: dict[AttemptKey, TriggerEnd] = {}
         self._awake = True
         self._forgot_old_rows = False
 
     def clear(self) -> None:
-        """Forget which DAGs use which watchers: the DAGs are loaded again. Triggers go on."""
+        """Forget which DAGs use which watchers: the DAGs are loaded again. The triggers continue."""
         for watcher in self._by_number.values():
             watcher.uses.clear()
         self._by_dag.clear()
@@ -110,7 +110,7 @@ class AssetWatchers:
 
     @property
     def count(self) -> int:
-        """How many triggers are wanted."""
+        """Number of wanted triggers."""
         return sum(1 for watcher in self._by_number.values() if watcher.uses)
 
     def wake(self) -> None:
@@ -119,14 +119,14 @@ class AssetWatchers:
     # --- DAGs ---------------------------------------------------------------------------------------------------------
 
     def follow(self, plan: DagPlan) -> None:
-        """Take the watchers of a DAG that was loaded, parsed, paused or unpaused."""
+        """Add or replace the watchers of a DAG that was loaded, parsed, paused or unpaused."""
         is_open = plan.is_active and not plan.is_paused
         watches = asset_schedule(plan.assets).watchers if plan.assets is not None and is_open else ()
         if watches or plan.dag_id in self._by_dag:
             self._replace(plan.dag_id, plan, watches)
 
     def forget(self, dag_id: str) -> None:
-        """Follow the end of a DAG."""
+        """Remove the watchers of a DAG that does not exist any more."""
         if dag_id in self._by_dag:
             self._replace(dag_id, None, ())
 
@@ -151,10 +151,10 @@ class AssetWatchers:
     # --- worker hosts -------------------------------------------------------------------------------------------------
 
     def registered(self, worker: str, keys: Iterable[AttemptKey]) -> None:
-        """Follow the registration of a worker: take over the triggers that it runs, stop those that are not current.
+        """Handle the registration of a worker: take over the triggers that it runs, and stop those that are not current.
 
         Args:
-            keys: the triggers of asset watchers that it runs.
+            keys: the triggers of asset watchers that the worker runs.
         """
         executor = self._state.executor
         here = set(keys)
@@ -172,7 +172,7 @@ class AssetWatchers:
                 if watcher.key in here:
                     again.append(self._order(watcher, watcher.key))  # the host sends again what was not acknowledged
                 else:
-                    unwanted.append(watcher.key)  # a new gateway does not pass on what the worker ran before
+                    unwanted.append(watcher.key)  # a new gateway does not forward messages about its old triggers
                     watcher.key = None
         executor.drop_triggers(unwanted, worker)
         executor.run_triggers(again)
@@ -186,7 +186,7 @@ class AssetWatchers:
         return not scope.bundles and scope.dag_id is None
 
     def disconnected(self, worker: str) -> None:
-        """Follow the end of a worker's connection: its triggers are started elsewhere if it does not come back."""
+        """Handle the end of a worker's connection: its triggers are started on another worker if it does not connect again."""
         now = self._state.clock.wall()
         for watcher in self._by_number.values():
             if watcher.worker == worker and watcher.key is not None:
@@ -205,14 +205,14 @@ class AssetWatchers:
     # --- triggers -----------------------------------------------------------------------------------------------------
 
     def fired(self, event: WatcherEvent) -> None:
-        """Take the event of a trigger. It is acknowledged when it is committed."""
+        """Store the event of a trigger until the next `advance`. It is acknowledged when it is committed."""
         if self._current(event.key) is None:
             self._state.executor.drop_triggers([event.key])
         else:
             self._events[event.key, event.token] = event
 
     def ended(self, key: AttemptKey, end: TriggerEnd) -> None:
-        """Take the end of a trigger."""
+        """Store the end of a trigger until the next `advance`."""
         if self._current(key) is None:
             self._state.executor.drop_triggers([key])
         else:
@@ -223,7 +223,7 @@ class AssetWatchers:
         return watcher if watcher is not None and watcher.key == key and watcher.uses else None
 
     def advance(self) -> set[str]:
-        """Write what triggers have reported, then start and stop triggers. Writes transactions of its own.
+        """Write the events and ends of triggers, then start and stop triggers. Uses its own transactions.
 
         Returns:
             DAGs whose condition may be met now.
@@ -311,7 +311,7 @@ class AssetWatchers:
                 else:
                     self._state.timers.add(now + COMES_BACK, WakeWatchers())
             if watcher.key is None and not executor.ready:
-                continue  # `registered` comes with the first worker
+                continue  # the first worker that registers starts the triggers
             if watcher.key is None and watcher.next_start <= now:
                 watcher.key = (WATCHER_RUN, watcher.number, now)
                 watcher.gone_since = None
@@ -329,7 +329,7 @@ class AssetWatchers:
         )
 
     def _note(self, watcher: Watcher, now: int) -> None:
-        """Write what the trigger does, for people."""
+        """Write the state of the trigger, for people."""
         runs = watcher.key is not None
         row = WatcherRow(
             watcher.number,

@@ -28,12 +28,12 @@ from tradewind.wire.worker_names import worker_of
 
 ANOTHER_PROCESS = "another process was started for this attempt"
 MISSING_WAITS = tuple(seconds * SECOND for seconds in (1, 2, 4, 8, 15))
-"""Pauses before further attempts of a task that its DAG file did not have; after the last one the task fails."""
+"""Pauses before further attempts of a task that was missing in its DAG file; after the last one the task fails."""
 _DEFERRED_WITHOUT_WAIT = "the task deferred itself without saying what it waits for"
 
 
 class ReportEffects(NamedTuple):
-    """What follows from a report."""
+    """The consequences of a report."""
 
     decisions: list[e.Decision]
     calls_back: int = NO_TASK
@@ -46,7 +46,7 @@ class AttemptHandler:
     """See the module.
 
     Args:
-        why_lost: why the process of an attempt vanished, for people.
+        why_lost: returns why the process of an attempt ended, for people.
     """
 
     def __init__(self, state: SharedState, why_lost: Callable[[Holder | None, e.AttemptVanished], str]) -> None:
@@ -188,7 +188,7 @@ class AttemptHandler:
         return not begun or report.outcome not in (Outcome.LOST, Outcome.REFUSED)
 
     def _of_edited_file(self, active_run: ActiveRun, slot: int, report: Report, now: int) -> Report:
-        """Have a task that was missing in its DAG file tried again shortly, a bounded number of times."""
+        """Let a task that was missing in its DAG file be tried again shortly, a limited number of times."""
         if report.outcome is not Outcome.MISSING:
             active_run.missing.pop(slot, None)
             return report
@@ -202,7 +202,7 @@ class AttemptHandler:
     def vanished(self, active_run: ActiveRun, event: e.AttemptVanished, now: int) -> list[e.Decision] | None:
         """End an attempt whose process does not exist any more, and return the decisions that follow.
 
-        None where the message is about another process. The end is written: otherwise the next scheduler would accept the
+        Return None if the message is about another process. The end is written: otherwise the next scheduler would accept the
         process again under its nonce.
         """
         slot, machine = event.slot, active_run.machine
@@ -226,7 +226,7 @@ class AttemptHandler:
         return decisions
 
     def _end_log(self, run: int, line: LastLine | None, worker: str) -> None:
-        """Have a last line written to the attempt's log after the commit."""
+        """Let a worker write a last line into the attempt's log after the commit."""
         if line is not None:
             self._state.batch.after_commit(run, lambda: self._state.executor.end_log(line, worker))
 
@@ -261,7 +261,7 @@ class AttemptHandler:
 
 
 def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:
-    """Return the step into a waiting state with the wait in its cause: the journal keeps it when the wait is deleted."""
+    """Return the step into a waiting state with the wait in its cause: the journal keeps the wait when its row is deleted."""
     if isinstance(decision, e.Move) and decision.slot == slot and decision.after in WAITING:
         return decision._replace(cause=f"it waits for {describe(deferral.wait)}")
     return decision

@@ -1,10 +1,10 @@
-"""The last line of an attempt's log, in Airflow's words: what was decided about the task instance, and why.
+"""The last line of an attempt's log, in Airflow's words: the decision about the task instance, and its reason.
 
     Marking task as SUCCESS.
     Marking task as UP_FOR_RETRY: ValueError: no rows. Try 2 of 3 begins at 2026-01-31T06:05:00Z at the earliest.
     All retries failed; marking task as FAILED: ValueError: no rows.
 
-The line has only what was decided, and a worker host gets it only after the commit.
+The line contains only decisions, and a worker host gets it only after the commit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEVELS = {
 
 
 def last_line(active_run: ActiveRun, slot: int, fence: int, tries: int, decisions: Sequence[e.Decision]) -> LastLine | None:
-    """Return the line for an attempt that has just ended; None where nothing was decided about it.
+    """Return the line for an attempt that has just ended; None if nothing was decided about it.
 
     Args:
         fence, tries: fence and try number of the attempt, before the decisions.
@@ -47,7 +47,7 @@ def last_line(active_run: ActiveRun, slot: int, fence: int, tries: int, decision
 def standing_line(active_run: ActiveRun, slot: int, fence: int) -> LastLine | None:
     """Return the line for an attempt whose report an earlier scheduler accepted but did not answer.
 
-    None while the attempt runs, and where another attempt has followed: its outcome is not known here any more.
+    None while the attempt runs, and if another attempt has followed: then the result of this one is not known here any more.
     """
     machine = active_run.machine
     state = machine.task_state(slot)

@@ -1,8 +1,8 @@
-"""Worker hosts: which attempts they hold, which they lack, and which they have to run. Lost messages are noticed here.
+"""Worker hosts: which attempts they hold, which they lack, and which they have to run. This module notices lost messages.
 
-Several workers may be connected. Each one speaks only for itself: a registration lists what that worker holds, so an attempt that
-is missing there is looked for only if it was that worker's. An attempt whose process was accepted belongs to the worker of that
-process. An attempt that is queued belongs to whichever worker the executor chose.
+Several workers may be connected. Each worker reports only about itself: a registration lists the attempts of that worker. So a
+missing attempt is searched for only if it belonged to that worker. An attempt whose process was accepted belongs to the worker of
+that process. A queued attempt belongs to the worker that the executor chose.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HostRegistry:
     """See the module.
 
     Args:
-        guarded: does work for a run; if the work fails, the run is quarantined.
+        guarded: calls a function for a run; if the function fails, the run is quarantined.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class HostRegistry:
         self._watchers = watchers
         self._guarded = guarded
         self._registrations: dict[str, tuple[frozenset[AttemptKey], frozenset[AttemptKey]]] = {}
-        """Worker → attempts and triggers that it said it holds while nothing could be written."""
+        """Worker → attempts and triggers that it reported while nothing could be written."""
         self._processes: dict[str, str] = {}
         """Worker → its process that registered last."""
         self._ends: dict[str, str] = {}
         """Earlier process of a worker host → how it ended, in words. Only the latest few are kept."""
         self._absent_since: dict[str, int] = {}
-        """Worker that has attempts and is not connected → since when that is known, monotonic microseconds."""
+        """Worker that has attempts and is not connected → the time since when this is known, monotonic microseconds."""
 
     def recovered(self, now: int) -> None:
-        """After the store recovered: apply the registrations that came meanwhile, and submit what was committed."""
+        """After the store recovered: apply the registrations of the meantime, and submit all committed attempts."""
         registrations, self._registrations = self._registrations, {}
         self._state.executor.retain({key[:2] for key, _, _ in self.attempts()})
         for worker, (live, triggers) in registrations.items():
@@ -65,13 +65,13 @@ class HostRegistry:
 
     @property
     def live_attempts(self) -> int:
-        """How many attempts are queued or running, those of quarantined runs included. Counted as they come and go."""
+        """Number of queued or running attempts, including those of quarantined runs. Updated when one begins or ends."""
         return self._state.admission.used(PARALLELISM)
 
     def attempts(self) -> list[tuple[AttemptKey, TaskState, int]]:
         """Return every live attempt: its key, the state of its task instance, and when it was dispatched.
 
-        Looks at every task instance of the running runs: for the registration of a worker host, and for the safety nets.
+        Reads every task instance of the running runs: only registrations of worker hosts and safety nets call it.
         """
         found = []
         for run, active_run in self._state.active_runs_by_id.items():
@@ -83,10 +83,10 @@ class HostRegistry:
     # --- registration -------------------------------------------------------------------------------------------------
 
     def register(self, host: str, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey] = frozenset()) -> None:
-        """Take the registration of a worker host: submit what it lacks, ask for what it should hold, stop what is not current.
+        """Handle the registration of a worker host: submit missing attempts, ask for lost ones, stop those that are not current.
 
-        An attempt that runs and is not among `live` is asked for, not given up: its report may be on the way behind the
-        registration. While nothing can be written the registration waits: what memory says then is not committed.
+        If a running attempt is not in `live`, the worker host is asked for it, and it stays: its report may arrive after the
+        registration. While nothing can be written the registration is kept for later, because memory may differ from the store.
 
         Args:
             host: name of the process that registers.
@@ -94,7 +94,7 @@ class HostRegistry:
         worker = worker_of(host)
         self._absent_since.pop(worker, None)
         if self._state.superseded:
-            return  # memory is not what is committed, and never will be again
+            return  # memory differs from the store, and stays so until this scheduler ends
         if self._state.paused:
             self._registrations[worker] = live, triggers
             return
@@ -137,14 +137,14 @@ class HostRegistry:
                 del self._ends[next(iter(self._ends))]
 
     def disconnected(self, worker: str) -> None:
-        """Follow the end of a worker's connection: its queued attempts are given to other workers, if there are any."""
+        """Handle the end of a worker's connection: its queued attempts are given to other workers, if there are any."""
         self._absent_since.setdefault(worker, self._state.clock.monotonic())
         self._registrations.pop(worker, None)
         self._watchers.disconnected(worker)
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Submit every queued attempt that no connected worker has, and every such trigger."""
+        """Submit every queued attempt that no connected worker has, and every trigger that no connected worker has."""
         executor = self._state.executor
         if self._state.superseded or self._state.paused or not executor.ready:
             return
@@ -157,7 +157,7 @@ class HostRegistry:
         self._hand_over()
 
     def lease_ended(self) -> None:
-        """No process of a lost worker runs any more: give up its attempts, and submit what waited for the end of its processes."""
+        """No process of a lost worker runs any more: give up its attempts, and submit those that waited for it."""
         if not self._state.paused and not self._state.superseded:
             self.look_for_lost_workers(0)
             self._hand_over()
@@ -165,7 +165,7 @@ class HostRegistry:
     # --- lost attempts --------------------------------------------------------------------------------------------------
 
     def why_lost(self, holder: Holder | None, event: e.AttemptVanished) -> str:
-        """Return why the process ended, as far as that is known."""
+        """Return why the process ended, as far as known."""
         if holder is None or not holder.host:
             return event.reason
         if holder.host == (event.host or self._processes.get(worker_of(holder.host), "")):
@@ -173,11 +173,11 @@ class HostRegistry:
         return self._ends.get(holder.host, english(phrase("cause_host_ended")))
 
     def look_for_lost_workers(self, lost_after: int) -> int:
-        """Safety net: give up the attempts of workers that do not come back, and return how many.
+        """Safety net: give up the attempts of workers that do not connect again. Return the number of these attempts.
 
         A worker is given up when it has not been connected for `lost_after` microseconds, another worker is connected, and no
         process of it lives. While no worker is connected nothing is given up: nothing could run again anyway, and reports
-        that wait on the worker's disk still count.
+        that are stored on the worker's disk still count.
         """
         executor, now = self._state.executor, self._state.clock.monotonic()
         connected = set(executor.workers)
@@ -205,7 +205,7 @@ class HostRegistry:
         return count
 
     def resubmit_old(self, older_than: int) -> int:
-        """Safety net: submit again what was dispatched before a moment and has not started; how many."""
+        """Safety net: submit again the attempts that were dispatched before a moment and have not started. Return their number."""
         late = [key for key, state, queued in self.attempts() if state is TaskState.QUEUED and queued <= older_than]
         again = [work for key in late for work in self._workload_of(key)]
         if again:
@@ -213,7 +213,7 @@ class HostRegistry:
         return len(again)
 
     def submit(self, works: list[Workload]) -> None:
-        """Submit workloads. One that cannot be sent (a value that no message holds) quarantines its run, and the others go."""
+        """Submit workloads. If one cannot be sent (a message cannot hold one of its values), its run is quarantined."""
         try:
             self._state.executor.submit(works)
         except Exception:
@@ -235,7 +235,7 @@ class HostRegistry:
     def cancel_unlisted(self, worker: str, attempts: Iterable[AttemptKey]) -> None:
         """Cancel attempts that a worker runs although they are not current: an earlier cancel was lost."""
         if self._state.paused or self._state.superseded:
-            return  # memory is not what is committed; the safety net asks again
+            return  # memory may differ from the store; the safety net asks again
         for key in attempts:
             run, slot, fence = key
             active_run = self._state.active_runs_by_id.get(run)
@@ -268,7 +268,7 @@ class HostRegistry:
         return (plan.bundle, plan.bundle_version, plan.parse_duration) if plan else ("", None, 0)
 
     def _workload_of(self, key: AttemptKey) -> list[Workload]:
-        """Return the workload of an attempt; an empty list where it cannot be built: then the run is quarantined."""
+        """Return the workload of an attempt. If it cannot be built, return an empty list and quarantine the run."""
         found: list[Workload] = []
         self._guarded(key[0], lambda: found.append(self.workload(key[0], key[1])))
         return found

@@ -1,10 +1,10 @@
-"""Until when processes of a disconnected remote worker may still run.
+"""The time until which processes of a disconnected remote worker may still run.
 
-A worker beside the scheduler holds a lock. For a remote worker, only its lease is known: the worker stops its tasks when its
+A worker beside the scheduler holds a lock. Of a remote worker, only the lease is known: the worker stops its tasks when its
 lease has run out. So the scheduler waits until the end of the lease, and no longer:
 
     the gateway has lost the worker      until the end of the lease that the gateway gave it last
-    the gateway is away, too             its tasks go on (`worker.outage_lease`), so they may run as long
+    the gateway is away, too             its tasks continue (`worker.outage_lease`), so they may run as long
     the gateway has come back            its workers connect again within one lease, or stop
 """
 
@@ -17,7 +17,7 @@ from tradewind.platform.clock import Clock
 from tradewind.wire.gateway import LEASE, LEASE_GRACE
 
 MARGIN = SECOND
-"""Clocks of two machines do not run equally fast, and a kill takes a moment."""
+"""Added to a lease: clocks of two machines do not run equally fast, and a kill takes a moment."""
 
 
 class _DisconnectedWorker(NamedTuple):
@@ -40,7 +40,7 @@ class RemoteWorkers:
         self._outage_lease = outage_lease
         self._began = clock.monotonic()
         self._gateways: dict[str, int] = {}
-        """Connected gateway → since when."""
+        """Connected gateway → the time since when it is connected."""
         self._gateway_of: dict[str, str] = {}
         """Worker → the gateway through which it was connected last."""
         self._connected: set[str] = set()
@@ -48,19 +48,19 @@ class RemoteWorkers:
         self._away: dict[str, _DisconnectedWorker] = {}
 
     def connected(self, worker: str, gateway: str) -> None:
-        """A worker has registered."""
+        """Handle the registration of a worker."""
         self._connected.add(worker)
         self._gateway_of[worker] = gateway
         self._absent_since.pop(worker, None)
         self._away.pop(worker, None)
 
     def disconnected(self, worker: str) -> None:
-        """The connection of a worker has ended."""
+        """Handle the end of a worker's connection."""
         self._connected.discard(worker)
         self._absent_since[worker] = self._clock.monotonic()
 
     def away(self, gateway: str, worker: str, lease: int) -> int:
-        """A worker has disconnected from a gateway; its lease lasts for this number of microseconds (0: it ended normally).
+        """Handle a message of a gateway: the worker has disconnected; its lease lasts `lease` microseconds (0: it ended normally).
         Returns microseconds until none of its processes runs; 0: the message is out of date.
         """
         if worker in self._connected and self._gateway_of.get(worker) != gateway:
@@ -70,11 +70,11 @@ class RemoteWorkers:
         return rest
 
     def gateway_came(self, gateway: str) -> None:
-        """A gateway has registered."""
+        """Handle the registration of a gateway."""
         self._gateways[gateway] = self._clock.monotonic()
 
     def gateway_gone(self, gateway: str) -> None:
-        """The connection of a gateway has ended."""
+        """Handle the end of a gateway's connection."""
         self._gateways.pop(gateway, None)
 
     def may_live(self, worker: str) -> bool:

@@ -1,7 +1,7 @@
-"""Requests of a task to its own state store, and to those of assets.
+"""Requests of a task to its own state store, and to the state stores of assets.
 
 Only the latest attempt of a task instance may use the store of the task, so that an attempt that was given up does not overwrite
-what its successor has written.
+the values of its successor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KEY_MAX = 512
 
 
 def state_answer(store: RowReader, question: GetStateEntry, attempt: AttemptKey) -> Value | Failure:
-    """The JSON text of a value."""
+    """Return the JSON text of a value."""
     entry: TaskStateEntry | AssetStateEntry | None
     if question.name or question.uri:
         asset = store.find_asset(name=question.name, uri=question.uri)
@@ -35,7 +35,7 @@ def state_answer(store: RowReader, question: GetStateEntry, attempt: AttemptKey)
 
 
 def set_state_entry(store: Store, question: SetStateEntry, attempt: AttemptKey, at: int) -> Value | Failure:
-    """Write or delete a value. Repeating it has no second effect."""
+    """Write or delete a value. A repeated request has no second effect."""
     problem = problem_of(question.key, question.value)
     if problem:
         return Failure(question.op, problem)
@@ -68,7 +68,7 @@ def _set_asset_entry(
 
 
 def problem_of(key: str | None, value: str | None) -> str:
-    """Why this value cannot be stored; empty: it can."""
+    """Why this value cannot be stored; empty: it can be stored."""
     if key is not None and not 0 < len(key) <= KEY_MAX:
         return f"a key of a state store has 1 to {KEY_MAX} characters; this one has {len(key)}"
     if value is not None and len(value.encode()) > VALUE_MAX:

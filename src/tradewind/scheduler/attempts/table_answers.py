@@ -13,7 +13,7 @@ ROWS_MAX = 10_000
 
 
 def table_answer(store: RowReader, question: ListRows) -> Value | Failure:
-    """The rows of one table, at most `ROWS_MAX`; a `Failure` to a table that does not exist."""
+    """Return the rows of one table, at most `ROWS_MAX`. For a table that does not exist, return a `Failure`."""
     rows: list[dict[str, Any]]
     match question.table:
         case "variable":

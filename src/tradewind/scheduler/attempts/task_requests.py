@@ -1,9 +1,9 @@
-"""What user code asks while it runs, answered from the store.
+"""Answers the requests of running user code from the store.
 
-The live scheduler answers runners through their hosts, `dag.test()` answers in its own process; both use this. An answer is given
-after the commit of everything that happened before, so a task sees the values of the tasks before it.
+The live scheduler answers task processes through their worker hosts, `dag.test()` answers in its own process; both use this
+module. An answer is given after the commit of everything that happened before, so a task sees the values of the tasks before it.
 
-Secrets are decrypted here, at the last moment; the answer says that they are secrets, so that the task's log hides them.
+Secrets are decrypted only for the answer. The answer says that they are secrets, so that the task's log hides them.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from tradewind.wire.messages import (
 
 
 class Cipher(Protocol):
-    """Turns texts into what the store keeps and back: `store.crypto.Vault`, or a test kit's."""
+    """Encrypts texts for the store and decrypts them: `store.crypto.Vault`, or a class of the test kit."""
 
     def encrypt(self, plain: str) -> str: ...
 
     def decrypt(self, stored: str, what: str) -> str:
-        """`what`: whose value it is, in words. Raises ConfigError when no key fits."""
+        """Decrypt a text. `what`: a description of the value. Raises ConfigError when no key fits."""
         ...
 
 
@@ -61,13 +61,13 @@ _decode_answer = msgspec.msgpack.Decoder(Value).decode
 
 
 def answer(store: Store, cipher: Cipher, question: RunnerRequest, attempt: AttemptKey, at: int) -> RunnerAnswer:
-    """The answer to one question of an attempt.
+    """Answer one request of an attempt.
 
     Args:
-        question: one of `wire.runtime.Question`; others get a `Failure`. An op other than 0 is answered once: repeating it
+        question: one of `wire.runtime.Question`; other types get a `Failure`. An op other than 0 is answered once: repeating it
             gives the same answer and has no second effect.
-        attempt: who asks.
-        at: now.
+        attempt: the attempt that asks.
+        at: the current time.
 
     Raises:
         StoreError: the store cannot be used now.
@@ -77,12 +77,12 @@ def answer(store: Store, cipher: Cipher, question: RunnerRequest, attempt: Attem
 
 
 def answer_from_reader(store: RowReader, cipher: Cipher, question: RunnerRequest) -> RunnerAnswer:
-    """The answer to a question of code outside of any attempt, which only reads; a `Failure` to a question that would write."""
+    """Answer a request of code outside of any attempt. Such code may only read; other requests get a `Failure`."""
     return _Answers(store, cipher, (0, 0, 0), 0).answer(question)
 
 
 class _Answers:
-    """Answers what can be read."""
+    """Answers requests that only read."""
 
     def __init__(self, store: RowReader, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
         self._store = store
@@ -143,7 +143,7 @@ class _Answers:
         return self._cipher.decrypt(stored.decode(), what) if is_encrypted else stored.decode()
 
     def _named(self) -> str:
-        """Who did it, for the audit log."""
+        """Return the name of the attempt's task, for the audit log."""
         number, slot, _ = self._attempt
         run = self._store.run(number)
         if run is None:
@@ -215,7 +215,7 @@ def _no_state(op: int, state: str) -> Failure:
 
 
 class _WritingAnswers(_Answers):
-    """Answers all questions of an attempt."""
+    """Answers all requests of an attempt."""
 
     def __init__(self, store: Store, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
         super().__init__(store, cipher, attempt, at)
@@ -231,7 +231,7 @@ class _WritingAnswers(_Answers):
                 return super().answer(question)
 
     def _set_variable(self, question: SetVariable) -> Value:
-        """Once for each op of an attempt: a repeated question gets the same answer and changes nothing."""
+        """Write a variable once for each op of an attempt: a repeated request gets the same answer and changes nothing."""
         store, at = self._writer, self._at
         op = "task/{}/{}/{}/{}".format(*self._attempt, question.op)
         with store.transaction():
@@ -252,7 +252,7 @@ class _WritingAnswers(_Answers):
 
 
 def task_states(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, RunRef, str | None, str | None]]:
-    """(run, logical date or run id by which it was asked for, task id or None, state or None) of all that exists."""
+    """Yield (run, logical date or run id in the request, task id or None, state or None) of all that exist."""
     for run, place in asked_runs(store, asked):
         if not asked.task_ids and asked.group is None:
             yield run, place, None, run.state.value
@@ -283,7 +283,7 @@ def asked_tasks(asked: GetTaskStates | TasksWait, definition: DagDefinition) -> 
 
 
 def _with_inner(definition: DagDefinition, group: str) -> set[str]:
-    """A task group and all groups inside it; nothing when there is no such group."""
+    """A task group and all groups inside it; an empty set if there is no such group."""
     parents = {one.group_id: one.parent for one in definition.groups}
     if group not in parents:
         return set()

@@ -3,10 +3,10 @@
     commit with requests ─▶ wake ─▶ run_once: due requests ─CallbackOrder─▶ worker ─CallbackDone─▶ run_once: delete, postpone or
     park
 
-A request stays in the outbox until its success is reported, so it is called at least once, whatever process dies. A request
-that fails is tried again later. After the last try it is *parked*: it stays in the outbox until a person decides. The number of
-requests at the workers at the same time is bounded, and a callback that hangs is ended by its time limit. Without requests nothing
-is read.
+A request stays in the outbox until its success is reported, so it is called at least once, whichever process dies. A request that
+fails is tried again later. After the last try it is *parked*: it stays in the outbox until a person decides. The number of
+requests at the workers at the same time is limited, and a callback that hangs is ended by its time limit. Without requests the
+outbox is not read.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from tradewind.wire.messages import AttemptKey, CallbackDone, CallbackOrder, Wor
 log = Log("callbacks")
 
 GROWTH = 6
-"""Factor between two pauses before retries."""
+"""Factor by which the pause grows after each failure."""
 LONGEST_PAUSE = 3600 * SECOND
 SILENCE = 60 * SECOND
-"""After the time limit of a callback its worker has this long to report the result; then the callback is sent again."""
+"""After the time limit of a callback its worker has this time to report the result; then the callback is sent again."""
 ABSENCE = 5 * SECOND
-"""A worker whose connection broke keeps its callbacks for this long; then they are sent to another worker."""
+"""A disconnected worker keeps its callbacks for this time; then they are sent to another worker."""
 TRY_AGAIN = SECOND
 """Pause after the store failed."""
 
 
 class Sent(NamedTuple):
-    """A request that is at a worker."""
+    """A request that was sent to a worker."""
 
     item: OutboxItem
     since: int
@@ -52,7 +52,7 @@ class Sent(NamedTuple):
 class CallbackDispatcher:
     """See the module.
 
-    Args:
+    epoch: epoch of the scheduler.
         epoch: of the scheduler.
         bundle_of: (DAG id) → (name of its bundle, its version there, microseconds that parsing its file took).
     """
@@ -65,20 +65,20 @@ class CallbackDispatcher:
         self._config = config
         self._bundle_of = bundle_of
         self._senders: dict[str, Callable[[CallbackOrder], None]] = {}
-        """Connected worker → sends one order to it."""
+        """Connected worker → function that sends one order to it."""
         self._gone_since: dict[str, int] = {}
-        """Worker that was disconnected and has callbacks → since when."""
+        """Disconnected worker that has callbacks → the time since when it is disconnected."""
         self._out: dict[int, Sent] = {}
         self._again: dict[int, str] = {}
-        """Request to be sent again → the worker that had it and knows whether the callback runs or has ended."""
+        """Request to be sent again → the worker that had it, which knows whether the callback runs or has ended."""
         self._results: list[CallbackDone] = []
         self._own: list[tuple[AttemptKey, bool]] = []
-        """Attempts whose process has called the callbacks itself, or (False) ended before."""
+        """Attempt → whether its process has called all callbacks itself (False: it ended before)."""
         self._awake = True
         self._next: int | None = None
 
     def attach(self, worker: str, send: Callable[[CallbackOrder], None]) -> None:
-        """Add a worker that has connected. The requests that it had are sent to it again; it calls none twice."""
+        """Add a worker that has connected. Its requests are sent to it again; it calls no callback twice."""
         self._senders[worker] = send
         self._gone_since.pop(worker, None)
         for callback_id in [one for one, sent in self._out.items() if sent.worker == worker]:
@@ -93,11 +93,11 @@ class CallbackDispatcher:
         self.wake()
 
     def wake(self) -> None:
-        """Have the outbox read by the next `run_once`: it has new requests."""
+        """Let the next `run_once` read the outbox: it has new requests."""
         self._awake = True
 
     def done(self, message: CallbackDone) -> None:
-        """Take the result of a request from a worker."""
+        """Store the result of a request until the next `run_once`."""
         self._results.append(message)
         self.wake()
 
@@ -122,7 +122,7 @@ class CallbackDispatcher:
         self.wake()
 
     def _give_up_absent_workers(self, now: int) -> int | None:
-        """Free the requests of workers that stay away, and return when to check again."""
+        """Free the requests of workers that do not connect again, and return when to check again."""
         for worker, since in list(self._gone_since.items()):
             if not since <= now < since + ABSENCE:
                 del self._gone_since[worker]
@@ -131,11 +131,11 @@ class CallbackDispatcher:
         return min(self._gone_since.values()) + ABSENCE if self._gone_since else None
 
     def try_again(self, now: int) -> None:
-        """Have `run_once` called again after a pause, because it failed."""
+        """Let `run_once` be called again after a pause, because it failed."""
         self._next = now + TRY_AGAIN
 
     def run_once(self, now: int) -> None:
-        """Write the results, and send what is due.
+        """Write the results, and send the due requests.
 
         Raises:
             Stale: a newer scheduler has started; nothing more was written.
@@ -184,7 +184,7 @@ class CallbackDispatcher:
         item = self._store.outbox_item(message.callback_id)
         if item is None or item.parked is not None:
             return
-        if (item.tries, item.due_at) == (message.tries, message.due):  # else the result is outdated
+        if (item.tries, item.due_at) == (message.tries, message.due):  # otherwise the result is outdated
             self._failed(item, message.reason, now)
 
     def _failed(self, item: OutboxItem, problem: str, now: int) -> None:
@@ -227,7 +227,7 @@ class CallbackDispatcher:
             room -= 1
 
     def _worker_for(self, callback_id: int) -> str:
-        """Return the connected worker that had the request before, else the one with the fewest requests."""
+        """Return the connected worker that had the request before, otherwise the worker with the fewest requests."""
         before = self._again.pop(callback_id, None)
         if before in self._senders:
             return before

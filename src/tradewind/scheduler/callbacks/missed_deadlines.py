@@ -22,7 +22,7 @@ from tradewind.wire.messages import Call, encode
 log = Log("deadlines")
 
 AT_A_TIME = 50
-"""How many deadlines one call handles at most."""
+"""Maximum number of deadlines that one call handles."""
 
 
 def record_missed(store: Store, now: int, epoch: int) -> bool:
@@ -30,7 +30,7 @@ def record_missed(store: Store, now: int, epoch: int) -> bool:
 
     Raises:
         Stale: a scheduler with a newer epoch has started.
-        StoreError: the store cannot be used; the deadlines before stay handled.
+        StoreError: the store cannot be used; deadlines that were handled before stay handled.
     """
     due = store.due_outbox_items(now, AT_A_TIME, only=DEADLINE)
     for item in due:
@@ -38,7 +38,7 @@ def record_missed(store: Store, now: int, epoch: int) -> bool:
             with store.transaction():
                 must_be_newest(store, epoch)
                 _record(store, item, now)
-        except Exception as error:  # a deadline that fails does not stop the others
+        except Exception as error:  # a deadline that fails must not stop the others
             if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
                 raise
             log.exception("a deadline cannot be handled; it is parked", callback=item.identity)

@@ -1,7 +1,7 @@
 """Callback requests: entries of the outbox for the callbacks and mails that `kernel.callbacks` requires.
 
-The payload of a request is a `Workload` whose `call` says what to call, with the state at that moment: later changes of the run
-do not matter. The identity of a request names the attempt (run, slot, fence) or the run and its clear number, so that a step
+The payload of a request is a `Workload` whose `call` describes the call, with the state at that moment: later changes of the run
+have no effect. The identity of a request names the attempt (run, slot, fence) or the run and its clear number, so that a step
 which is decided twice requests it once.
 """
 
@@ -40,11 +40,11 @@ def of_attempt(active_run: ActiveRun, move: Move, calls_back: bool, listened: Co
 
 
 OWN_CALLS = 60 * SECOND
-"""How long a process may take to call its callbacks itself; then they are sent to a host."""
+"""If a process has not called its callbacks within this time, they are sent to a worker host."""
 
 
 def of_own_process(active_run: ActiveRun, move: Move) -> list[NewCallbackRequest]:
-    """Return the requests for callbacks that the process of the attempt calls itself: due if it does not report that it did."""
+    """Return the requests for callbacks that the process of the attempt calls itself: due if it does not report the calls."""
     task = active_run.topology.tasks[active_run.machine.instances.task(move.slot)]
     wanted = callbacks.of_own_process(task, move.after)
     return [_of_step(active_run, move, one)._replace(due=move.at + OWN_CALLS) for one in wanted]
@@ -107,7 +107,7 @@ def of_run(active_run: ActiveRun, end: RunEnds, listened: Collection[str] = ()) 
 
 
 def context_slot(active_run: ActiveRun, success: bool) -> int | None:
-    """Return the task instance whose context the callback of a run gets: the first that failed, else the one that ended last.
+    """Return the task instance whose context the callback of a run gets: the first that failed, otherwise the one that ended last.
 
     None for a DAG without tasks.
     """

@@ -18,10 +18,10 @@ from tradewind.wire import commands as c
 
 
 def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> c.CreateAssetEventResult:
-    """Record the event. The DAGs that wait for the asset get it.
+    """Record the event. DAGs that wait for the asset get it.
 
     Raises:
-        NotFound: there is no such asset, with the nearest one.
+        NotFound: there is no such asset; the message has the nearest name.
         Conflict: no asset is named; `extra` is no mapping.
     """
     store, now = context.store, context.clock.wall()
@@ -40,7 +40,7 @@ def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> 
 
 
 def materialize_asset(context: CommandContext, command: c.MaterializeAsset) -> c.TriggerResult:
-    """Trigger the one DAG that produces the asset, or the one that the command names.
+    """Trigger the one DAG that produces the asset, or the DAG that the command names.
 
     Raises:
         NotFound: there is no such asset, no DAG produces the asset, or the named DAG does not produce it.
@@ -86,7 +86,7 @@ def drop_queued_events(context: CommandContext, command: c.DropQueuedEvents) -> 
 
 
 def _asset(store: Store, command: c.CreateAssetEvent | c.MaterializeAsset) -> AssetRow:
-    """Raises NotFound with the nearest name."""
+    """Return the asset that the command names. Raises NotFound with the nearest name."""
     number, name, uri = command.asset_id, command.name or "", command.uri or ""
     if number is None and not name and not uri:
         raise Conflict("name an asset: by its id, name or uri")

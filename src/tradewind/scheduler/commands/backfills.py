@@ -17,7 +17,7 @@ from tradewind.wire import commands as c
 
 
 def create_backfill(context: CommandContext, command: c.CreateBackfill) -> c.CreateBackfillResult:
-    """Plan the runs, and unless `dry_run` is given, store the backfill: the scheduler creates its runs.
+    """Plan the runs. Unless `dry_run` is given, store the backfill: then the scheduler creates its runs.
 
     Raises:
         NotFound: there is no such DAG.
@@ -117,7 +117,7 @@ def _check_dates(command: c.CreateBackfill, now: int) -> None:
 
 
 def _changed(context: CommandContext, number: int) -> c.BackfillInfo:
-    """The backfill that the command has changed. Raises NotFound."""
+    """Return the backfill that the command has changed. Raises NotFound."""
     row = context.store.backfill(number)
     if row is None:
         raise NotFound(f"there is no backfill {number}")

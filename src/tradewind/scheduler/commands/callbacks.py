@@ -12,7 +12,7 @@ from tradewind.store.port import Store
 from tradewind.wire import commands as c
 
 AT_MOST = 1000
-"""So many callbacks are called again or given up by one command."""
+"""Maximum number of callbacks that one command retries or gives up."""
 
 
 def retry_callbacks(context: CommandContext, command: c.RetryCallbacks) -> c.CallbackIds:
@@ -34,10 +34,10 @@ def drop_callbacks(context: CommandContext, command: c.DropCallbacks) -> c.Callb
 
 
 def _chosen(store: Store, ids: Sequence[int] | None, *, waiting: bool = False) -> Iterable[OutboxItem]:
-    """The named callbacks. `ids` None: all parked ones; with `waiting` also those that failed and wait for their next try."""
+    """Return the named callbacks. `ids` None: all parked ones; with `waiting` also failed ones that wait for their next try."""
     if ids is None:
         yield from store.outbox_items(parked=True, at_most=AT_MOST)
-        if waiting:  # not the callbacks that the process of the task itself has still to call
+        if waiting:  # not the callbacks that the process of the task itself still has to call
             yield from [item for item in store.outbox_items(parked=False, at_most=AT_MOST) if item.tries]
         return
     for number in ids:

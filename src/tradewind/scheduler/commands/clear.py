@@ -14,11 +14,11 @@ from tradewind.wire import commands as c
 
 
 def clear_tasks(context: CommandContext, command: c.ClearTasks) -> c.EditTasksResult:
-    """Clear what is selected, with the setups and teardowns that it needs and what external marks add.
+    """Clear the selected task instances, with the setups and teardowns that they need, and the tasks that external markers name.
 
     Raises:
         NotFound: there is no such DAG, run or task.
-        Conflict: `not_running` is given and one runs; external marks follow each other too far.
+        Conflict: `not_running` is given and a task instance runs; external markers form a chain that is too long.
     """
     store, now, effects = context.store, context.clock.wall(), context.effects
     selected, note = TaskSelection(store, command), checked_note(command.note)
@@ -54,7 +54,7 @@ def clear_tasks(context: CommandContext, command: c.ClearTasks) -> c.EditTasksRe
 
 
 def moves_to_latest(store: Store, dag_id: str, wanted: bool | None, *, otherwise: bool) -> bool:
-    """Whether a clear moves the runs of a DAG to the newest version of its bundle: as the person wants, else as the DAG says."""
+    """Whether a clear moves the runs of a DAG to the newest version of its bundle: the person decides, otherwise the DAG."""
     if wanted is not None:
         return wanted
     of_dag = store.current_definition(dag_id).rerun_with_latest_version

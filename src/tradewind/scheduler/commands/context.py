@@ -21,9 +21,9 @@ class CommandContext:
 
     Args:
         encrypt: turns a text into the bytes that the store keeps (variables, passwords).
-        actor: on whose behalf, for the audit log.
+        actor: the person or program that requests the command, for the audit log.
         ask_timetable: None: a timetable cannot be asked now.
-        timetable_answer: the answer of the custom timetable, where it was asked before the command began.
+        timetable_answer: the answer of the custom timetable, if it was asked before the command began.
     """
 
     store: Store
@@ -34,4 +34,4 @@ class CommandContext:
     ask_timetable: AskTimetable | None = None
     timetable_answer: TimetableAnswer | None = None
     effects: Effects = field(default_factory=Effects)
-    """The changes that a live scheduler applies to its memory. Handlers add to it."""
+    """The changes that a live scheduler has to apply to its memory. Handlers add to it."""

@@ -1,4 +1,4 @@
-"""Commands of the parser: the DAG files and plugins that exist, and their contents. And the request to read a file again."""
+"""Commands of the parser about the existing DAG files and plugins, and the command to read a file again."""
 
 from __future__ import annotations
 

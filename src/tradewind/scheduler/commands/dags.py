@@ -11,10 +11,10 @@ from tradewind.wire import commands as c
 
 
 def active_dag(store: RowReader, dag_id: str) -> DagPlan:
-    """The DAG, where new runs of it can be created.
+    """Return the DAG, if new runs of it can be created.
 
     Raises:
-        NotFound: there is no such DAG, with the nearest one.
+        NotFound: there is no such DAG; the message has the nearest name.
         Conflict: its file is not in the DAG folder any more.
     """
     plan = store.need_dag(dag_id)

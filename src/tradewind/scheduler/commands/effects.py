@@ -30,7 +30,7 @@ class Effects:
     plugins: bool = False
     """The list of plugins was stored again."""
     callbacks: bool = False
-    """Callbacks are due now."""
+    """Callbacks have become due."""
     lookups: set[str] = field(default_factory=set)
     """Variables and connections that were changed or deleted: `variable bucket`, `connection db`."""
     files: set[str] = field(default_factory=set)
@@ -72,7 +72,7 @@ class Effects:
         scheduler.readmit()
 
     def note(self, scheduler: Scheduler) -> None:
-        """Tell open pages what the command has changed."""
+        """Tell open web pages what the command has changed."""
         changes = scheduler.changes
         for dag_id in sorted(self.dags | self.read):
             changes.dag(dag_id)

@@ -18,12 +18,12 @@ Found = tuple[int, str, int, TaskState]
 def clearable_beyond(
     store: RowReader, run: RunRow, found: Sequence[Found], *, only_failed: bool, only_running: bool
 ) -> Iterator[tuple[RunRow, list[Found]]]:
-    """Runs of other DAGs with their task instances to clear, as the external markers among the cleared tasks of `run` say.
+    """Yield runs of other DAGs with their task instances to clear, as the external markers among the cleared tasks say.
 
     A marker names a task in the run with the same logical date. If the run or the task does not exist, nothing is cleared.
 
     Raises:
-        Conflict: more markers follow each other than the first of them allows.
+        Conflict: the chain of markers is longer than the first marker allows.
     """
     seen = {(run.id, slot) for slot, *_ in found}
     waiting = [(run, list(found), 0, 0)]

@@ -2,7 +2,7 @@
 
 The live scheduler executes the commands of all clients that connect to its socket. Without a live scheduler the command line takes
 the writer's lock and calls the same code. A command runs in one transaction together with its stored result, so a repeated command
-gets the same result and has no second effect. Its `Effects` tell a live scheduler what to read from the store again.
+gets the same result and has no second effect. Its `Effects` say what a live scheduler must read from the store again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tradewind.wire import commands as c
 from tradewind.wire.messages import CommandResult, TimetableAnswer, TimetableQuestion
 
 Handler = Callable[[CommandContext, Any], Any]
-"""Takes a command of one type, and returns the result that the type names."""
+"""Executes a command of one type, and returns the result type of the command."""
 
 NOT_REMEMBERED = (c.KnownFiles, c.RegisterPlugins, c.RegisterFile, c.RegisterFiles, c.MoveToBundleVersion, c.ForgetFiles)
 """Commands whose repetition changes nothing: their results need not be stored."""
@@ -54,7 +54,7 @@ _decode_result = msgspec.msgpack.Decoder(CommandResult).decode
 
 
 def handlers() -> dict[type[c.Command[Any]], Handler]:
-    """By the type of the command. Questions that change nothing have their answers in `scheduler.explain.questions`."""
+    """Return the handlers by type of the command. `scheduler.explain.questions` answers the questions, which change nothing."""
     return {
         c.SetPaused: dags.set_paused,
         c.SetFavorite: dags.set_favorite,
@@ -156,7 +156,7 @@ class Commands:
         return result, context.effects
 
     def timetable_question(self, command: c.Command[Any], number: int) -> TimetableQuestion | None:
-        """The question for a custom timetable that has to be answered before this command is executed. None: there is none."""
+        """Return the question that a custom timetable has to answer before this command is executed. None: there is no question."""
         if not isinstance(command, c.Trigger | c.TriggerFromTask):
             return None
         return trigger.timetable_question(self.store, command, number, self.clock.wall())

@@ -99,9 +99,9 @@ def _import_run(context: CommandContext, run: c.ImportedRun, origin: str) -> int
 
 
 def place_tasks(newest: DagDefinition, tasks: Sequence[c.ImportedTask]) -> PlacedTasks:
-    """Give each task instance its slot, as in a run that began with the tasks it has (see `kernel.layout`).
+    """Give each task instance its slot, as in a run that began with exactly these tasks (see `kernel.layout`).
 
-    A task that the DAG does not have any more stays in the run. So does its definition, as far as Airflow stored it. If an
+    A task that the DAG does not have any more stays in the run. Its definition stays, too, as far as Airflow stored it. If an
     instance is given twice, the first one counts.
     """
     instances: dict[str, dict[int, c.ImportedTask]] = {}
@@ -131,13 +131,13 @@ def place_tasks(newest: DagDefinition, tasks: Sequence[c.ImportedTask]) -> Place
 
 
 def _without(task: TaskDefinition, present: Collection[str]) -> TaskDefinition:
-    """A copy of a task without those upstream tasks that the run does not have."""
+    """Return a copy of a task without the upstream tasks that the run does not have."""
     upstream = tuple(name for name in task.upstream if name in present)
     return task if upstream == task.upstream else msgspec.structs.replace(task, upstream=upstream)
 
 
 def _definition_of(task_id: str, found: dict[int, c.ImportedTask]) -> TaskDefinition:
-    """The definition of a task that the DAG does not have any more, as far as Airflow stored it."""
+    """Return the definition of a task that the DAG does not have any more, as far as Airflow stored it."""
     first = next(iter(found.values()))
     return TaskDefinition(task_id, operator=first.operator or "BaseOperator", mapped=UNEXPANDED not in found)
 
@@ -204,7 +204,7 @@ def import_position(context: CommandContext, command: c.ImportPosition) -> c.Imp
 
 
 def end_of_interval(schedule: Schedule, start: int, now: int) -> int:
-    """The end of the data interval that begins at `start`: the next time of the schedule, or `start` if none is known."""
+    """Return the end of the data interval that begins at `start`: the next time of the schedule, or `start` if it has none."""
     try:
         following = next_run(schedule, RunTimes(start, start, start, start), Bounds(None, None, True), now)
     except ScheduleError:  # a custom timetable

@@ -18,7 +18,7 @@ def answer_input(context: CommandContext, command: c.AnswerInput) -> c.AnswerInp
         NotFound: there is no such run or task instance.
         Conflict: the task instance does not wait for an answer.
         Changed: another person has just answered.
-        WrongArgument: an option or a form field that the question does not have, or several options where one is asked for.
+        WrongArgument: an option or a form field does not exist, or several options are given but only one is allowed.
     """
     store, now = context.store, context.clock.wall()
     run = store.need_run(command.dag_id, command.run_id)

@@ -12,7 +12,7 @@ from tradewind.scheduler.commands.context import CommandContext
 from tradewind.wire import commands as c
 
 SEVERAL = "(several)"
-"""In the audit log, in place of a name: several names were counted together."""
+"""Used in the audit log in place of a name: several names were counted together."""
 
 
 def note_logins(context: CommandContext, command: c.NoteLogins) -> None:
@@ -28,7 +28,7 @@ def note_account_event(context: CommandContext, command: c.NoteAccountEvent) -> 
     """Write one audit row.
 
     Raises:
-        Conflict: the detail is no JSON object.
+        Conflict: the detail is not a JSON object.
     """
     try:
         detail = msgspec.json.decode(command.detail, type=dict[str, Any])

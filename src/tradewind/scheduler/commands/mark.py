@@ -1,7 +1,7 @@
 """Commands that set states by hand: `mark` of task instances, and `set_run_state` of a run.
 
 Both edit the store, under new fences, and a live scheduler then builds the run from it again, as after a clear. The edit ends the
-attempts that were alive: they are stopped (TERM, on_kill, KILL), and their later reports are refused.
+live attempts: they are stopped (TERM, on_kill, KILL), and their later reports are refused.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Found = tuple[int, str, int, TaskState]
 
 
 def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResult:
-    """Mark what is selected. What failed below a task instance that is marked success or skipped is cleared and decided again.
+    """Mark the selected task instances. Failed ones below those that are marked success or skipped are cleared and decided again.
 
     Raises:
         NotFound: there is no such DAG, run or task.
-        Conflict: task instances cannot be marked so, or are still being written.
+        Conflict: the task instances cannot get this state, or are still being written.
     """
     state = TaskState(_one_of(command.state, MARKS, "a task instance can be marked"))
     store, now, actor = context.store, context.clock.wall(), context.actor
@@ -80,7 +80,7 @@ def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResu
 
 
 def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunStateResult:
-    """Set the state of a run, and mark the task instances that it leaves without a result.
+    """Set the state of a run, and mark its unfinished task instances.
 
     Raises:
         NotFound: there is no such DAG or run.
@@ -123,13 +123,13 @@ def _edited(row: RunRow, found: Iterable[Found], to: TaskState) -> list[c.Edited
 
 
 def _stop(marked: Marked, state: TaskState, effects: Effects) -> None:
-    """Have the attempts stopped that the mark has ended."""
+    """Let the attempts be stopped that the mark has ended."""
     run = marked.run.id
     effects.stops += [((run, slot, fence), f"it was marked {state.value} by hand") for slot, fence in marked.live]
 
 
 def _executors(context: CommandContext, topology: Topology, found: Iterable[Found]) -> dict[int, str]:
-    """Slot → name of the executor that runs the task instance: recorded with an attempt that is stopped before its start."""
+    """Slot → name of the executor that runs the task instance. It is recorded with an attempt that is stopped before its start."""
     registry = ExecutorRegistry(context.config.executor, context.config.parallelism)
     tasks = topology.definition.task
     return {
@@ -138,7 +138,7 @@ def _executors(context: CommandContext, topology: Topology, found: Iterable[Foun
 
 
 def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskState) -> list[Found]:
-    """The task instances that marking would change: not those that have the state already, and not removed ones."""
+    """Return the task instances that the mark would change, without those that already have the state, and without removed ones."""
     return [
         one
         for one in store.task_instances_of(row, chosen)
@@ -147,7 +147,7 @@ def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskSta
 
 
 def failed_below(store: Store, row: RunRow, topology: Topology, marked: list[Found], state: TaskState) -> list[Found]:
-    """Failed task instances downstream of those that are marked success or skipped, with their setups. They are cleared."""
+    """Return failed task instances downstream of those that are marked success or skipped, with their setups. They are cleared."""
     if state is TaskState.FAILED or not marked:
         return []
     gone = {one[0] for one in marked}

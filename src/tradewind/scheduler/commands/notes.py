@@ -1,4 +1,4 @@
-"""Commands on notes: what people write on DAG runs and task instances."""
+"""Commands on notes, which people write on DAG runs and task instances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tradewind.scheduler.commands.selection import TaskSelection
 from tradewind.wire import commands as c
 
 NOTE_MAX = 1000
-"""Characters; Airflow's limit."""
+"""Maximum number of characters; Airflow's limit."""
 
 
 def note_run(context: CommandContext, command: c.NoteRun) -> c.NoteRunResult:
@@ -37,7 +37,7 @@ def note_task(context: CommandContext, command: c.NoteTask) -> c.NoteTaskResult:
 
 
 def checked_note(note: str | None) -> str | None:
-    """Raises Conflict: it is too long."""
+    """Return the note. Raises Conflict: it is too long."""
     if note is not None and len(note) > NOTE_MAX:
         raise Conflict(f"a note has at most {NOTE_MAX} characters; this one has {len(note)}")
     return note

@@ -12,7 +12,7 @@ log = Log("commands")
 
 
 def refusal(op: str, name: str, error: Exception) -> CommandResult:
-    """The result with the error. Call it while the exception is being handled: a bug in Tradewind is logged here."""
+    """Return the result with the error. Call it in the `except` block: a bug in Tradewind is logged here."""
     if isinstance(error, InternalError) or not isinstance(error, TradewindError):
         error = _as_internal_error(name, error)
     return CommandResult(op, error=type(error).__name__, message=str(error))

@@ -1,9 +1,8 @@
 """The command `run_task`: run one task instance now.
 
-It is decided from the store alone, in the command's own transaction. The kernel (`kernel.explain`) lists what keeps the task
-instance from running, the command says which of these rules do not count, and then the run machine moves the task instance to
-scheduled.
-Limits and pools hold as for every other task instance: the scheduler dispatches it when there is room.
+It is decided from the store alone, in the command's own transaction. The kernel (`kernel.explain`) lists rules that keep the task
+instance from running, the command says which of these rules are ignored, and then the run machine moves the task instance to
+scheduled. Limits and pools apply as for every other task instance: the scheduler dispatches it when slots are free.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from tradewind.store.port import Store
 from tradewind.wire import commands as c
 
 OF_THE_TASK = frozenset({"trigger_rule", "setup", "teardown", "branch", "past", "due", "dates"})
-"""Rules of `kernel.explain` that a person may ignore. Where another rule is not met, there is nothing yet that could run."""
+"""Rules of `kernel.explain` that a person may ignore. If another rule is not met, there is nothing that could run."""
 
 IGNORABLE = {"all": OF_THE_TASK, "task": OF_THE_TASK, "past": frozenset({"past"})}
-"""Word of `ignore` → the rules. Limits are no dependencies, so `all` means the same as `task`."""
+"""Word of `ignore` → the rules. Limits are not dependencies, so `all` means the same as `task`."""
 
 
 def run_task(context: CommandContext, command: c.RunTask) -> c.RunTaskResult:
@@ -41,7 +40,7 @@ def run_task(context: CommandContext, command: c.RunTask) -> c.RunTaskResult:
 
     Raises:
         NotFound: there is no such DAG, run, task or pool, with the nearest one.
-        Conflict: it is under way; it has ended and `force` is not given; dependencies are not met.
+        Conflict: it is already scheduled or running; it has ended and `force` is not given; dependencies are not met.
     """
     store, now = context.store, context.clock.wall()
     plan = active_dag(store, command.dag_id)
@@ -81,7 +80,7 @@ def run_task(context: CommandContext, command: c.RunTask) -> c.RunTaskResult:
 def _carry_out(
     context: CommandContext, command: c.RunTask, row: RunRow, slot: int, state: TaskState, result: c.RunTaskResult
 ) -> c.RunTaskResult:
-    """Write it. The result with the number of the try and the state of the run."""
+    """Write the change. Returns the result with the number of the try and the state of the run."""
     store, now, reason = context.store, context.clock.wall(), command.reason or ""
     tries = result.try_number
     if state in FINISHED or row.state in FINISHED_RUNS:
@@ -101,7 +100,7 @@ def _carry_out(
 
 
 def _read(context: CommandContext, row: RunRow) -> ActiveRun:
-    """The run as the store has it, with what its `depends_on_past` tasks know of earlier runs."""
+    """Return the run as the store has it, with the verdicts of earlier runs for its `depends_on_past` tasks."""
     store, config = context.store, context.config
     snapshot = store.snapshot(row.id)
     if snapshot is None:
@@ -128,7 +127,7 @@ def _read(context: CommandContext, row: RunRow) -> ActiveRun:
 
 
 def _known_pool(store: Store, name: str | None) -> str | None:
-    """The pool that the command names. Raises NotFound with the nearest name."""
+    """Return the pool that the command names. Raises NotFound with the nearest name."""
     if name is None:
         return None
     names = [pool.name for pool in store.pools()]
@@ -141,7 +140,7 @@ def _known_pool(store: Store, name: str | None) -> str | None:
 
 
 def _schedule_now(context: CommandContext, row: RunRow, slot: int, cause: str, pool: str | None) -> int:
-    """Write that the task instance is scheduled, in `pool`; the number of its try.
+    """Write that the task instance is scheduled, in `pool`. Returns the number of its try.
 
     The scheduler decides the consequences for other task instances when it reads the run.
     """
@@ -158,13 +157,13 @@ def _schedule_now(context: CommandContext, row: RunRow, slot: int, cause: str, p
 
 
 def _commit(store: Store, active_run: ActiveRun, now: int) -> None:
-    """Write what is decided. Raises Conflict where the run was changed since it was read."""
+    """Write the decisions. Raises Conflict if the run was changed since it was read."""
     if store.commit(Batch(store.epoch(), now, [active_run.write(now)])).stale:
         raise Conflict(f"run {active_run.row.run_id} was changed by another process at the same time; try again")
 
 
 def _allowed(words: Iterable[str]) -> frozenset[str]:
-    """The rules that the words of `ignore` name."""
+    """Return the rules that the words of `ignore` name."""
     allowed: frozenset[str] = frozenset()
     for word in words:
         if word not in IGNORABLE:
@@ -174,7 +173,7 @@ def _allowed(words: Iterable[str]) -> frozenset[str]:
 
 
 def _slot(active_run: ActiveRun, task_id: str, map_index: int | None) -> int:
-    """The slot of the task instance. Raises NotFound or Conflict, if it does not exist yet."""
+    """Return the slot of the task instance. Raises NotFound, or Conflict if it does not exist yet."""
     topology, run_id = active_run.topology, active_run.row.run_id
     task = topology.index.get(task_id)
     if task is None:
@@ -198,7 +197,7 @@ def _slot(active_run: ActiveRun, task_id: str, map_index: int | None) -> int:
 
 
 def _refuse_by_state(active_run: ActiveRun, slot: int, *, force: bool) -> None:
-    """Raises Conflict where the task instance is scheduled or running, or has ended and `force` is not given."""
+    """Raise Conflict if the task instance is scheduled or running, or has ended and `force` is not given."""
     machine, run_id, dag_id = active_run.machine, active_run.row.run_id, active_run.row.dag_id
     state, name, task_id = machine.task_state(slot), machine.name(slot), active_run.where(slot)[0]
     if state in SCHEDULABLE:
@@ -220,7 +219,7 @@ def _refuse_by_state(active_run: ActiveRun, slot: int, *, force: bool) -> None:
 
 
 def _not_met(active_run: ActiveRun, slot: int, blockers: list[Blocker]) -> str:
-    """A sentence with every unmet dependency, and how to ignore them."""
+    """Return a sentence with every unmet dependency, and how to ignore them."""
     named = "; ".join(f"{blocker.rule}: {blocker.sentence.rstrip('.')}" for blocker in blockers)
     if not all(blocker.rule in OF_THE_TASK for blocker in blockers):
         advice = "These cannot be ignored."
@@ -234,6 +233,6 @@ def _not_met(active_run: ActiveRun, slot: int, blockers: list[Blocker]) -> str:
 
 
 def _cause(actor: str, reason: str, ignored: list[str]) -> str:
-    """The cause in the journal."""
+    """Return the cause for the journal."""
     cause = f"run by {actor}" + (f": {reason}" if reason else "")
     return f"{cause} (ignored: {', '.join(ignored)})" if ignored else cause

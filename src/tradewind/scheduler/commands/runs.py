@@ -11,7 +11,7 @@ from tradewind.wire import commands as c
 
 
 def delete_run(context: CommandContext, command: c.DeleteRun) -> c.DeleteRunResult:
-    """Raises NotFound, and Conflict: the run has not ended."""
+    """Raises NotFound; Conflict: the run has not ended."""
     row = _ended_run(context.store, command.dag_id, command.run_id)
     removed = context.store.delete_run(row.id, context.actor, context.clock.wall())
     context.effects.dags.add(row.dag_id)
@@ -20,7 +20,7 @@ def delete_run(context: CommandContext, command: c.DeleteRun) -> c.DeleteRunResu
 
 
 def delete_task_instance(context: CommandContext, command: c.DeleteTaskInstance) -> None:
-    """Raises NotFound, and Conflict: the run has not ended."""
+    """Raises NotFound; Conflict: the run has not ended."""
     store, now = context.store, context.clock.wall()
     row = _ended_run(store, command.dag_id, command.run_id)
     found = [one for one in store.task_instances_of(row, [command.task_id]) if one[2] == command.map_index]

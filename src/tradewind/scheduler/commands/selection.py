@@ -1,6 +1,6 @@
-"""Which runs, and which task instances of each, a clear, a mark or a note is about.
+"""The runs, and the task instances of each, that a clear, a mark or a note selects.
 
-`wire.commands.EditTasks` says how a command selects them. Each run is looked at in the version of the DAG that it was made for.
+`wire.commands.EditTasks` says how a command selects them. Each run is examined in the version of the DAG with which it runs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tradewind.store.port import RowReader
 from tradewind.wire import commands as c
 
 ROWS_PER_EDIT = 2
-"""Rows that the change of one task instance writes: its own, and one of the journal."""
+"""Number of rows that the change of one task instance writes: its own, and one of the journal."""
 LOOKS_PER_WRITE = 25
-"""Rows that one step may read for each row that it may write: a step ends also where little has to be changed."""
+"""Number of rows that one step may read for each row that it may write: a step ends even if only few rows must be changed."""
 
 
 class TaskSelection:
@@ -58,7 +58,7 @@ class TaskSelection:
         return found
 
     def of(self, row: RunRow) -> Chosen:
-        """The task instances that are selected in this run: none, where its version has none of the tasks."""
+        """Return the task instances that are selected in this run: none if its version has none of the tasks."""
         command = self._command
         return selection.choose(
             self.topology(row),
@@ -83,7 +83,7 @@ def _runs_of(store: RowReader, command: c.EditTasks) -> list[RunRow]:
 
 
 def runs_after(runs: list[RunRow], after: tuple[int, int] | None) -> Iterator[RunRow]:
-    """The runs that earlier steps have not reached: `after` is (run_after, id) of the last run of the step before."""
+    """Yield the runs that earlier steps have not handled: `after` is (run_after, id) of the last run of the previous step."""
     return (row for row in runs if after is None or (row.run_after, row.id) > after)
 
 
@@ -93,12 +93,12 @@ def is_step_full(touched: int, looked: int, most_rows: int) -> bool:
 
 
 def refuse_unwritten(row: RunRow) -> None:
-    """Rows that are not written yet cannot be changed. Raises Conflict."""
+    """Raise Conflict if rows of the run are not written yet: they cannot be changed."""
     if row.rows_created < row.task_count:
         raise Conflict(english(phrase("error_being_written", run=row.run_id)))
 
 
 def refuse_other_changes(command: c.EditTasks, touched: Sequence[c.EditedTask]) -> None:
-    """Raise Conflict if the command would change other task instances than the dry run that a person has seen."""
+    """Raise Conflict if the command would change other task instances than the dry run that the person has seen."""
     if command.expected is not None and command.expected != c.fingerprint(touched):
         raise Conflict(english(phrase("error_preview", count=len(touched))))

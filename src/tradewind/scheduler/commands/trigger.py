@@ -83,7 +83,7 @@ def check_partition_key(key: str) -> str:
 
 
 def _partition_date(plan: DagPlan, key: str | None) -> int | None:
-    """The partition date that a key says. Raises Conflict: the DAG has no partitions, or the key does not fit its schedule."""
+    """Return the partition date in a key. Raises Conflict: the DAG has no partitions, or the key does not fit its schedule."""
     if key is None:
         return None
     schedule = schedule_of(plan)
@@ -130,10 +130,10 @@ def trigger_from_task(context: CommandContext, command: c.TriggerFromTask) -> c.
 
 
 def timetable_question(store: Store, command: c.Trigger | c.TriggerFromTask, number: int, now: int) -> TimetableQuestion | None:
-    """The question for the custom timetable of the DAG that has to be answered before this command. None: there is none.
+    """Return the question that the DAG's custom timetable has to answer before this command. None: there is no question.
 
     Args:
-        number: of the question.
+        number: number of the question.
     """
     if isinstance(command, c.Trigger) and (command.interval_start is not None or command.interval_end is not None):
         return None
@@ -151,7 +151,7 @@ def _question(plan: DagPlan, logical_date: int | None, number: int, now: int) ->
 
 
 def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int | None, now: int) -> tuple[int, int] | None:
-    """The data interval of a manual run, if the command gives none.
+    """Return the data interval of a manual run, if the command gives none.
 
     Raises:
         Conflict: the custom timetable of the DAG does not answer.
@@ -174,14 +174,14 @@ def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int |
 
 
 def _run_id(logical_date: int | None, run_after: int) -> str:
-    """Airflow's run id of a manual run. Without a logical date it has a random suffix."""
+    """Return Airflow's run id of a manual run. Without a logical date it has a random suffix."""
     moment = logical_date if logical_date is not None else run_after
     run_id = f"manual__{(iso(moment) or '').replace('Z', '+00:00')}"
     return run_id if logical_date is not None else f"{run_id}_{secrets.token_hex(4)}"
 
 
 def _existing_run(store: Store, dag_id: str, run_id: str | None, logical_date: int | None) -> RunRow | None:
-    """The run that has this id or this logical date already."""
+    """Return the existing run with this id or this logical date."""
     found = store.find_run(dag_id, run_id) if run_id else None
     if found is None and logical_date is not None:
         found = store.previous_run(dag_id, logical_date + 1, scheduled_only=False)

@@ -1,7 +1,7 @@
 """Backfills: runs for a span of the past, created a few at a time.
 
-A backfill has a plan (the schedule's runs between two dates), a limit of unfinished runs, and a rule for dates that have a run
-already. The scheduler handles the planned runs in order: whenever a run of the backfill ends, the next one is created, run
+A backfill has a plan (the schedule's runs between two dates), a limit of unfinished runs, and a rule for dates that already have a
+run. The scheduler handles the planned runs in order: whenever a run of the backfill ends, the next one is created, run
 again, or skipped with a reason. So a backfill of ten years does not fill the queue; it can be paused or cancelled between any
 two runs, and it continues after a restart.
 """
@@ -31,13 +31,13 @@ from tradewind.timetables import Bounds, RunTimes, next_run
 REPROCESS = ("none", "failed", "completed")
 PLANNED_MAX = 100_000
 TURNS_AT_ONCE = 100
-"""How many planned runs one transaction handles at most."""
+"""Maximum number of planned runs that one transaction handles."""
 
 NEW, RERUN = "new", "rerun"
 
 
 class Turn(NamedTuple):
-    """What happens with a planned run now: `outcome` as in `BackfillOutcome`, and the run that exists already."""
+    """The treatment of a planned run: `outcome` as in `BackfillOutcome`, and the run that already exists."""
 
     times: RunTimes
     outcome: str
@@ -70,7 +70,7 @@ def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list
 
 
 def turn_of(store: RowReader, dag_id: str, times: RunTimes, behavior: str) -> Turn:
-    """Return what happens with a planned run now.
+    """Return how a planned run is to be treated now.
 
     Args:
         behavior: Airflow's reprocess behavior: `none`, `failed` or `completed`.
@@ -107,7 +107,7 @@ class BackfillPlanner:
         """Handle the next planned runs of a backfill, in one transaction of bounded size.
 
         Returns:
-            The runs that were created or cleared, and the backfill after that; None when it has ended.
+            The runs that were created or cleared, and the new row of the backfill; None: the backfill has ended.
 
         Raises:
             StoreError, Stale: nothing was written.
@@ -117,7 +117,7 @@ class BackfillPlanner:
         size = max(1, len(store.definition(plan.version).tasks))
         with store.transaction():
             must_be_newest(store, self._epoch)
-            current = store.backfill(row.id)  # memory may have missed what a person changed
+            current = store.backfill(row.id)  # memory may lack the last change of a person
             if current is None or current.completed_at is not None:
                 return changed, None
             if current.is_paused:

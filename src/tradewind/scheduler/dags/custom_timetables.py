@@ -1,8 +1,8 @@
 """Asks custom timetables for the next runs of their DAGs.
 
-The scheduler never calls a timetable that users wrote. Where the next run of a DAG depends on one, this class sends a request
-to the parser, which has a child process ask the timetable; the answer comes back as an event. A timetable that raises, hangs or
-gives a wrong answer costs only its own DAG the next run: the error is shown among the import errors and in `why`, and the
+The scheduler never calls a timetable that users wrote. If the next run of a DAG depends on such a timetable, this class sends a
+request to the parser. A child process of the parser asks the timetable; the answer comes back as an event. If a timetable raises,
+hangs or gives a wrong answer, only its own DAG has no next run: the error is shown among the import errors and in `why`, and the
 timetable is asked again after growing pauses, or as soon as its file changes.
 """
 
@@ -87,7 +87,7 @@ class CustomTimetables:
         """Ask the timetable of a DAG that needs it, unless a request is open.
 
         Returns:
-            The moment at which the DAG has to be examined again, where the timetable failed and is not asked now.
+            The moment at which the DAG must be examined again, if the timetable failed and is not asked now.
         """
         question, dag_id = entry.question, entry.plan.dag_id
         if question is None:
@@ -121,7 +121,7 @@ class CustomTimetables:
         """Use an answer: set `entry.reply`, or record the failure.
 
         Returns:
-            The DAG that the answer is for; None where the request is not open any more.
+            The DAG that the answer is for; None: the request is not open any more.
 
         Raises:
             StoreError: a failure cannot be written.
@@ -147,7 +147,7 @@ class CustomTimetables:
         return entry
 
     def why(self, entry: DagEntry | None) -> str | None:
-        """Return why the next run of this DAG is not known, where its timetable is the reason."""
+        """Return why the next run of this DAG is not known, if its timetable is the reason."""
         if entry is None or entry.question is None:
             return None
         trouble = self.troubles.get(entry.plan.dag_id)
@@ -159,7 +159,7 @@ class CustomTimetables:
         return f"DAG {entry.plan.dag_id!r} has the timetable {name}, and no parser is running that could ask it."
 
     def reset_backoff(self, plan: DagPlan, now: int, *, custom: bool) -> None:
-        """Ask at once: the DAG's file was parsed again. Without a custom timetable, drop its failure instead."""
+        """Ask at once: the DAG's file was parsed again. If the DAG has no custom timetable, forget its failure instead."""
         self._drop_request(plan.dag_id)
         trouble = self.troubles.pop(plan.dag_id, None)
         if custom and trouble is not None:
@@ -206,7 +206,7 @@ def _moment(times: RunTimes) -> int:
 
 
 def _why_invalid(times: RunTimes | None, last: tuple[int | None, int | None, int | None, int] | None) -> str | None:
-    """Return why this cannot be the run after the last one; None where it can."""
+    """Return why this cannot be the run after the last one; None: it can."""
     if times is None or last is None:
         return None
     before = RunTimes(*last)

@@ -1,4 +1,4 @@
-"""DAGs: their schedules, the runs that these create, and the queued runs that may start."""
+"""DAGs: their schedules, the runs that the schedules create, and the queued runs that may start."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tradewind.wire.messages import Notice, TimetableAnswer
 log = Log("scheduler")
 
 SCHEDULE, BACKFILL, ASSETS, ROWS = "schedule", "backfill", "assets", "rows"
-"""Steps that are held back for a while when they fail: the first three by DAG id, `rows` by run number."""
+"""Names of steps that are held back for a while when they fail: the first three by DAG id, `rows` by run number."""
 
 CREATED_WITH_RUN = 2000
-"""Task-instance rows that the store writes together with a new run; the other rows of a large run follow in parts."""
+"""Number of task-instance rows that the store writes together with a new run; other rows of a large run follow in parts."""
 
 
 class Share(NamedTuple):
-    """What schedules add to a transaction."""
+    """The part of a transaction that comes from schedules."""
 
     new: list[ScheduledRun]
     positions: dict[str, SchedulePosition]
@@ -69,9 +69,9 @@ class DagRegistry:
         self._backfills = BackfillPlanner(state.store, state.epoch, state.config.batch_max_rows)
         self._new: list[ScheduledRun] = []
         self._new_of: dict[str, int] = {}
-        """DAG → how many of `_new` are its runs."""
+        """DAG → number of its runs in `_new`."""
         self._positions: dict[str, SchedulePosition] = {}
-        """Schedules that moved without a run: people see this as the next run."""
+        """Positions of schedules that moved without a run: people see the position as the next run."""
         self._backfilled: dict[str, None] = {}
         """DAGs whose backfill may continue."""
 
@@ -86,7 +86,7 @@ class DagRegistry:
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to do now."""
+        """Whether there is work to do now."""
         return bool(self._queue.dirty or self._queue.incomplete or self._positions or self._backfilled)
 
     # --- from the store ---------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class DagRegistry:
         """Reload a DAG that was parsed, paused, unpaused or deleted, or has a new run. Its held back steps are tried again now.
 
         Args:
-            created: the new runs, where nothing else has changed; None: all unfinished runs of the DAG are read.
+            created: the new runs, if nothing else has changed; None: all unfinished runs of the DAG are read.
 
         Raises:
             StoreError: the DAG cannot be read.
@@ -148,7 +148,7 @@ class DagRegistry:
             entry, created = DagEntry(plan), None
             state.dags[dag_id] = entry
         elif entry.plan.version != plan.version:
-            created = None  # more has changed than a new run
+            created = None  # there are more changes than a new run
         if entry.plan.file != plan.file:
             self._timetables.reset_backoff(entry.plan, state.clock.wall(), custom=False)
         entry.plan = plan
@@ -162,7 +162,7 @@ class DagRegistry:
             self._runs.follow(plan)
 
     def compare_with_store(self) -> int:
-        """Compare all DAGs and backfills in memory with the store, reload those that differ, and return how many did."""
+        """Compare all DAGs and backfills in memory with the store, reload those that differ, and return their number."""
         state, found, plans = self._state, 0, self._plans()
         for dag_id in sorted(state.dags.keys() - {plan.dag_id for plan in plans}):
             self._refresh_isolated(dag_id)
@@ -185,7 +185,7 @@ class DagRegistry:
         return found
 
     def _refresh_isolated(self, dag_id: str) -> None:
-        """Reload a DAG. If that fails, only this DAG is concerned: the next comparison tries it again."""
+        """Reload a DAG. If that fails, only this DAG is affected: the next comparison tries it again."""
         try:
             self.refresh(dag_id)
         except Exception as error:
@@ -194,7 +194,7 @@ class DagRegistry:
             log.exception("a DAG cannot be reloaded; it is tried again later", dag_id=dag_id)
 
     def _set_paused(self, dag_id: str) -> None:
-        """Admit tasks of a DAG, or none where it is paused. Its asset watchers run while it is not."""
+        """Admit tasks of a DAG only if it is not paused. Its asset watchers also run only then."""
         entry = self._state.dags[dag_id]
         self._watchers.follow(entry.plan)
         self._state.admission.set_capacity(("dag", dag_id, 0), UNLIMITED if not entry.plan.is_paused else 0)
@@ -205,7 +205,7 @@ class DagRegistry:
         dag_id = entry.plan.dag_id
         if entry.question is None and entry.reply is None:
             self._timetables.reset_backoff(entry.plan, now, custom=False)
-        # otherwise the shown next run stays: until the timetable has answered, or the store accepts the position
+        # otherwise the displayed next run stays: until the timetable has answered, or the store accepts the position
         if entry.question is None and self._state.quarantine.held_back((SCHEDULE, dag_id), now) is None:
             self._positions[dag_id] = SchedulePosition(dag_id, entry.plan.last, entry.plan.last, times_of(entry.next))
         self._queue.mark_dirty(dag_id)
@@ -213,7 +213,7 @@ class DagRegistry:
     # --- custom timetables --------------------------------------------------------------------------------------------
 
     def file_parsed(self, dag_id: str) -> None:
-        """Ask a custom timetable again: its file was parsed, so that its code may have changed though the DAG looks the same."""
+        """Ask a custom timetable again: its file was parsed, so its code may have changed although the DAG looks the same."""
         entry, timetables = self._state.dags.get(dag_id), self._timetables
         if entry is None or (entry.reply is None and entry.question is None and dag_id not in timetables.troubles):
             return
@@ -238,7 +238,7 @@ class DagRegistry:
         return [(step, held) for step, held in found if held is not None]
 
     def decide(self, now: int) -> None:
-        """Examine dirty DAGs while the transaction may write more rows. If one DAG fails, only this DAG is concerned.
+        """Examine dirty DAGs while the transaction may write more rows. If one DAG fails, only this DAG is affected.
 
         Raises:
             StoreError: the store cannot be used now.
@@ -303,7 +303,7 @@ class DagRegistry:
             state.batch.rows += 1 + min(len(definition.tasks) if definition is not None else 0, CREATED_WITH_RUN)
 
     def _set_timer(self, entry: DagEntry, now: int) -> None:
-        """Have a DAG examined again when its next run or its oldest queued run is due, or a held back step is tried again."""
+        """Let a DAG be examined again when its next run or its oldest queued run is due, or a held back step is tried again."""
         moments = [m for m in (entry.next.run_after if entry.next else None, entry.next_due()) if m is not None and m > now]
         if entry.reply is not None and entry.reply.until is not None:
             moments.append(entry.reply.until)
@@ -320,14 +320,14 @@ class DagRegistry:
     # --- committing ---------------------------------------------------------------------------------------------------
 
     def share(self, most_positions: int) -> Share:
-        """Return what is to be written now. A new run is returned once: if it is not written, it is decided again."""
+        """Return the rows to be written now. A new run is returned once: if it is not written, it is decided again."""
         new, self._new = self._new, []
         self._new_of.clear()
         positions = {dag_id: self._positions[dag_id] for dag_id in islice(self._positions, most_positions)}
         return Share(new, positions, next(iter(self._queue.incomplete), None))
 
     def written(self, share: Share, written: Written, now: int) -> None:
-        """Follow a commit. What the store refused is tried again later, from what the store has.
+        """Handle the result of a commit. Rows that the store refused are decided again later, from the store's current rows.
 
         Raises:
             StoreError: a refused DAG cannot be reloaded.
@@ -365,10 +365,10 @@ class DagRegistry:
         if state.waits.watches:
             state.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
 
-    # --- after a commit: steps that write transactions of their own ---------------------------------------------------
+    # --- after a commit: steps that write their own transactions --------------------------------------------------------
 
     def advance_backfills(self) -> None:
-        """Take one bounded step of each backfill that may continue. If one fails, only its DAG is concerned.
+        """Do one limited step of each backfill that may continue. If one fails, only its DAG is affected.
 
         Raises:
             Stale: another scheduler has taken over.
@@ -417,7 +417,7 @@ class DagRegistry:
             self._add_created(rows)
 
     def _advance(self, what: str, dag_id: str, step: Callable[[], None]) -> None:
-        """Take a step that writes its own transaction. A step that fails is held back and tried again later."""
+        """Do a step that writes its own transaction. A step that fails is held back and tried again later."""
         state, key, now = self._state, (what, dag_id), self._state.clock.wall()
         held = state.quarantine.held_back(key, now)
         if held is not None:

@@ -1,6 +1,6 @@
 """Queued runs by DAG, queued runs whose rows are still being created, and the DAGs that have to be examined.
 
-The queue is a part of its own because two others change it: the DAG registry, when a schedule creates runs and lets them start,
+The queue is a separate part because two others change it: the DAG registry, when a schedule creates runs and lets them start,
 and the run registry, when a person edits, clears or deletes a run.
 """
 
@@ -30,7 +30,7 @@ class RunQueue:
         self.incomplete: dict[int, str] = {}
         """Queued runs with rows still to be created → their DAG, in the order in which they are handled."""
         self.dirty: dict[str, None] = {}
-        """DAGs to be examined, in order: something started, ended or is due."""
+        """DAGs to be examined, in order: a run of the DAG started, ended or is due."""
 
     def clear(self) -> None:
         """Drop the runs, which are read again from the store."""
@@ -38,11 +38,11 @@ class RunQueue:
         self.incomplete.clear()
 
     def mark_dirty(self, dag_id: str) -> None:
-        """Have a DAG examined: runs of it may be due or may start."""
+        """Mark a DAG for examination: runs of it may be due or may start."""
         self.dirty[dag_id] = None
 
     def add(self, entry: DagEntry, row: RunRow) -> None:
-        """Add a queued run, or replace its row. A new one is the previous run of later ones."""
+        """Add a queued run, or replace its row. A new run may become the previous run of later ones."""
         known = row.id in entry.waiting
         entry.enqueue(row)
         self._queued[row.id] = row.dag_id
@@ -55,19 +55,19 @@ class RunQueue:
             self._state.previous_runs.add_queued(row, self._state.active_runs_by_id, self._state.push_event)
 
     def get(self, run: int) -> RunRow | None:
-        """Return a queued run."""
+        """Return the row of a queued run; None: it is not queued."""
         entry = self._entry_of(run)
         return None if entry is None else entry.waiting.get(run)
 
     def remove(self, run: int) -> None:
-        """Remove a run that is not queued any more. Other runs are ignored."""
+        """Remove a run that is not queued any more. Runs that were not queued are ignored."""
         entry = self._entry_of(run)
         self._queued.pop(run, None)
         if entry is not None:
             entry.dequeue(run)
 
     def remove_dag(self, entry: DagEntry) -> None:
-        """Forget the queued runs of a DAG that is gone."""
+        """Forget the queued runs of a deleted DAG."""
         for run in entry.waiting:
             self._queued.pop(run, None)
 
@@ -78,7 +78,7 @@ class RunQueue:
             entry.waiting[run] = row._replace(note=note)
 
     def rows_created(self, run: int, have: int) -> None:
-        """Record that a part of a large run's rows was created; the next part follows after those of other large runs."""
+        """Record that some of a large run's rows were created; the next rows follow after rows of other large runs."""
         dag_id = self.incomplete.pop(run)
         entry = self._state.dags.get(dag_id)
         row = entry.waiting.get(run) if entry is not None else None
@@ -92,7 +92,7 @@ class RunQueue:
             self.incomplete[run] = dag_id
 
     def definition(self, version: int) -> DagDefinition | None:
-        """Return the definition of a version; None where the store does not have it any more."""
+        """Return the definition of a version; None: the store does not have it any more."""
         try:
             return self._state.store.definition(version)
         except NotFound:

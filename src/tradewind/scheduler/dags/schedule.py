@@ -1,7 +1,7 @@
-"""When the next run of each DAG is due, and which of its runs are queued or running.
+"""The time when the next run of each DAG is due, and which of its runs are queued or running.
 
-There is one entry per DAG, a few hundred bytes: definitions stay in the store. The next run is computed by
-`timetables.next_run` from what the entry holds.
+There is one entry per DAG, a few hundred bytes: definitions stay in the store. `timetables.next_run` computes the next run
+from the entry.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DagEntry:
         self.plan = plan
         self.next: RunTimes | None = None
         self.question: Question | None = None
-        """What a custom timetable has to be asked before `next` is known (see `custom_timetables`)."""
+        """The question for a custom timetable, if `next` is not known yet (see `custom_timetables`)."""
         self.reply: Reply | None = None
         """The last answer of the custom timetable."""
         self.running: set[int] = set()
@@ -81,17 +81,17 @@ class DagEntry:
         self.waiting: dict[int, RunRow] = {}
         """The queued runs, by number. Only `enqueue` and `dequeue` add and remove runs."""
         self.waiting_backfills = 0
-        """How many of the queued runs belong to backfills."""
+        """Number of queued runs that belong to backfills."""
         self.incomplete: set[int] = set()
         """Queued runs whose task-instance rows are still being created."""
         self.backfill: BackfillRow | None = None
-        """The backfill that is not completed."""
+        """The unfinished backfill of the DAG."""
         self.backfill_queue: list[tuple[int, int]] = []
         """Heap of (queued_at, run) of queued runs of backfills, which do not count for max_active_runs."""
         self.dates: list[tuple[int, int]] = []
         """Heap of (logical date, run) of queued runs."""
         self.of_backfills: set[int] = set()
-        """The unfinished runs of backfills; some that have ended may still be among them."""
+        """The unfinished runs of backfills; some of them may have ended already."""
 
     @property
     def is_open(self) -> bool:
@@ -105,7 +105,7 @@ class DagEntry:
 
     @property
     def running_backfills(self) -> int:
-        """How many runs of backfills are running."""
+        """Number of running runs of backfills."""
         return len(self.of_backfills & self.running) if self.of_backfills else 0
 
     @property
@@ -138,7 +138,7 @@ class DagEntry:
 
     @property
     def unfinished(self) -> int:
-        """How many runs are queued or running, not counting runs of backfills."""
+        """Number of queued or running runs, not counting runs of backfills."""
         return len(self.running) - self.running_backfills + len(self.waiting) - self.waiting_backfills
 
     def enqueue(self, row: RunRow) -> None:
@@ -187,7 +187,7 @@ class DagEntry:
 
 
 def plan_next(entry: DagEntry, now: int) -> None:
-    """Compute the next scheduled run of a DAG. Where its schedule fails, the error is logged and there is no next run."""
+    """Compute the next scheduled run of a DAG. If its schedule fails, the error is logged and there is no next run."""
     plan = entry.plan
     entry.next = entry.question = None
     if not entry.is_open:
@@ -207,7 +207,7 @@ def plan_next(entry: DagEntry, now: int) -> None:
 
 
 def _plan_custom(entry: DagEntry, schedule: CustomSchedule, now: int) -> None:
-    """Set the next run where the last answer is valid, else the question for the timetable."""
+    """Set the next run if the last answer is valid, otherwise the question for the timetable."""
     plan = entry.plan
     if schedule.manual_only:
         return
@@ -233,7 +233,7 @@ def take_due(entry: DagEntry, now: int, pending: int) -> ScheduledRun | None:
     """Return the scheduled run that is due now and allowed by max_active_runs, and plan the run after it.
 
     Args:
-        pending: how many runs of this DAG are being created and not counted as unfinished yet.
+        pending: number of runs of this DAG that are being created and not counted as unfinished yet.
     """
     times = entry.next
     if times is None or times.run_after > now or not entry.is_open:
@@ -262,7 +262,7 @@ def take_due(entry: DagEntry, now: int, pending: int) -> ScheduledRun | None:
 
 
 def _passed_over(plan: DagPlan, times: RunTimes, now: int) -> Skipped | None:
-    """Return the span of runs that are skipped: without catchup a schedule jumps to its latest run."""
+    """Return the runs that are skipped: without catchup, a schedule jumps to its latest run."""
     if plan.catchup or times.logical_date is None or (plan.last is None and plan.start_date is None):
         return None
     schedule = schedule_of(plan)
@@ -279,7 +279,7 @@ SKIPPED_WITHOUT_CATCHUP = "catchup is off: of the intervals that have passed onl
 
 
 def times_of(times: RunTimes | None) -> tuple[int | None, int | None, int | None, int] | None:
-    """Return the times of a run as rows hold them."""
+    """Return the times of a run in the form of rows."""
     return None if times is None else (times.logical_date, times.start, times.end, times.run_after)
 
 

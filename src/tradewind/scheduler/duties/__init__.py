@@ -1,6 +1,6 @@
 """Background duties of the scheduler, one per module.
 
-A duty has a name, an interval and `run_once`, which may be called at any time, does a bounded amount of work and returns
+A duty has a name, an interval and `run_once`. `run_once` may be called at any time, does a limited amount of work and returns
 whether more work is left.
 """
 
@@ -17,5 +17,5 @@ class Duty(Protocol):
     """Microseconds between two calls when no work is left."""
 
     def run_once(self) -> bool:
-        """Do one bounded step, and return whether another one should follow soon."""
+        """Do one limited step, and return whether another one should follow soon."""
         ...

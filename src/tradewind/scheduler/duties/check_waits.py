@@ -1,6 +1,6 @@
 """Safety net: examine all open waits again, and report once each wait that can never end.
 
-The end of a wait is noticed after the commit that causes it; this duty finds what was missed.
+The end of a wait is noticed after the commit that causes it; this duty finds ends that were missed.
 """
 
 from __future__ import annotations

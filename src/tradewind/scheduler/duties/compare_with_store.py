@@ -1,4 +1,4 @@
-"""Safety net: compare the scheduler's memory with the store, and reload what differs.
+"""Safety net: compare the scheduler's memory with the store, and reload differences.
 
 Every command tells the scheduler what it changed; this duty finds changes whose message was lost.
 """

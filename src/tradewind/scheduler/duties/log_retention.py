@@ -24,7 +24,7 @@ class LogSweep:
     Args:
         interval: microseconds between two passes.
         age: microseconds; 0: no limit.
-        most: bytes of all logs; 0: no limit.
+        most: maximum number of bytes of all logs; 0: no limit.
     """
 
     name = "log_sweep"
@@ -37,7 +37,7 @@ class LogSweep:
         self._most = most
         self._walk: Iterator[LogEntry] | None = None
         self._runs: dict[str, tuple[float, int]] = {}
-        """Folder of a run → (moment of its last change, its bytes), as far as this pass has come."""
+        """Folder of a run → (time of its last change, its bytes), of the part of the logs that this pass has read."""
         self._excess: list[str] = []
         """Folders of runs whose logs are to be deleted, the latest first."""
         self._removed = 0

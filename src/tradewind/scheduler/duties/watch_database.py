@@ -1,6 +1,6 @@
 """Notice that the file of the open database was deleted or replaced.
 
-SQLite continues to use the open file, although the file has no name any more. What is written there is lost when the process
+SQLite continues to use the open file, although the file has no name any more. All data written to it is lost when the process
 ends, and the next start would find no database, or another one.
 """
 
@@ -21,7 +21,7 @@ class WatchDatabase:
     """See the module.
 
     Args:
-        replaced: returns a sentence when the open file is not the one at its path any more, else None.
+        replaced: returns a sentence if the open file is not the file at its path any more, otherwise None.
         stop: stops the scheduler.
     """
 

@@ -1,6 +1,6 @@
-"""Which task instances run, wait for a limit, or hold a pool. Read from the scheduler's memory, for the web page.
+"""Which task instances run, wait for a limit, or hold slots of a pool. Read from the scheduler's memory, for the web page.
 
-The scheduler makes no decision meanwhile, so `EXAMINED_MAX` limits the work.
+The scheduler makes no decision while it answers, so `EXAMINED_MAX` limits the work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOTHING: Answer = {
 
 
 def activity(scheduler: Scheduler | None) -> Answer:
-    """Return what runs and what waits.
+    """Return the running and the waiting task instances.
 
     answers: whether a scheduler runs. running: attempts, the longest first: {dag_id, run_id, task_id, map_index, state, since,
     started_at}. running_total: how many attempts there are. blocked: for each limit that is reached {rule, owner, capacity, used,
@@ -67,14 +67,14 @@ def activity(scheduler: Scheduler | None) -> Answer:
 
 
 def pool_activity(store: RowReader, scheduler: Scheduler | None, pool: str) -> Answer:
-    """Return who holds the slots of a pool and who waits for them.
+    """Return the task instances that hold slots of a pool, and those that wait for them.
 
     holders: {dag_id, run_id, task_id, map_index, state, since, started_at, slots}, the longest first. waiting: {dag_id, run_id,
     task_id, map_index, state, since, slots, priority_weight, place}, in the order in which they start as far as this pool
     decides. holder_count, waiting_count: how many there are. used, capacity: slots.
 
     Raises:
-        NotFound: there is no such pool; names the nearest.
+        NotFound: there is no such pool; the message has the nearest name.
     """
     names = [one.name for one in store.pools()]
     if pool not in names:
@@ -107,7 +107,7 @@ def pool_activity(store: RowReader, scheduler: Scheduler | None, pool: str) -> A
 
 
 def _blocked(scheduler: Scheduler) -> list[Answer]:
-    """The limits that task instances wait for. The limit with the most waiting task instances comes first."""
+    """The limits for which task instances wait. The limit with the most waiting task instances comes first."""
     admission = scheduler.admission
     waiting: dict[Resource, list[Candidate]] = {}
     for one in admission.candidates(EXAMINED_MAX):

@@ -1,6 +1,6 @@
-"""Commands that change nothing: why something is not running, what starts next, and what waits.
+"""Commands that change nothing: why something does not run, what starts next, and which waits are open.
 
-A running scheduler answers from its memory. Without one the command line calls the same functions with the store alone.
+A running scheduler answers from its memory. Without a scheduler the command line calls the same functions with the store alone.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tradewind.timetables.zones import zone as zone_of
 from tradewind.wire.explanations import UpcomingList, UpcomingView
 
 COUNT_MAX = 1000
-"""The greatest number of entries in a forecast."""
+"""Maximum number of entries in a forecast."""
 
 
 class Forecast(NamedTuple):
@@ -42,7 +42,7 @@ class Forecast(NamedTuple):
     task_id: str = ""
     map_index: int = -1
     held_by: str = ""
-    """What blocks it although its moment has come."""
+    """The reason why it does not start although its time has come."""
 
 
 def upcoming(
@@ -129,7 +129,7 @@ def _entries(store: RowReader, now: int) -> dict[str, DagEntry]:
 
 
 def _scheduled(entry: DagEntry, now: int, scheduler: Scheduler | None) -> Iterator[Forecast]:
-    """Yield the next run of the schedule, and those after it; for a custom timetable only the next one is known."""
+    """Yield the next runs of the schedule; for a custom timetable only the first one is known."""
     plan, times = entry.plan, entry.next
     full = entry.unfinished >= plan.max_active_runs
     while times is not None:

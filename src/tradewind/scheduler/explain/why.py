@@ -45,10 +45,10 @@ from tradewind.wire.explanations import (
 )
 
 HOLDERS_MAX = 5
-"""How many holders of a limit are named at most, those that hold it the longest first."""
+"""Maximum number of holders of a limit that are named, those that have held it the longest first."""
 
 _FAR = 2**62
-"""A moment after every date."""
+"""A moment after every possible date."""
 
 
 def why(
@@ -57,12 +57,12 @@ def why(
     """Return everything that keeps a task instance from running.
 
     Args:
-        scheduler: the running scheduler; None answers from the store alone (then limits in use are not known).
-        run_id: None: the newest run; where there is none, the next one.
+        scheduler: the running scheduler; None: answer from the store alone (then limits in use are not known).
+        run_id: None: the newest run; if there is none, the next one.
         map_index: map index of a mapped task; None: its first instance that has not ended.
 
     Returns:
-        `blockers` is empty when the next step of the scheduler starts the task instance.
+        `blockers` is empty if the next step of the scheduler starts the task instance.
 
     Raises:
         NotFound: no such DAG, run or task; the message has the nearest name.
@@ -190,7 +190,7 @@ _NO_WORKER = phrase("no_worker")
 
 
 def why_no_worker(executor: Executor, active_run: ActiveRun, slot: int) -> Phrase | None:
-    """Return a sentence where no connected worker host takes the attempts of this task instance; otherwise None."""
+    """Return a sentence if no connected worker host takes the attempts of this task instance; otherwise None."""
     if not executor.ready:
         return _NO_WORKER
     name, queue = active_run.executor(slot), active_run.topology.tasks[active_run.machine.instances.task(slot)].queue
@@ -198,7 +198,7 @@ def why_no_worker(executor: Executor, active_run: ActiveRun, slot: int) -> Phras
 
 
 def missing_executor(active_run: ActiveRun, slot: int) -> Phrase | None:
-    """Return a sentence where the task names an executor that the deployment does not have; otherwise None."""
+    """Return a sentence if the task names an executor that the deployment does not have; otherwise None."""
     wanted = active_run.topology.tasks[active_run.machine.instances.task(slot)].executor
     registry = active_run.executors
     if wanted is None or registry.has(wanted):
@@ -210,7 +210,7 @@ def missing_executor(active_run: ActiveRun, slot: int) -> Phrase | None:
 
 
 class Subject(NamedTuple):
-    """What an answer is about: a task instance, a run (`task_id` None) or the next run of a DAG (`run_id` None)."""
+    """The subject of an answer: a task instance, a run (`task_id` None) or the next run of a DAG (`run_id` None)."""
 
     dag_id: str
     run_id: str | None = None
@@ -255,7 +255,7 @@ def _shown(blocker: Blocker, scheduler: Scheduler | None) -> BlockerView:
 
 
 def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[SlotHolder], int]:
-    """Return who holds a limit, the longest first, at most `HOLDERS_MAX`; and how many hold it in total."""
+    """Return the holders of a limit, the longest first, at most `HOLDERS_MAX`; and their total number."""
     keys = scheduler.admission.holders(resource)
 
     def since(key: tuple[int, int]) -> int:
@@ -268,7 +268,7 @@ def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[SlotHolder],
 
 def _holder(scheduler: Scheduler, run: int, slot: int) -> SlotHolder:
     active_run = scheduler.active_runs_by_id.get(run)
-    if active_run is None:  # its run is quarantined: only what it holds is known
+    if active_run is None:  # its run is quarantined: only the slots that it holds are known
         row = scheduler.store.run(run)
         dag_id, run_id = (row.dag_id, row.run_id) if row is not None else (None, None)
         return SlotHolder(dag_id, run_id, task_id=None, map_index=-1, state=None, since=None, started_at=None)
@@ -374,7 +374,7 @@ _MOMENTS = frozenset({"due", "run_after", "not_due", "schedule_ended", "deferred
 
 
 def _next_event(blockers: list[Blocker]) -> NextEvent | None:
-    """Return what can change the answer next: what a person has to do, else the first moment, else what ends the first blocker."""
+    """Return the next event that can change the answer: a person's act, else the first moment, else the first blocker's end."""
     by_hand = [one for one in blockers if one.by_hand and one.ends is not None]
     timed = [one for one in blockers if one.rule in _MOMENTS and one.not_before is not None]
     if timed and not by_hand:
@@ -433,7 +433,7 @@ def _need_dag(store: RowReader, dag_id: str) -> DagPlan:
     """Return a DAG.
 
     Raises:
-        NotFound: there is none; the message lists files with import errors, because the DAG may be in one of these.
+        NotFound: there is none; the message lists files with import errors, because the DAG may be in one of these files.
     """
     plan = store.dag(dag_id)
     if plan is not None:
@@ -481,7 +481,7 @@ def _instance(active_run: ActiveRun, task: int, map_index: int | None) -> int:
 
 
 def _newest(store: RowReader, dag_id: str) -> RunRow | None:
-    """Return the newest unfinished run, else the run of the latest logical date."""
+    """Return the newest unfinished run, otherwise the run of the latest logical date."""
     rows = store.active_runs(dag_id)
     if rows:
         return rows[-1]
@@ -493,7 +493,7 @@ def _newest(store: RowReader, dag_id: str) -> RunRow | None:
 
 
 def _limits(store: RowReader, plan: DagPlan, active_run: ActiveRun) -> Admission:
-    """Return the limits as they are known without a scheduler: their capacities, but not what is in use."""
+    """Return the limits as they are known without a scheduler: their capacities, but not the amounts in use."""
     admission = Admission()
     admission.set_capacity(PARALLELISM, UNLIMITED)
     admission.set_capacity(("dag", plan.dag_id, 0), 0 if plan.is_paused else UNLIMITED)

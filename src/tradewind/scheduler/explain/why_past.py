@@ -21,7 +21,7 @@ from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
 from tradewind.store.port import RowReader
 
 RUNS_EXAMINED_MAX = 200
-"""How many runs a chain is followed back at most."""
+"""Maximum number of runs that a chain is followed back."""
 
 _GOOD = (TaskState.SUCCESS, TaskState.SKIPPED, TaskState.REMOVED)
 
@@ -74,7 +74,7 @@ def _cause(runs: int, run_id: str, name: str, state: TaskState) -> Phrase:
 
 
 def _first(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun, task: int, read: Read) -> _Cause | None:
-    """Go back from run to run as long as only the previous run blocks the task; None where nothing blocks it."""
+    """Go back from run to run as long as only the previous run blocks the task; None: nothing blocks it."""
     active_runs_by_id, past = (
         (scheduler.active_runs_by_id, scheduler.previous_runs) if scheduler is not None else ({}, PreviousRunTracker(store))
     )

@@ -1,4 +1,4 @@
-"""Why a run has not started, and why there is no run of a date: blockers outside of a run's tasks, for `why`.
+"""Why a run has not started, and why there is no run of a date: blockers outside of the run's tasks, for `why`.
 
 A future run is explained by the same code that creates it: `schedule` and `timetables`.
 """
@@ -168,7 +168,7 @@ def _of_backfill(entry: DagEntry) -> list[Blocker]:
 
 
 def _order(slots: RunSlots, entry: DagEntry, row: RunRow, now: int) -> list[Blocker]:
-    """Return blockers by the order in which runs start.
+    """Return blockers that come from the order in which runs start.
 
     The first queued run blocks the others while its rows are being created, and no run starts before its previous run.
     """

@@ -18,9 +18,9 @@ from tradewind.scheduler.waits.wait_index import due_at
 from tradewind.store.port import RowReader
 
 NAMED_MAX = 3
-"""How many dates or runs, and how many states in each, are named at most."""
+"""Maximum number of dates or runs, and of states in each, that are named."""
 NOTICED = TEMPLATES["ends_noticed"]
-"""What ends a wait that is fulfilled already."""
+"""The event that ends a wait which is already fulfilled."""
 
 
 def of_wait(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun, slot: int) -> list[Blocker]:
@@ -85,7 +85,7 @@ def _of_tasks(store: RowReader, scheduler: Scheduler | None, wait: TasksWait, lo
 
 
 def _missing(store: RowReader, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[Phrase]:
-    """Yield what is missing for each date, or each run, that is waited for."""
+    """Yield the missing states for each date, or each run, of the wait."""
     if scheduler is None:
         yield from (phrase("words", text=_name(ref)) for ref in wait.run_refs())
         return

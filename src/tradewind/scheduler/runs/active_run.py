@@ -1,4 +1,4 @@
-"""One running run in the scheduler's memory: its machine, its row, and what the pending batch changes in it."""
+"""One running run in the scheduler's memory: its machine, its row, and its changes in the pending batch."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ONLY_LOCAL = ExecutorRegistry(LOCAL, 0)
 _OCCUPYING = frozenset(state.code for state in OCCUPYING)
 _SCHEDULED = TaskState.SCHEDULED.code
 _TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code})
-"""States that only the previous run can block once their moment has come. A deferred task instance goes on by itself."""
+"""States that only the previous run can block when their time has come. A deferred task instance continues by itself."""
 
 
 class Holder(NamedTuple):
@@ -59,7 +59,7 @@ class Holder(NamedTuple):
 
 
 class ActiveRun:
-    """See the module. `row` is what the store holds; the attributes that `begin_batch` sets are what the batch changes."""
+    """See the module. `row` is the row in the store; the attributes that `begin_batch` sets are the changes of the batch."""
 
     __slots__ = (
         "admission_blocked",
@@ -109,9 +109,9 @@ class ActiveRun:
         self.target = row.version
         """The version of its DAG that `topology` belongs to. Until all rows match it, the run itself has its earlier version."""
         self.newest_bundle: str | None = None
-        """The version of its bundle that the run is to keep to, where it keeps to none: it belongs to `target`. None: none."""
+        """The version of its bundle that the run must keep, if it keeps none yet: the version of `target`. None: none."""
         self.earlier: dict[int, TaskDefinition] = {}
-        """slot → its task when the attempt was dispatched, where that was under an earlier version."""
+        """slot → its task when the attempt was dispatched, if that was under an earlier version."""
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
         self.holders: dict[int, Holder] = {}
         """slot → the process that runs its attempt."""
@@ -124,7 +124,7 @@ class ActiveRun:
         self.pools: dict[int, str] = {}
         """slot → the pool that a person chose for this task instance, instead of the DAG's."""
         self.waits: dict[int, DeferralRow] = {}
-        """slot → what it waits for, or has waited for in this try."""
+        """slot → its wait, or its last wait in this try."""
         self.begin_batch()
 
     @classmethod
@@ -208,7 +208,7 @@ class ActiveRun:
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
 
     def add_expanded(self, expanded: Expanded) -> None:
-        """Write the rows of further instances of a mapped task."""
+        """Write the rows of additional instances of a mapped task."""
         task = self.topology.tasks[expanded.task]
         slots = range(expanded.slot, expanded.slot + expanded.added)
         indexes = range(expanded.first_index, expanded.first_index + expanded.added)
@@ -224,7 +224,7 @@ class ActiveRun:
         self.version = self.target
 
     def choose_pool(self, slot: int, pool: str) -> None:
-        """Have this task instance use this pool until it is cleared."""
+        """Let this task instance use this pool until it is cleared."""
         self.pools[slot] = pool
         self.pool_choices.append((slot, pool))
 
@@ -263,10 +263,10 @@ class ActiveRun:
             self.reschedules.pop(slot, None)
 
     def speaks_for(self, slot: int, fence: int, nonce: str, host: str) -> bool:
-        """Return whether a report on this attempt comes from, or concerns, the process that runs it.
+        """Return whether a report on this attempt is valid: it comes from the process that runs the attempt, or from its worker.
 
-        Only the process whose start was accepted counts, and its worker for it: any other process was refused and has done
-        nothing, and another worker cannot know. Before a start is accepted, every report counts. A worker host of an older
+        Only the process whose start was accepted counts, and the worker of this process. Any other process was refused and has done
+        nothing, and another worker cannot know about it. Before a start is accepted, every report counts. A worker host of an older
         release sends neither nonce nor host; its reports count.
         """
         holder = self.holders.get(slot)
@@ -291,7 +291,7 @@ class ActiveRun:
         return machine.active == sum(1 for _ in held)
 
     def write(self, at: int) -> RunWrite:
-        """Return everything that the pending batch changes in the run."""
+        """Return all changes of the run in the pending batch."""
         started, ended = self._times(at)
         machine = self.machine
         return RunWrite(
@@ -334,7 +334,7 @@ class ActiveRun:
         return encode_summary(summary_of(self.machine, self.target))
 
     def written(self, at: int) -> None:
-        """Follow the commit of the batch: update the row, and begin the next batch."""
+        """Handle the commit of the batch: update the row, and begin the next batch."""
         started, ended = self._times(at)
         self.row = self.row._replace(
             revision=self.row.revision + 1,
@@ -368,7 +368,7 @@ class ActiveRun:
         return Candidate(-self.topology.priority[self.machine.instances.task(slot)], date, row.id, slot, self.needs(slot))
 
     def needs(self, slot: int) -> tuple[tuple[Resource, int], ...]:
-        """Return every limit that an attempt of the task instance counts against, besides parallelism, and how much of it."""
+        """Return every limit that an attempt of the task instance counts against, besides parallelism, and the amount."""
         number, row = self.machine.instances.task(slot), self.row
         task = self._dispatched_task(slot)
         needs: list[tuple[Resource, int]] = [
@@ -430,8 +430,8 @@ class ActiveRun:
             bundle: name of the bundle that has the DAG file.
             default_timeout: execution timeout of tasks without their own, microseconds.
             import_cost: how long parsing the DAG's file took, microseconds.
-            file: the DAG's file where it differs from the definition's: the file was renamed since.
-            newest: the newest version of the bundle, for a run that keeps to no version.
+            file: path of the DAG's file, if it differs from the definition's: the file was renamed since.
+            newest: the newest version of the bundle, for a run that keeps no version.
         """
         row, machine = self.row, self.machine
         number, index = machine.instances.task(slot), machine.instances.index(slot)

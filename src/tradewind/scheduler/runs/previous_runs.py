@@ -2,10 +2,10 @@
 
 The tracker knows the previous run of every running run with such tasks. When a task instance of the previous run ends, or a
 person changes it, only the runs that depend on it get an event, and only for tasks whose verdict changed. The runs of each DAG
-are kept ordered by date, so that a new or deleted run costs a search and an update of the runs that depend on it, however many
+are kept ordered by date, so that a new or deleted run costs a search and an update of the runs that depend on it, even if many
 others are running.
 
-Each run is written under its own guard, so one of two runs may be written and the other not. Therefore a run that moves because
+Each run is written under its own guard, so one of two runs may be written and the other not. Therefore a run that changes because
 of changes of its previous run in memory is written only if that run is written, too (`RunWrite.after`). A verdict that blocks a
 task counts at once, before the event is applied.
 """
@@ -66,7 +66,7 @@ class PreviousRunTracker:
         self._verdicts.clear()
 
     def adopt(self, active_run: ActiveRun, active_runs_by_id: ActiveRuns, push: Push) -> None:
-        """Add a run that starts or was rebuilt: compute its verdicts, and those of later runs whose previous run it is now."""
+        """Add a run that starts or was rebuilt: compute its verdicts, and those of later runs whose previous run it has become."""
         if not active_run.topology.has_past:
             return
         row = active_run.row
@@ -78,7 +78,7 @@ class PreviousRunTracker:
         self._update_later_runs(active_run.row, active_runs_by_id, push)
 
     def add_queued(self, row: RunRow, active_runs_by_id: ActiveRuns, push: Push) -> None:
-        """Follow a new queued run: it is the previous run of later ones, although it has not started."""
+        """Handle a new queued run: it is the previous run of later ones, although it has not started."""
         if row.logical_date is not None:
             self._update_later_runs(row, active_runs_by_id, push)
 
@@ -102,7 +102,7 @@ class PreviousRunTracker:
         return at < len(listed) and listed[at] == key
 
     def finished(self, active_run: ActiveRun, slot: int, active_runs_by_id: ActiveRuns, push: Push) -> None:
-        """Follow a task instance that finished, or is not finished any more: update the runs whose previous run it belongs to."""
+        """Handle a task instance that finished, or is not finished any more: update the runs that depend on its run."""
         for run in self._successors.get(active_run.row.id, ()):
             successor = active_runs_by_id.get(run)
             if successor is not None:
@@ -128,7 +128,7 @@ class PreviousRunTracker:
         return None if found is None else found.run
 
     def run_edited(self, run: int, active_runs_by_id: ActiveRuns, push: Push) -> None:
-        """Follow a run that a person changed: update all verdicts of the runs whose previous run it is."""
+        """Handle a run that a person changed: update all verdicts of the runs whose previous run it is."""
         for number in self._successors.get(run, ()):
             successor = active_runs_by_id.get(number)
             if successor is not None:
@@ -186,7 +186,7 @@ class PreviousRunTracker:
     def verdicts(
         self, active_run: ActiveRun, active_runs_by_id: ActiveRuns, slots: Collection[int]
     ) -> Iterator[tuple[int, PastVerdict]]:
-        """Yield (task, verdict) for these tasks, from the previous run as it is in memory or else in the store."""
+        """Yield (task, verdict) for these tasks, from the previous run in memory, otherwise from the store."""
         topology, row = active_run.topology, active_run.row
         names = {topology.ids[slot] for slot in slots}
         names |= {topology.ids[child] for slot in slots for child in topology.downstream(slot)}
@@ -222,7 +222,7 @@ def _affected_tasks(active_run: ActiveRun, task_id: str) -> list[int]:
 
 
 def _remove(index: dict[_Key, set[int]], key: _Key, run: int) -> None:
-    """Remove one entry, and the key where it has no entries left."""
+    """Remove one entry, and also the key if it has no entries left."""
     found = index.get(key)
     if found is not None:
         found.discard(run)

@@ -84,7 +84,7 @@ class RunRegistry:
             self.quarantine_run(run)
 
     def quarantine_run(self, run: int) -> None:
-        """Leave a run alone for a while: its changes are not written, and its attempts keep what they hold."""
+        """Ignore a run for a while: its changes are not written, and its attempts keep their slots."""
         state = self._state
         self.forget(run, keep_slots=True)
         state.batch.discard_outputs(run)
@@ -128,7 +128,7 @@ class RunRegistry:
         snapshot = self._state.store.snapshot(run)
         if snapshot is not None and snapshot.run.state is RunState.RUNNING:
             self._adopt(self._build(snapshot))
-            # the event has tasks without upstream tasks, and tasks with own dates, examined
+            # the event lets tasks without upstream tasks, and tasks with their own dates, be examined
             self._state.push_event(run, e.RunStarted(0))
 
     def current_version(self, row: RunRow) -> int:
@@ -192,7 +192,7 @@ class RunRegistry:
             self._deferrals.adopt(active_run)
 
     def update_capacity(self, active_run: ActiveRun) -> None:
-        """Admit nothing of a run during a sweep or a verification: an admitted task instance might be one that ends with it."""
+        """Admit no task instance of a run during a sweep or a verification: the task instance might be one that ends with it."""
         if active_run.admission_blocked is not active_run.machine.blocks_admission:
             active_run.admission_blocked = not active_run.admission_blocked
             most = 0 if active_run.admission_blocked else active_run.topology.definition.max_active_tasks
@@ -226,7 +226,7 @@ class RunRegistry:
             self._queue.remove(run)
             if known is None:
                 state.waits.notice_all()
-            else:  # task instances that wait for this run do not find it any more
+            else:  # task instances that wait for this run cannot find it any more
                 state.waits.run_changed(known.dag_id, known.logical_date, known.run_id)
             return
         entry = state.dags.get(row.dag_id)
@@ -248,12 +248,12 @@ class RunRegistry:
                 state.executor.drop_triggers(sorted(gone))
 
     def _known(self, run: int) -> RunRow | None:
-        """Return an unfinished run as memory has it."""
+        """Return the row in memory of an unfinished run."""
         active_run = self._state.active_runs_by_id.get(run)
         return active_run.row if active_run is not None else self._queue.get(run)
 
     def deleted(self, removed: Iterable[RemovedRun]) -> None:
-        """Follow the deletion of finished runs: they may have been the previous runs of active ones, or waited for."""
+        """Handle the deletion of finished runs: active runs may have depended on them, and tasks may wait for them."""
         state = self._state
         removed = list(removed)
         for one in removed:
@@ -264,7 +264,7 @@ class RunRegistry:
             self._examine_order(state.dags[dag_id])
 
     def _examine_order(self, entry: DagEntry) -> None:
-        """Have a DAG examined whose queued runs may start in another order, or replace a running one."""
+        """Mark a DAG for examination whose queued runs may start in another order, or replace a running one."""
         if entry.waiting and entry.running:
             self._queue.mark_dirty(entry.plan.dag_id)
 
@@ -284,9 +284,9 @@ class RunRegistry:
         self._queue.set_note(run, note)
 
     def compare_with_store(self) -> int:
-        """Compare all runs in memory with the store, reload those that differ, and return how many did.
+        """Compare all runs in memory with the store, reload those that differ, and return their number.
 
-        This also finds runs that were deleted by something else than a command. It looks at every unfinished run: only the duty
+        This also finds runs that were deleted by something other than a command. It reads every unfinished run: only the duty
         `compare_with_store` calls it.
         """
         state, found = self._state, 0
@@ -316,10 +316,10 @@ class RunRegistry:
     # --- removing -----------------------------------------------------------------------------------------------------
 
     def forget(self, run: int, *, keep_slots: bool = False) -> None:
-        """Remove a run from memory, because it ended or is rebuilt, and release what it holds.
+        """Remove a run from memory, because it ended or is rebuilt, and release the slots that it holds.
 
         Args:
-            keep_slots: its attempts live on and keep what they hold.
+            keep_slots: its attempts continue and keep their slots.
         """
         state = self._state
         active_run = state.active_runs_by_id.pop(run, None)

@@ -8,7 +8,7 @@ from tradewind.model.rows import RunSnapshot
 
 
 def fitted(topology: Topology, snapshot: RunSnapshot) -> Topology:
-    """Return the graph of a run: `topology` itself, or one with the slots of the run's rows where these are in another order."""
+    """Return the graph of a run: `topology` itself, or one with the slots of the run's rows if the rows are in another order."""
     rows = snapshot.rows
     if fits(topology.definition, rows):
         return topology

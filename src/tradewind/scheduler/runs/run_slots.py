@@ -1,15 +1,15 @@
 """Which queued run of a DAG starts next, and which running run is queued again.
 
 A *run slot* is one of the `max_active_runs` runs of a DAG that may run at the same time. Runs start in the order in which they
-are due, as run slots become free; runs of backfills have run slots of their own. Where tasks depend on the previous run
+are due, as run slots become free; runs of backfills have their own run slots. If tasks depend on the previous run
 (depends_on_past, wait_for_downstream), two more rules apply; without them a DAG with few run slots would wait for itself for
 ever:
 
-- a run does not start before its previous run, where that one is queued and could start, too;
-- a running run is *idle* when nothing in it can move before its previous run does. An idle run that waits for a queued run is
+- a run does not start before its previous run, if that one is queued and could start, too;
+- a running run is *idle* if nothing in it can continue before its previous run does. An idle run that waits for a queued run is
   queued again when another run can use its slot. It starts again by the first rule.
 
-A run may wait through others: for a running run that is idle itself, because its own previous run is queued.
+A run may wait indirectly: its previous run is running and idle, because the run before that one is queued.
 
 A run slot is free when the change is committed, and not before. Then the next run is chosen as usual.
 """
@@ -33,7 +33,7 @@ class RunSlots:
     """See the module.
 
     Args:
-        topology: returns the graph of a version; raises NotFound where the store does not have the version any more.
+        topology: returns the graph of a version; raises NotFound if the store does not have the version any more.
         active_runs_by_id: the running runs.
     """
 
@@ -45,7 +45,7 @@ class RunSlots:
         self._active_runs = active_runs_by_id
 
     def next_run(self, entry: DagEntry, now: int) -> RunRow | None:
-        """Return the queued run that starts now; None where there is none, or no run slot is free."""
+        """Return the queued run that starts now; None: there is no such run, or no run slot is free."""
         for backfill in (True, False):
             row = None if entry.is_kind_full(backfill) else self._next_of_kind(entry, backfill, now)
             if row is not None:
@@ -53,7 +53,7 @@ class RunSlots:
         return None
 
     def run_to_requeue(self, entry: DagEntry, now: int) -> ActiveRun | None:
-        """Return the running run that is queued again now. One at a time: the run that gets its slot may be what others need."""
+        """Return the running run that is queued again now. One at a time: others may need the run that gets its slot."""
         for backfill in (False, True):
             own = self._running(entry, backfill) if entry.is_kind_full(backfill) else []
             if any(active_run.state is RunState.QUEUED for active_run in own):
@@ -68,7 +68,7 @@ class RunSlots:
         return None
 
     def requeue_moment(self, entry: DagEntry, now: int) -> int | None:
-        """Return the next moment at which a run may be queued again, because a queued run that it waits for is due then."""
+        """Return the next moment at which a run may be queued again, because a queued run for which it waits is due then."""
         kinds = [kind for kind in (False, True) if entry.is_kind_full(kind)]
         idle = [
             active_run.row.id for kind in kinds for active_run in self._running(entry, kind) if self._is_idle(active_run, now)
@@ -86,11 +86,11 @@ class RunSlots:
     # --- questions of `why` ----------------------------------------------------------------------------------------------------
 
     def must_start_before(self, entry: DagEntry, row: RunRow, now: int) -> RunRow | None:
-        """Return the queued run that this queued one depends on, itself or through others, and that starts before it."""
+        """Return the queued run that this queued run depends on, directly or through others, and that starts before it."""
         return next(self._queued_before(entry, row.id, now), None) if self._may_wait(entry, row) else None
 
     def waits_for_run(self, entry: DagEntry, row: RunRow, now: int) -> RunRow | None:
-        """Return a queued run that blocks the runs behind it in the queue: it is not due yet, or its rows are being created."""
+        """Return a queued run that blocks the runs after it in the queue: it is not due yet, or its rows are being created."""
         turn = entry.start_order(_is_backfill(row))
         before = list(takewhile(lambda one: one.id != row.id, turn))
         late = next((one for one in before if one.run_after > now or one.id in entry.incomplete), None)
@@ -101,7 +101,7 @@ class RunSlots:
         return None if needed else late
 
     def ahead_of(self, entry: DagEntry, row: RunRow, now: int) -> list[RunRow]:
-        """Return the queued runs that start before this queued one, as things are now, in order."""
+        """Return the queued runs that would start before this queued run, in order."""
         backfill, found = _is_backfill(row), dict[int, RunRow]()
         for one in entry.start_order(backfill):
             chain = self._queued_before(entry, one.id, now) if self._may_wait(entry, one) else iter(())
@@ -148,7 +148,7 @@ class RunSlots:
     def _chain(self, entry: DagEntry, run: int, now: int) -> Iterator[int]:
         """Yield the previous run, then its previous run, and so on: queued runs that could start and idle running runs.
 
-        The chain ends before a run that moves by itself or cannot start yet. It is finite, because dates only become earlier.
+        The chain ends before a run that continues by itself or cannot start yet. It is finite, because dates only become earlier.
         """
         before = self._previous_of(entry, run)
         while before is not None:
@@ -171,11 +171,11 @@ class RunSlots:
         return None if before is None else before.id
 
     def _is_idle(self, active_run: ActiveRun, now: int) -> bool:
-        """Return whether only its previous run can make the run move."""
+        """Return whether only its previous run can let the run continue."""
         if active_run.row.state is not RunState.RUNNING or not active_run.waits_for_previous_run(now):
             return False
         held = [slot for slot in active_run.topology.past_tasks if not active_run.machine.past_allowed.get(slot)]
-        # where the previous run allows a task now, the event is in the inbox and the run will move
+        # if the previous run allows a task now, the event is in the inbox and the run will continue
         return not any(verdict.allowed for _, verdict in self._past.verdicts(active_run, self._active_runs, held))
 
 

@@ -1,4 +1,4 @@
-"""Task instances that wait (`deferred`, `awaiting_input`): their waits begin and end with the state; some pools count them."""
+"""Handles task instances that wait (`deferred`, `awaiting_input`): begins and ends their waits, and counts them in some pools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeferralManager:
     """See the module.
 
     Args:
-        run_triggers: hands waits for triggers, by attempt, to the worker host's triggerer.
+        run_triggers: sends waits for triggers, by attempt, to the worker host's triggerer.
     """
 
     def __init__(self, state: SharedState, run_triggers: Callable[[Iterable[AttemptKey]], None]) -> None:
@@ -43,7 +43,7 @@ class DeferralManager:
             self._hold(active_run, slot)
 
     def moved(self, active_run: ActiveRun, move: e.Move) -> None:
-        """Follow a step of a task instance in a run that has waits."""
+        """Handle a step of a task instance in a run that has waits."""
         state, run, slot = self._state, active_run.row.id, move.slot
         if move.before in WAITING:
             state.admission.release(run, slot)
@@ -62,7 +62,7 @@ class DeferralManager:
             active_run.forget_wait(slot)
 
     def apply(self, active_run: ActiveRun, item: WaitDue | WaitNews, now: int) -> list[e.Decision] | None:
-        """End a wait, and return the decisions that follow; None where the wait goes on or has ended already."""
+        """End a wait, and return the decisions that follow; None: the wait continues or has already ended."""
         state = self._state
         run, slot, fence = item[:3]
         row = active_run.waits.get(slot)
@@ -133,7 +133,7 @@ class DeferralManager:
     def _examine(self, key: tuple[int, int]) -> None:
         state = self._state
         if state.quarantine.held_back((WAIT, *key), state.clock.wall()) is not None:
-            state.waits.noticed.pop(key, None)  # a timer brings it back
+            state.waits.noticed.pop(key, None)  # a timer lets it be examined again
             return
         news = state.waits.examine(key, state.active_runs_by_id)
         state.quarantine.release((WAIT, *key))
@@ -143,7 +143,7 @@ class DeferralManager:
     # --- pools --------------------------------------------------------------------------------------------------------
 
     def set_pools(self, pools: list[PoolRow]) -> None:
-        """Follow a change of pools: whether they count deferred task instances."""
+        """Handle a change of pools: whether they count deferred task instances."""
         before, self._counting = self._counting, frozenset(pool.name for pool in pools if pool.include_deferred)
         changed = before ^ self._counting
         for run, slot in list(self._state.waits.open) if changed else ():
@@ -157,7 +157,7 @@ class DeferralManager:
                 self._hold(active_run, slot)
 
     def _hold(self, active_run: ActiveRun, slot: int) -> None:
-        """Count a deferred task instance in its pool, if the pool counts such."""
+        """Count a deferred task instance in its pool, if the pool counts deferred task instances."""
         needs = active_run.needs(slot)
         if needs[0][0][1] in self._counting and active_run.machine.task_state(slot) is TaskState.DEFERRED:
             self._state.admission.occupy(active_run.row.id, slot, needs[:1], attempt=False)

@@ -16,7 +16,7 @@ from tradewind.wire.messages import AttemptKey, Notice
 log = Log("scheduler")
 
 AT_MOST = 50
-"""How many waits one call examines; with many open waits, a round takes several calls."""
+"""Maximum number of waits that one call examines; with many open waits, a round takes several calls."""
 
 
 class ImpossibleWaitReporter:

@@ -1,4 +1,4 @@
-"""Waits that can never end, as far as the store knows: which, why, and what would help.
+"""Waits that can never end, as far as the store knows: which waits, why, and what a person can do.
 
 Such a wait does not fail: a person may still trigger the missing run. It is shown by `tradewind why` and `tradewind waits
 list`, and reported once in the scheduler's log (`impossible_wait_reporter`).
@@ -24,9 +24,9 @@ from tradewind.scheduler.explain.why_run import of_date
 from tradewind.store.port import RowReader
 
 NAMED_MAX = 3
-"""How many task instances or dates of one wait are named at most."""
+"""Maximum number of task instances or dates of one wait that are named."""
 CIRCLE_MAX = 2000
-"""How many waits are followed at most to find out whether they wait for each other."""
+"""Maximum number of waits that are followed to find out whether they wait for each other."""
 
 _FINISHED = frozenset(state.value for state in FINISHED)
 _RUN_FINISHED = frozenset(state.value for state in FINISHED_RUNS)
@@ -37,7 +37,7 @@ def why_impossible(store: RowReader, run: RunRow, slot: int, waits: Iterable[Tas
 
     Args:
         run, slot: the task instance that waits.
-        waits: what it waits for.
+        waits: the waits of the task instance.
     """
     found: list[Blocker] = []
     for wait in waits:
@@ -74,7 +74,7 @@ def _of_wait(store: RowReader, wait: TasksWait, now: int) -> list[Blocker]:
 
 
 def _no_run(plan: DagPlan, ref: RunRef, now: int) -> list[Blocker]:
-    """Return why a run that is waited for will not be created."""
+    """Return why the run of a wait will not be created."""
     if isinstance(ref, str):
         reason = phrase("dag_has_no_run", dag=plan.dag_id, run=ref)
         command = f"tradewind dags trigger {plan.dag_id} --run-id {shlex.quote(ref)}"
@@ -100,7 +100,7 @@ def _named(ref: RunRef) -> str:
 
 
 def _wrong_end(store: RowReader, wait: TasksWait) -> Iterator[Blocker]:
-    """Yield what has ended already in a state that does not end the wait."""
+    """Yield a blocker for each run or task instance that has already ended in a state that does not end the wait."""
     good = frozenset((*wait.allowed, *wait.skipped, *wait.failed))
     for run, _, task_id, state in task_states(store, wait):
         ends = _RUN_FINISHED if task_id is None else _FINISHED
@@ -142,9 +142,9 @@ _Waiter = tuple[int, int]
 
 
 def circle_of(store: RowReader, run: RunRow, slot: int) -> list[str]:
-    """Return the names of task instances that wait for each other, from this one back to it; empty where there is no circle.
+    """Return the names of task instances that wait for each other, from this one back to it; empty: there is no circle.
 
-    A task instance waits for another one if that one, or a task instance upstream of what it waits for, has to continue first.
+    A task instance waits for another one if the other one must continue first, or is upstream of a task that must end first.
     """
     start = (run.id, slot)
     before: dict[_Waiter, _Waiter] = {}
@@ -173,7 +173,7 @@ def _name(store: RowReader, waiter: _Waiter) -> str:
 
 
 def _waits_for(store: RowReader, waiter: _Waiter) -> Iterator[_Waiter]:
-    """Yield the waiting task instances that have to continue before this one can."""
+    """Yield the waiting task instances that must continue before this one can."""
     for waiting in store.open_waits(run=waiter[0]):
         if waiting.slot == waiter[1]:
             for wait in tasks_waits(waiting.deferral.wait):

@@ -1,4 +1,4 @@
-"""Answers of people to the questions of tasks, and the defaults that are used when nobody answers in time. Pure.
+"""Answers of people to the questions of tasks, and the defaults that are used if nobody answers in time. Pure.
 
 The event that a task gets has the form of Airflow's `HITLTriggerEventSuccessPayload`.
 """

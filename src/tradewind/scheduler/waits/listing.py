@@ -1,4 +1,4 @@
-"""The list of open waits: whose, since when, for what, until when, and which can never end. Read from the store alone."""
+"""The list of open waits: whose, since when, for what, until when, and which can never end. Uses only the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tradewind.store.port import RowReader
 from tradewind.wire.explanations import ImpossibleWaitView, OpenWaitView
 
 LISTED_MAX = 200
-"""How many of the longest waits are examined when only impossible ones are wanted."""
+"""Number of the longest waits that are examined if only impossible ones are wanted."""
 
 
 def list_waits(

@@ -14,7 +14,7 @@ def kind_of(wait: Wait) -> str:
 
 
 def describe(wait: Wait) -> str:
-    """Return what a wait is for, as the end of a sentence that begins with "it waits for"."""
+    """Return the object of a wait, as the end of a sentence that begins with "it waits for"."""
     if isinstance(wait, TriggerWait):
         return f"its trigger {wait.classpath.rpartition('.')[2]} to fire"
     if isinstance(wait, InputWait):

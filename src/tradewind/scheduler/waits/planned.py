@@ -21,7 +21,7 @@ def planned_row(active_run: ActiveRun, slot: int, fence: int, begun: int) -> Def
 
 
 def deferral(plan: WaitPlan, run: RunRow, started: int, timezone: str) -> Deferral:
-    """Return the wait that a plan gives in one run.
+    """Return the wait that follows from a plan in one run.
 
     Args:
         started: when the try began, microseconds.

@@ -1,8 +1,8 @@
-"""Open waits: those of task instances in state `deferred`, which have neither a process nor a pool slot.
+"""Open waits: the waits of task instances in state `deferred`, which have neither a process nor a pool slot.
 
-A wait for a moment is a timer. Waits for task instances or runs of a DAG are indexed by DAG and date (or run id): a change
-there is noticed in the batch that makes it, and the waits are examined after its commit, so that a waiting task continues at
-once. Triggers run in the worker host's triggerer; the index knows which are needed.
+A wait for a moment is a timer. Waits for task instances or runs of a DAG are indexed by DAG and date (or run id). A change of such
+a run is noticed in the batch that contains it, and the waits are examined after the commit, so that a waiting task continues at
+once. Triggers run in the worker host's triggerer; the index contains the triggers that are needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class WaitDue(NamedTuple):
-    """Timer: the moment that a wait is for, or its timeout."""
+    """Timer: the moment for which a wait waits, or its timeout."""
 
     run: int
     slot: int
@@ -82,7 +82,7 @@ class WaitIndex:
         self._triggers: dict[tuple[int, int], OpenWait] = {}
         """The entries of `open` that wait for a trigger."""
         self._at: dict[str, dict[RunRef, dict[tuple[int, int], None]]] = {}
-        """DAG → logical date or run id → the (run, slot) that wait for something there."""
+        """DAG → logical date or run id → the (run, slot) that wait for the run, or for tasks in it."""
         self._for_task: dict[tuple[str, RunRef, str | None], dict[tuple[int, int], None]] = {}
         """(DAG, logical date or run id, task) → the (run, slot) that wait for this task; None as task: for a task group."""
         self.noticed: dict[tuple[int, int], None] = {}
@@ -104,7 +104,7 @@ class WaitIndex:
                 self.begin(active_run, row)
 
     def begin(self, active_run: ActiveRun, row: DeferralRow) -> OpenWait:
-        """Add the wait of a task instance, in place of an older one."""
+        """Add the wait of a task instance; it replaces an older one."""
         run, slot = key = active_run.row.id, row.slot
         self.end(run, slot)
         found = self.open[key] = OpenWait((run, slot, row.fence), row.deferral, row.since)
@@ -118,13 +118,13 @@ class WaitIndex:
                 self._at.setdefault(wait.dag_id, {}).setdefault(ref, {})[key] = None
                 for task in _tasks_of(wait):
                     self._for_task.setdefault((wait.dag_id, ref, task), {})[key] = None
-            self.noticed[key] = None  # it may be over already
+            self.noticed[key] = None  # it may have ended already
         if isinstance(row.deferral.wait, InputWait):
             self.noticed[key] = None  # somebody may have answered while no scheduler ran
         return found
 
     def end(self, run: int, slot: int) -> OpenWait | None:
-        """Remove and return the wait of a task instance; None where it has none."""
+        """Remove and return the wait of a task instance; None: it has none."""
         key = run, slot
         self.noticed.pop(key, None)
         self._triggers.pop(key, None)
@@ -154,7 +154,7 @@ class WaitIndex:
         return bool(self._at)
 
     def moved(self, active_run: ActiveRun, slot: int) -> None:
-        """Notice the waits that concern a task instance whose state changed."""
+        """Mark the waits for a task instance whose state has changed."""
         row = active_run.row
         by_ref = self._at.get(row.dag_id)
         if not by_ref:
@@ -166,44 +166,44 @@ class WaitIndex:
                     self.noticed.update(self._for_task.get((row.dag_id, ref, task), ()))
 
     def run_changed(self, dag_id: str, logical_date: int | None, run_id: str) -> None:
-        """Notice the waits that concern a run that was created, started, ended, edited or deleted."""
+        """Mark the waits for a run that was created, started, ended, edited or deleted."""
         by_ref = self._at.get(dag_id, {})
         for ref in (logical_date, run_id):
             if ref is not None:
                 self.noticed.update(by_ref.get(ref, {}))
 
     def dag_deleted(self, dag_id: str) -> None:
-        """Notice the waits for a DAG that was deleted with all its runs."""
+        """Mark the waits for a DAG that was deleted with all its runs."""
         for waiting in self._at.get(dag_id, {}).values():
             self.noticed.update(waiting)
 
     def notice(self, run: int, slot: int) -> None:
-        """Have one wait examined again."""
+        """Mark one wait for examination."""
         if (run, slot) in self.open:
             self.noticed[run, slot] = None
 
     def notice_named_runs(self) -> None:
-        """Safety net: have all waits for runs by run id examined again; those runs may have been deleted."""
+        """Safety net: mark all waits for runs by run id for examination; those runs may have been deleted."""
         for by_ref in self._at.values():
             for ref, waiting in by_ref.items():
                 if isinstance(ref, str):
                     self.noticed.update(waiting)
 
     def notice_all(self) -> None:
-        """Safety net: have all waits for tasks and runs examined again."""
+        """Safety net: mark all waits for tasks and runs for examination."""
         for dag_id in self._at:
             self.dag_deleted(dag_id)
 
     # --- examining ----------------------------------------------------------------------------------------------------
 
     def examine(self, key: tuple[int, int], active_runs_by_id: Mapping[int, ActiveRun]) -> WaitNews | None:
-        """Return the result of a wait, None where it goes on. Called after a commit, when memory and store agree.
+        """Return the result of a wait; None: it continues. Called after a commit, when memory and store agree.
 
         Args:
             key: (run, slot).
 
         Raises:
-            StoreError: the store cannot be read; the wait stays noticed.
+            StoreError: the store cannot be read; the wait stays marked.
         """
         waiting = self.open.get(key)
         end = None if waiting is None else self._end(waiting, active_runs_by_id)
@@ -221,7 +221,7 @@ class WaitIndex:
             gone = next(
                 (run_id for wait in waits for run_id in wait.run_ids if not self._store.find_run(wait.dag_id, run_id)), None
             )
-            if gone is not None:  # the task decides what that means
+            if gone is not None:  # the task decides what the deletion means
                 return TriggerEnd(event=b'"gone"', reason=f"run {gone!r} that it waited for was deleted")
         judgement = judge_all((wait, judge(wait, self.states(wait, active_runs_by_id))) for wait in waits)
         return as_end(deferral, judgement) if judgement is not None and waits else None
@@ -229,7 +229,7 @@ class WaitIndex:
     def states(
         self, wait: TasksWait, active_runs_by_id: Mapping[int, ActiveRun]
     ) -> Iterator[tuple[RunRef, str | None, str | None]]:
-        """Yield (logical date or run id, task id or None, state or None) of everything that exists of what is waited for."""
+        """Yield (logical date or run id, task id or None, state or None) of the existing runs and task instances of a wait."""
         for run, ref in asked_runs(self._store, wait):
             active_run = active_runs_by_id.get(run.id)
             if not wait.task_ids and wait.group is None:
@@ -262,7 +262,7 @@ def _tasks_of(wait: TasksWait) -> Iterable[str | None]:
 
 
 def _drop(index: dict[_Key, dict[tuple[int, int], None]], ref: _Key, key: tuple[int, int]) -> None:
-    """Remove a wait from an index, and the entry where it was the last one."""
+    """Remove a wait from an index, and also the entry if it was the last wait in it."""
     waiting = index.get(ref)
     if waiting is not None:
         waiting.pop(key, None)
@@ -279,7 +279,7 @@ def due_at(deferral: Deferral) -> int | None:
 
 
 def end_by_clock(deferral: Deferral, now: int) -> TriggerEnd | None:
-    """Return the end of a wait whose moment or timeout has come; None: neither has. The moment counts even after the timeout."""
+    """Return the end of a wait whose moment or timeout has come; None: neither has come. The moment has priority."""
     if isinstance(deferral.wait, MomentWait) and deferral.wait.at <= now:
         outcome = Outcome.SUCCESS if deferral.method is None else None
         return TriggerEnd(event=deferral.wait.event, outcome=outcome, reason=english(phrase("cause_moment")))
@@ -289,7 +289,7 @@ def end_by_clock(deferral: Deferral, now: int) -> TriggerEnd | None:
 
 
 def as_end(deferral: Deferral, judgement: Judgement) -> TriggerEnd:
-    """Return the end of a wait for tasks. A task with a method to resume decides itself what a failure means."""
+    """Return the end of a wait for tasks. If a method of the task follows, the method decides what a failure means."""
     if deferral.method is None:
         return TriggerEnd(outcome=judgement.outcome, reason=judgement.reason)
     name = judgement.outcome.value
@@ -298,7 +298,7 @@ def as_end(deferral: Deferral, judgement: Judgement) -> TriggerEnd:
 
 
 def wait_over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resumption | None]:
-    """Return the event for the run, and what the next attempt gets, where there is one."""
+    """Return the event for the run, and the values for the next attempt, if there is one."""
     slot, fence, deferral = row.slot, row.fence, row.deferral
     if end.outcome is not None:
         outcome, reason = end.outcome, end.reason
@@ -321,7 +321,7 @@ def _sentence(row: DeferralRow, error: str, now: int) -> str:
 
 
 def order(active_run: ActiveRun, waiting: OpenWait, bundle: str, log: str, version: str | None = None) -> TriggerOrder:
-    """Return the message that has the triggerer run the trigger of a wait."""
+    """Return the message that lets the triggerer run the trigger of a wait."""
     wait = waiting.deferral.wait
     assert isinstance(wait, TriggerWait)
     name = f"{active_run.row.dag_id}.{active_run.machine.name(waiting.key[1])} in {active_run.row.run_id}"
