@@ -11,7 +11,7 @@ UV := $(shell command -v uv 2>/dev/null)
 # Byte code is compiled once at installation; a shell that forbids it would make every start slow.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run ui ui-if-possible lint-ui test test-long test-slow test-providers test-airflow2-client spec lint bench chaos simulate failpoints clean setup setup-dev lock lock-airflow2-client lock-providers docs
+.PHONY: help run ui ui-if-possible lint-ui test test-long test-budgets test-slow test-providers test-airflow2-client spec lint bench chaos simulate failpoints clean setup setup-dev lock lock-airflow2-client lock-providers docs
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -58,8 +58,11 @@ lint-ui: ui ## check the web page: types, eslint, messages of all languages, uni
 test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores; PYTHON=python3.13 chooses the interpreter)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not long" $(ARGS)
 
-test-long: $(VENV)/.dev ## the tests that CI runs after the suite: RabbitMQ, budgets of the page, a cut network, wrong explanations
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "long and not slow" $(ARGS)
+test-long: $(VENV)/.dev ## the tests that CI runs after the suite: each page in a browser, many requests to each route, RabbitMQ, a cut network
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "long and not slow" --ignore tests/browser/test_budgets.py $(ARGS)
+
+test-budgets: $(VENV)/.dev ## whether the web page keeps its budgets; on a quiet machine, because the tests measure time
+	@$(BIN)/python -m pytest -m "not slow" tests/browser/test_budgets.py $(ARGS)
 
 test-slow: $(VENV)/.dev ## only the slow tests
 	@$(BIN)/python -m pytest -m slow $(ARGS)

@@ -21,6 +21,19 @@ PATIENCE = 60.0
 """Seconds to wait for anything: a browser and two servers on a busy machine take their time."""
 
 
+IN_THE_SUITE = {"test_first_visit.py"}
+"""The files that `make test` runs. Browser and server need so much time that the other files, a test for each page, are among the
+tests that take long.
+"""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name not in IN_THE_SUITE:
+            item.add_marker(pytest.mark.long)
+
+
 def _missing(reason: str) -> Any:
     if REQUIRED:
         pytest.fail(reason, pytrace=False)

@@ -141,6 +141,18 @@ _READER_CACHE_KIB = 1024
 _log = Log("api")
 
 
+def create_services(
+    config: ApiConfig,
+    readers: ReaderFactory | None = None,
+    controls: ControlFactory | None = None,
+    clock: Clock | None = None,
+) -> Services:
+    """Create the services that the routes of an application use. The arguments are those of `create_app`."""
+    return Services(
+        config, readers or (lambda: _open_reader(config)), controls or (lambda: _open_control(config)), clock or SystemClock()
+    )
+
+
 def create_app(
     config: ApiConfig,
     readers: ReaderFactory | None = None,
@@ -153,9 +165,7 @@ def create_app(
         readers: opens a read-only store; called once in each worker thread.
         controls: creates a connection to the scheduler; called once in each worker thread.
     """
-    services = Services(
-        config, readers or (lambda: _open_reader(config)), controls or (lambda: _open_control(config)), clock or SystemClock()
-    )
+    services = create_services(config, readers, controls, clock)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -6,7 +6,9 @@ import asyncio
 import hashlib
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from fastapi import FastAPI
 
 from tests.commands import WORKER, arguments, ping_result
 from tests.unit.scheduler.bench import DEFAULTS
-from tradewind.api.app import create_app
+from tradewind.api.app import create_app, create_services
 from tradewind.api.auth.passwords import hash_password
 from tradewind.api.config import ApiConfig
 from tradewind.api.event_hub import EventHub
@@ -25,7 +27,7 @@ from tradewind.model.definition import DagDefinition, TaskDefinition, encode_def
 from tradewind.model.errors import Unreachable
 from tradewind.model.rows import NewRun, ParsedDag, ParsedFile, RunRow
 from tradewind.model.states import RunType
-from tradewind.platform.clock import ManualClock
+from tradewind.platform.clock import Clock, ManualClock
 from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.explain.questions import QUESTIONS, ask
@@ -77,15 +79,23 @@ class FakeControl:
 _shared_app: list[FastAPI] = []
 
 
-def _shared(new: FastAPI) -> FastAPI:
-    """The application of all tests in this process, with the services of a new one.
+def _app(config: ApiConfig, control: FakeControl, clock: Clock) -> FastAPI:
+    """The application of all tests in this process, with new services.
 
-    At its first request an application analyses the parameters of its routes, which takes longer than most tests.
+    An application analyses the parameters of its routes when it is made and at its first request. This takes longer than most
+    tests.
     """
     if not _shared_app:
-        _shared_app.append(new)
-    _shared_app[0].state.services = new.state.services
+        _shared_app.append(create_app(config, controls=lambda: control, clock=clock))
+    else:
+        services = create_services(config, controls=lambda: control, clock=clock)
+        services.query_names.update(_shared_app[0].state.services.query_names)
+        _shared_app[0].state.services = services
     return _shared_app[0]
+
+
+_new_databases: dict[str, bytes] = {}
+"""The databases of an installation with the users of `ROLES`, by name: creating them takes longer than most tests."""
 
 
 class World:
@@ -114,16 +124,28 @@ class World:
             body_max_bytes=100_000,
         )
         (home / "logs").mkdir(exist_ok=True)
+        for name, content in _new_databases.items():
+            (home / name).touch(0o600)
+            (home / name).write_bytes(content)
         self.store = open_store(self.config.database, synchronous="NORMAL")
         self.clock = ManualClock()
         self.control = FakeControl(self)
-        self.app = _shared(create_app(self.config, controls=lambda: self.control, clock=self.clock))
+        self.app = _app(self.config, self.control, self.clock)
         self.app.state.services.events = EventHub(self.config.scheduler_socket, connect_within=0.01)
         self.routes = len(self.app.routes)
-        self.set_users({role: role for role in ROLES}, password_hash)
+        if not _new_databases:
+            self.set_users({role: role for role in ROLES}, password_hash)
+            self._keep_new_databases()
         self.runner = asyncio.Runner()
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://tradewind.test")
+
+    def _keep_new_databases(self) -> None:
+        for path in (self.config.database, self.config.accounts):
+            copy = sqlite3.connect(":memory:")
+            with closing(sqlite3.connect(path)) as source, closing(copy):
+                source.backup(copy)
+                _new_databases[os.path.basename(path)] = copy.serialize()
 
     @property
     def accounts(self) -> AccountStore:

@@ -51,7 +51,8 @@ OPERATIONS = sorted((one.ok() for one in SCHEMA.get_all_operations() if isinstan
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
 ENDLESS = {"/api/tradewind/v1/events"}
 """Streams without an end."""
-EXAMPLES = 8
+EXAMPLES = [2, pytest.param(10, marks=pytest.mark.long)]
+"""Requests for each operation: few in the suite, more in the tests that take long."""
 
 
 NOT_THERE = {
@@ -100,15 +101,16 @@ def request_of(case: Any, known: dict[str, Any]) -> dict[str, Any]:
     return {"method": case.method, "path": path, **more}
 
 
+@pytest.mark.parametrize("examples", EXAMPLES)
 @pytest.mark.parametrize(
     "operation", [one for one in OPERATIONS if one.path not in ENDLESS], ids=lambda one: str(one.label).replace(" ", "-")
 )
-def test_every_answer_is_in_the_schema(world: World, operation: Any) -> None:
+def test_every_answer_is_in_the_schema(world: World, operation: Any, examples: int) -> None:
     known = values_for(operation.path, full_world.fill(world))
 
     @seed(12)
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=examples,
         deadline=None,
         database=None,
         phases=[Phase.generate],
