@@ -1,8 +1,7 @@
 """An installed Tradewind in its own home folder.
 
 It starts `standalone`, or on request only a scheduler and a worker host; then it registers the DAG files itself. All settings have
-their
-defaults, and DAGs are unpaused by a command.
+their defaults, and DAGs are unpaused by a command.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class TeamRole(msgspec.Struct, frozen=True):
 
 
 class Csrf(msgspec.Struct, frozen=True):
-    """The protection against forged requests: what a changing request needs beside the session cookie."""
+    """The protection against forged requests: the header that a changing request must have in addition to the session cookie."""
 
     needed: bool
     """False: the request was not authenticated by a cookie."""
@@ -47,7 +47,7 @@ class Me(msgspec.Struct, frozen=True):
     email: str
     kind: str
     source: str
-    """Who checks the password: `local`, `ldap` or `oidc`."""
+    """Where the password is checked: `local`, `ldap` or `oidc`."""
     role: str
     roles: list[str]
     """Custom roles."""

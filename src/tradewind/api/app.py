@@ -207,7 +207,7 @@ async def _send_account_events(services: Services) -> None:
         try:
             while await anyio.to_thread.run_sync(services.account_audit.send) >= AT_ONCE:
                 pass
-        except Exception:  # the loop goes on
+        except Exception:  # the loop must continue
             _log.exception("sending changes of accounts to the audit log failed")
 
 
@@ -260,7 +260,7 @@ async def _invalid_response(request: Request, error: Exception) -> Response:
 
 
 async def _fault_response(request: Request, error: Exception) -> Response:
-    """500 for a bug in this process. It is logged with a traceback under an id that the response names."""
+    """500 for a bug in this process. The traceback is logged under an id that is also in the response."""
     fault = secrets.token_hex(4)
     try:
         raise error

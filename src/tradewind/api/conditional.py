@@ -49,7 +49,7 @@ def accepts_gzip(request: Request) -> bool:
 
 
 def compressed_json(request: Request, shape: object) -> Response:
-    """JSON without an ETag, compressed where the client accepts that."""
+    """JSON without an ETag, compressed if the client accepts that."""
     body = _encode(shape)
     if len(body) > COMPRESS_ABOVE and accepts_gzip(request):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
@@ -58,7 +58,7 @@ def compressed_json(request: Request, shape: object) -> Response:
 
 
 def kept_json(request: Request, body: bytes, etag: str) -> Response:
-    """JSON with an ETag, compressed where the client accepts that."""
+    """JSON with an ETag, compressed if the client accepts that."""
     if len(body) > COMPRESS_ABOVE and accepts_gzip(request):
         return packed_json(request, gzip.compress(body, _LEVEL, mtime=0), etag)
     return Response(body, headers=_headers(etag), media_type="application/json")

@@ -86,7 +86,7 @@ class ApiConfig:
     """`section.option` of Airflow → section and option here."""
     host: str = "127.0.0.1"
     port: int = 8080
-    """0: any free port; `ready` gets the address with the real one."""
+    """0: any free port; `ready` is called with the address that has the real port."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses or networks whose headers `X-Forwarded-For` and `X-Forwarded-Proto` are trusted."""
     base_url: str = ""
@@ -104,6 +104,6 @@ class ApiConfig:
     """Requests handled at the same time. Each thread has one connection to the database and one to the scheduler."""
     body_max_bytes: int = 4 * 1024 * 1024
     progress: dict[str, str] = field(default_factory=dict)
-    """Files in which the worker host (`host`) and the parser (`parser`) say that their loops turn."""
+    """Files in which the worker host (`host`) and the parser (`parser`) report the progress of their loops."""
     unhealthy_after: int = 30_000_000
     """A process without progress for this time is unhealthy, microseconds."""

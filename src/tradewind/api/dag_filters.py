@@ -23,14 +23,14 @@ STATES = (*(state.value for state in RUN_STATES), NO_RUNS)
 
 
 class DagFilters(NamedTuple):
-    """The filters of the list. None or empty: the filter lets everything pass."""
+    """The filters of the list. None or empty: no filter."""
 
     search: str = ""
     """Part of the id, the display name or the description; upper and lower case are equal. All words must be found."""
     tags: Sequence[str] = ()
-    """All of these."""
+    """The DAG has all of these tags."""
     owners: Sequence[str] = ()
-    """Any of these."""
+    """The DAG has one of these owners."""
     states: Sequence[str] = ()
     """The newest run has one of these states."""
     paused: bool | None = None
@@ -99,7 +99,7 @@ def choose(dags: Sequence[DagSummary], names: dict[int, str], favourites: set[st
             favourites=sum(dag.dag_id in favourites for dag in but("favourite")),
             import_errors=sum(dag.has_import_error for dag in but("import_error")),
             last_state=dict(Counter(state_of(dag) for dag in but("states"))),
-            # a further tag narrows the list, so it counts the DAGs that also have the chosen ones
+            # a further tag narrows the list, so its count includes only DAGs that also have the chosen tags
             tags=_counted(tag for dag in matching for tag in dag.tags),
             owners=_counted(owner for dag in but("owners") for owner in dag.owners),
         ),

@@ -1,4 +1,4 @@
-"""Tells all open pages what changes, with one connection to the scheduler and a bounded queue for each stream.
+"""Sends the names of changed objects to all open pages: one connection to the scheduler, a bounded queue for each stream.
 
 The hub connects when the first stream opens, and disconnects a while after the last one is closed; so a page that reloads continues
 where it was. The latest events are kept: a stream that names the last event that it has seen gets the events after it. Where

@@ -1,7 +1,7 @@
 """Reads task logs in parts: with bounded memory for logs of any size, and only files of the log folder.
 
 The log of a try is one file for each attempt; the files are read as one. A position in it is (fence, byte). Files are NDJSON, one
-record a line; a line that is no record is shown as its text. Tasks run with our own uid and can write into the folder. So every
+record a line; a line that is no record is shown as its text. Tasks have our user id and can write to the folder. So every
 folder of a path is opened without following links, and only regular files are read.
 """
 
@@ -43,7 +43,7 @@ class Position(NamedTuple):
 
 
 def parse_token(token: str) -> Position:
-    """The position of a continuation token. Raises ValueError: the token is not ours."""
+    """The position of a continuation token. Raises ValueError: the text is not such a token."""
     fence, _, offset = token.partition(".")
     if not (fence.isascii() and fence.isdigit() and offset.isascii() and offset.isdigit()) or len(token) > 40:
         raise ValueError(f"{token!r} is not a continuation token; send one from an earlier response of this route")
@@ -98,7 +98,7 @@ def plan(
 
 
 def missing_log_notice(logs: LogStorage, files: Sequence[LogFile], now: int) -> str | None:
-    """A sentence that says why a try has no log; None where a missing log is normal.
+    """A sentence that says why a try has no log; None if a missing log is normal.
 
     Every attempt writes at least a line about its end, except a success that wrote nothing else. So if any other attempt has ended
     and has no file, the file was deleted or could not be written.
@@ -160,7 +160,7 @@ def record(line: bytes) -> dict[str, Any]:
 
 
 def notice_record(sentence: str) -> dict[str, Any]:
-    """A record with our own sentence, in place of a log."""
+    """A record with a sentence of Tradewind, in place of a log."""
     level = "info" if sentence.startswith(SUCCESS_LINE) else "warning"
     return {"level": level, "event": sentence, "logger": "tradewind"}
 

@@ -8,7 +8,7 @@ from tradewind.model.secret_names import MASK, is_secret, masked
 
 
 def masked_text(text: str, name: str = "") -> str:
-    """The text, masked where `name` is the name of a secret; in JSON the values under such names are masked."""
+    """The text, masked if `name` is the name of a secret. In a JSON text, values with such names are masked."""
     if name and is_secret(name):
         return MASK
     try:

@@ -33,7 +33,7 @@ page.</p>
 
 
 def problem_page(title: str, body: str) -> str:
-    """A page that says what went wrong. `body`: HTML."""
+    """A page that explains an error. `body`: HTML."""
     return _page(title, body)
 
 

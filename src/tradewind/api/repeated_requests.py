@@ -49,7 +49,7 @@ async def _repeatable(
         Header(
             min_length=1,
             max_length=KEY_MAX,
-            description="Any text of your own. If the same request is sent again with it within a day, nothing is created twice.",
+            description="Any text of your own. If the request is sent again with it within a day, nothing is created twice.",
         ),
     ] = None,
 ) -> Services:

@@ -1,7 +1,7 @@
 """The API process: `python -m tradewind.api.serve '<ApiConfig as JSON>'`, or `main(config)` from the command line.
 
-When idle, it only reports progress every few seconds. Uvicorn looks ten times a second whether it has to end; here it waits for the
-signal.
+When idle, it only reports progress every few seconds. Uvicorn would check ten times a second whether it has to end; here it
+waits for the signal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = Log("api")
 
 
 class _Server(uvicorn.Server):
-    """A server that waits for its end without polling."""
+    """A server that waits for its end signal without polling."""
 
     def __init__(self, config: uvicorn.Config, heartbeat: Heartbeat | None, end_streams: Callable[[], None]) -> None:
         super().__init__(config)

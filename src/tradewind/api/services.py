@@ -97,7 +97,7 @@ class Services:
         self.events = EventHub(config.scheduler_socket)
         self.connection_tests = ConnectionTests(clock)
         self.flush_is_scheduled = False
-        """A timer runs that will flush `logins`."""
+        """True while a timer runs that will flush `logins`."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Running tasks of the event loop, which itself keeps no reference to them."""
         self.query_names: dict[object, frozenset[str]] = {}
@@ -184,7 +184,7 @@ class Services:
         return control if self._wrap_control is None else self._wrap_control(control)
 
     def with_control(self, wrap: Callable[[Control], Control]) -> Services:
-        """The same services whose `control` returns what `wrap` makes of the connection of the thread."""
+        """The same services whose `control` returns the connection of the thread, wrapped by `wrap`."""
         wrapped = copy.copy(self)
         wrapped._wrap_control = wrap
         return wrapped

@@ -74,7 +74,7 @@ def _hash(text: str) -> str:
 
 @lru_cache(maxsize=4)
 def _policy_of_file(path: Path, changed_at: int) -> str:
-    """`changed_at` makes the policy follow a page that is built again while the server runs."""
+    """The policy of a file. `changed_at` is part of the cache key, because the page may be built again while the server runs."""
     return policy_of(path.read_text(encoding="utf-8"))
 
 

@@ -8,7 +8,7 @@ from tradewind.cli.compose.database import open_reader
 from tradewind.cli.compose.user_code import use_secret_names
 from tradewind.cli.lost_database import database_exists, refuse_lost
 from tradewind.model.errors import NotFound, TradewindError
-from tradewind.model.secret_names import told_secrets
+from tradewind.model.secret_names import secrets_in
 from tradewind.scheduler.attempts.task_requests import answer_from_reader
 from tradewind.settings import Settings
 from tradewind.storage.local_spills import LocalSpills
@@ -57,7 +57,7 @@ class Deployment:
             question = msgspec.structs.replace(question, run_id=self.run[1])
         found = from_database(self._settings, question)
         if isinstance(found, Value):
-            self.secrets += told_secrets(found.value, found.secret)
+            self.secrets += secrets_in(found.value, found.secret)
         return found
 
     def read_spill(self, name: str) -> bytes:

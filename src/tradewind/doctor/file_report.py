@@ -31,7 +31,7 @@ class Note(NamedTuple):
     line: int | None
     text: str
     fixable: bool = False
-    """`--fix` changes it."""
+    """True if `--fix` changes this place."""
 
 
 class LoadResult(NamedTuple):
@@ -150,7 +150,7 @@ def _meaning(dags: Sequence[DagDefinition], generation: int) -> list[Note]:
                     "meaning",
                     None,
                     f"{dag.dag_id}: {dag.schedule_summary or 'the schedule'}: a run covers the interval before it starts, as in "
-                    f"Airflow {generation}; in Airflow 3 it stands at its time{missed}",
+                    f"Airflow {generation}; in Airflow 3 it starts at its time{missed}",
                 )
             )
         elif dag.max_active_tasks_all_runs is not None:

@@ -1,4 +1,4 @@
-"""What Tradewind does with each line of a requirements file that was written for Airflow."""
+"""Reports what Tradewind does with each line of a requirements file that was written for Airflow."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def rewritten(source: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     if "\r" in source.replace("\r\n", ""):
-        return source  # old line ends: positions of lines would differ
+        return source  # line ends of old systems (\r): the line numbers of the syntax tree would be wrong
     edits = [*_import_edits(tree, source), *_argument_edits(tree)]
     if not edits:
         return source

@@ -89,7 +89,7 @@ class OlderDagMethods:
         """The latest run of the DAG, without those that a person, the API or a task has triggered; None if there is none.
 
         Raises:
-            NothingToAsk: no task is running.
+            DatabaseNotReachable: no task is running.
         """
         return get_last_dagrun(self._dag.dag_id, session, include_externally_triggered)
 

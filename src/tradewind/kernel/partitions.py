@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tradewind.model.assets import AssetKey, AssetSchedule, Leaf, Update, holds, leaves, matches, progress
 from tradewind.model.partitions import Identity, PartitionRules, Rollup
 from tradewind.model.rows import AssetRow, WaitingPartition
-from tradewind.timetables.partition_keys import PartitionKeyError, enough, expected_keys, run_date, shown, wanted
+from tradewind.timetables.partition_keys import PartitionKeyError, enough, expected_keys, needed, run_date, shown
 
 _NAMED_MAX = 3
 """Maximum number of missing keys that a sentence names."""
@@ -59,7 +59,7 @@ def _key_progress(schedule: AssetSchedule, leaf: Leaf, waiting: WaitingPartition
         expected = expected_keys(mapper, waiting.key)
     except PartitionKeyError as error:
         return KeyProgress(leaf, complete, len(arrived), 1, (), str(error))
-    return KeyProgress(leaf, complete, len(expected & arrived), wanted(mapper, expected), tuple(sorted(expected - arrived)))
+    return KeyProgress(leaf, complete, len(expected & arrived), needed(mapper, expected), tuple(sorted(expected - arrived)))
 
 
 def partition_progress(schedule: AssetSchedule, waiting: WaitingPartition) -> str:
@@ -98,7 +98,7 @@ def _rollup_progress(schedule: AssetSchedule, asset: AssetRow, key: str, arrived
         expected = expected_keys(mapper, key)
     except PartitionKeyError as error:
         return f"{asset.name}: {error}"
-    need = wanted(mapper, expected)
+    need = needed(mapper, expected)
     if need > len(expected):
         return (
             f"{asset.name}: {shown(mapper)} waits for {need} keys, but its window has {len(expected)}; change minimum or window"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
-from tradewind.model.secret_names import MASK, SHORTEST_SECRET, is_secret, is_secret_setting, secret_texts, told_secrets
+from tradewind.model.secret_names import MASK, SHORTEST_SECRET, is_secret, is_secret_setting, secret_texts, secrets_in
 
 FORMS_MAX = 5_000
 """Maximum number of forms in one mask; further secrets are not hidden."""
@@ -96,7 +96,7 @@ def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
         if prefix in _CONNECTIONS:
             found += _in_connection(value)
         elif prefix:
-            found += told_secrets(value, is_secret(name.removeprefix(prefix)))
+            found += secrets_in(value, is_secret(name.removeprefix(prefix)))
         elif _SETTING.match(name) and (is_secret_setting(name) or _SECRET_SETTING.search(name)):
             found.append(value)
     return found

@@ -112,7 +112,7 @@ def secret_texts(value: object) -> list[str]:
     return found + [text for item in value.values() if isinstance(item, dict | list) for text in secret_texts(item)]
 
 
-def told_secrets(value: object, secret: bool) -> list[str]:
+def secrets_in(value: object, secret: bool) -> list[str]:
     """Return the secrets in a value that user code received: a variable's text, or the parts of a connection.
 
     Args:
@@ -138,4 +138,4 @@ def _leaves(value: object, secret: bool) -> list[str]:
 
 def _in_extra(extra: object) -> list[str]:
     """Return the values of secret names in a connection's extra, which user code reads as JSON."""
-    return told_secrets(extra, secret=False)
+    return secrets_in(extra, secret=False)

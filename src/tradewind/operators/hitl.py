@@ -55,17 +55,17 @@ class HITLOperator(BaseOperator):
     """Asks a person to choose among options, and to fill in fields.
 
     The return value is a mapping: `chosen_options`, `params_input` (field → value), `responded_at` and `responded_by_user`
-    (`{id, name}`; None if the defaults count).
+    (`{id, name}`; None if the defaults were used).
 
     Args:
         subject, body: the question; templates. The body is Markdown.
         options: what can be chosen.
-        defaults: the options that count when nobody answers before `response_timeout`. Without, the task fails then.
+        defaults: the options that are used if nobody answers before `response_timeout`. Without them the task fails then.
         multiple: several options may be chosen.
         params: form fields; values, or `Param` with a description and a schema.
         notifiers: called before the task waits.
         assigned_users: who may answer; None: everybody who may edit the task instance.
-        response_timeout: how long to wait. `execution_timeout`, which limits the work of the task, is taken where this is missing.
+        response_timeout: how long to wait. `execution_timeout`, the limit for the work of the task, is used if it is missing.
     """
 
     template_fields: Collection[str] = ("subject", "body")
@@ -108,17 +108,17 @@ class HITLOperator(BaseOperator):
     # --- checks ------------------------------------------------------------------------------------------------------
 
     def validate_options(self) -> None:
-        """Raises ValueError where there are no options."""
+        """Raises ValueError if there are no options."""
         if not self.options:
             raise _WrongQuestion(f'{self._name_in_errors()}: "options" cannot be empty.')
 
     def validate_params(self) -> None:
-        """Raises ValueError where a field has the name `_options`. Values are checked when they are known."""
+        """Raises ValueError if a field has the name `_options`. Values are checked when the answer arrives."""
         if "_options" in self.params:
             raise _WrongQuestion(f'{self._name_in_errors()}: "_options" is not allowed in params')
 
     def validate_defaults(self) -> None:
-        """Raises ValueError where the defaults are not among the options, or are several without `multiple`."""
+        """Raises ValueError if a default is not among the options, or if there are several defaults without `multiple`."""
         if self.defaults is None:
             return
         if not set(self.defaults) <= set(self.options):
@@ -138,7 +138,7 @@ class HITLOperator(BaseOperator):
         """Store the values of the fields.
 
         Raises:
-            ValueError: other fields than those of the question.
+            ValueError: the fields are not those of the question.
             ParamValidationError: a value does not fit the schema of its field.
         """
         if self.params and params_input and set(self.params) ^ set(params_input):
@@ -170,7 +170,7 @@ class HITLOperator(BaseOperator):
     # --- asking and answering ----------------------------------------------------------------------------------------
 
     def execute(self, context: Any) -> Any:
-        """Ask, tell the notifiers, and wait.
+        """Ask the question, call the notifiers, and wait.
 
         Raises:
             TaskAwaitingInput: always; the task continues in `execute_complete`.
@@ -232,8 +232,8 @@ class HITLOperator(BaseOperator):
         """The URL of the page where the question is answered.
 
         Args:
-            base_url: of the web server; None: `api.base_url` of the settings.
-            options, params_input: what the page shows as chosen and filled in.
+            base_url: address of the web server; None: `api.base_url` of the settings.
+            options, params_input: the options and values that the page shows in advance.
 
         Raises:
             ValueError: an unknown option or field, or no base URL.
@@ -260,7 +260,7 @@ class HITLOperator(BaseOperator):
         options: Sequence[str] | None = None,
         params_input: Mapping[str, Any] | None = None,
     ) -> str:
-        """The same for the running task: for notifiers, which know only the context."""
+        """As `generate_link_to_ui`, for the running task: notifiers know only the context."""
         operator: HITLOperator = context["task"]
         return operator.generate_link_to_ui(
             task_instance=context["task_instance"], base_url=base_url, options=options, params_input=params_input

@@ -1,4 +1,4 @@
-"""What `HttpOperator` and `HttpSensor` share: the arguments of an HTTP request. Needs the extra `http` (httpx)."""
+"""The arguments of an HTTP request, which `HttpOperator` and `HttpSensor` share. Needs the extra `http` (httpx)."""
 
 from __future__ import annotations
 

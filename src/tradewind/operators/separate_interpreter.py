@@ -1,4 +1,4 @@
-"""What `ExternalPythonOperator` and `PythonVirtualenvOperator` share: calling a function in another Python interpreter."""
+"""The base of `ExternalPythonOperator` and `PythonVirtualenvOperator`: calls a function in another Python interpreter."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ class DagIsPaused(AirflowException):
 
 
 class DagRunOrder:
-    """What a `python_callable` of Airflow 1 is given, and returns with the run's conf as `payload`; None: no run is triggered.
+    """The argument of a `python_callable` of Airflow 1. The function returns it with the run's conf as `payload`, or returns None;
+    then no run is triggered.
 
     Args:
         run_id: id of the run.
@@ -62,14 +63,14 @@ class TriggerDagRunOperator(BaseOperator):
         reset_dag_run: clear an existing run with this id or logical date. Otherwise the task fails if there is one.
         skip_when_already_exists: become skipped instead of failed if there is such a run.
         fail_when_dag_is_paused: fail without triggering if the DAG is paused.
-        wait_for_completion: wait until the run ends. The scheduler waits, so the task uses no process and no slot meanwhile.
-        poke_interval: seconds between two checks, if the task waits itself: in a subclass with its own `execute`.
-        deferrable: let the scheduler wait also in such a subclass.
+        wait_for_completion: wait until the run ends. The scheduler waits, so the task uses no process and no slot during this time.
+        poke_interval: seconds between two checks, if the task waits in its own process: in a subclass with its own `execute`.
+        deferrable: let the scheduler wait for such a subclass, too.
         allowed_states: states of the run that end the wait. None: success.
         failed_states: states of the run after which this task fails. None: failed.
         note: a note on the run, for people.
         execution_date: Airflow 2's name of `logical_date`.
-        python_callable: of Airflow 1: called with the context and a `DagRunOrder`; what it returns says whether a run is triggered,
+        python_callable: of Airflow 1: called with the context and a `DagRunOrder`; its result says whether a run is triggered,
             and with which conf.
     """
 
@@ -176,7 +177,7 @@ class TriggerDagRunOperator(BaseOperator):
             self._wait(ti, made.run_id)
 
     def _is_ordered(self, function: Callable[[Any, DagRunOrder], DagRunOrder | None], context: Any) -> bool:
-        """Ask a `python_callable` of Airflow 1, and take the run's id and conf from its answer."""
+        """Call a `python_callable` of Airflow 1. Returns whether it wants a run; stores the run's id and conf of its result."""
         order = function(context, DagRunOrder(run_id=self.trigger_run_id))
         if not order:
             return False
@@ -263,7 +264,7 @@ class TriggerDagRunOperator(BaseOperator):
 
 
 def trigger_for(task: BaseOperator, request: DagRunTriggerException, context: Any) -> None:
-    """Trigger the run that an operator of Airflow 3 requests by an exception, and wait for it if it says so."""
+    """Trigger the run that an operator of Airflow 3 requests by an exception, and wait for the run if the exception says so."""
     states = {"allowed": list(request.allowed_states or []), "failed": list(request.failed_states or [])}
     trigger = _in_place_of(task, request.trigger_dag_id, **states)
     trigger.trigger_run_id = request.dag_run_id
@@ -285,7 +286,7 @@ def wait_again(
 
 
 def _in_place_of(task: BaseOperator, dag_id: str, allowed: list[str], failed: list[str]) -> TriggerDagRunOperator:
-    """An operator that does what another one requests. It belongs to no DAG."""
+    """An operator that triggers the run that another operator requests. It belongs to no DAG."""
     trigger = TriggerDagRunOperator(task_id="trigger", trigger_dag_id=dag_id, allowed_states=allowed, failed_states=failed)
     trigger.execution_timeout = task.execution_timeout
     trigger._continue_in = TRIGGERED_RUN

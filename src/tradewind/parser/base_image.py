@@ -4,12 +4,11 @@
 
 The zygote has imported what DAG files usually import, and nothing else: no store, no settings, no credentials in its environment. A
 child has limits on time, memory and core dumps, its own session, and is a subreaper: processes that it leaves behind become
-    children of
-the zygote, which kills them. So a file may loop, crash, exit or fork: only its own child ends, and only its own last version is
-kept.
+children of the zygote, which kills them. So a file may loop, crash, exit or fork: only its own child ends, and only its own
+last version is kept.
 
 A child that cannot write a report leaves a crash note in the memory file: faulthandler's frames, or the line that called
-    `os._exit`.
+`os._exit`.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
     try:
         found = _handle_order(order)
     finally:
-        # if the file has forked, its child also gets here; it must not write a report
+        # if the file has forked, its child process also runs this line; it must not write a report
         if os.getpid() != me:
             _exit(0)
         os._exit = _exit
@@ -200,7 +199,7 @@ def _with_lookups(report: ChildReport, lookups: tuple[str, ...]) -> ChildReport:
 
 
 def _set_up_process(order: ParseOrder, report: int, printed: int) -> None:
-    """Set limits, an own session, the redirection of the output, and a crash note for every way to end."""
+    """Set limits, start a session, redirect the output, and prepare a crash note for every way in which the process can end."""
     os.setsid()
     linux.become_subreaper()
     linux.set_name("tw-parse")
@@ -218,7 +217,7 @@ def _set_up_process(order: ParseOrder, report: int, printed: int) -> None:
     _limit(resource.RLIMIT_CPU, order.cpu_seconds, order.cpu_seconds + CPU_GRACE_SECONDS)
     if order.memory_limit:
         _limit(resource.RLIMIT_AS, order.memory_limit, resource.RLIM_INFINITY)
-    # collect garbage, but seldom: a file may create a hundred thousand objects that are all in use
+    # collect garbage, but rarely: a file may create a hundred thousand objects that are all in use
     gc.set_threshold(100_000, 20, 20)
     gc.enable()
     faulthandler.enable(report, all_threads=False)

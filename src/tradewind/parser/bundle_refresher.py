@@ -2,7 +2,7 @@
 
     timer ─▶ connection from the scheduler ─▶ fetch child ─▶ new version ─▶ ParserService.use_version
 
-A fetch that fails or hangs concerns only its own bundle: the last version stays in use, and the fetch is tried again after a
+A fetch that fails or hangs affects only its own bundle: the last version stays in use, and the fetch is tried again after a
 growing delay. The version that was fetched last is used at once after a start, without the network.
 """
 
@@ -30,7 +30,7 @@ NO_ANSWER_RETRY = SECOND
 
 
 class BundleRefresher:
-    """See the module.
+    """Keeps one bundle up to date; see the module's docstring.
 
     Args:
         look_up: requests a connection from the scheduler.
@@ -154,7 +154,7 @@ class BundleRefresher:
         self._problem = answer.problem
 
     def _clean(self, used: list[str] | None) -> None:
-        """Delete old versions in a process of its own. What is in use was asked just before: a clear brings old runs back."""
+        """Delete old versions in a separate process. `used`: the versions in use now; a clear can start old runs again."""
         self._asking, version = False, self._service.config.version
         if self._closed or self._cleaning is not None or not version or used is None:
             return

@@ -109,7 +109,7 @@ class ParseChildren:
 
         Args:
             folder: the folder of its bundle; empty: the DAG folder.
-            first: before the jobs in the queue, because a person has just saved the file.
+            first: before the jobs in the queue, because a person has just saved the file or asked for it.
         """
         job = Job(file, folder or self.config.folder, done)
         (self._queue.appendleft if first else self._queue.append)(job)
@@ -256,7 +256,7 @@ class ParseChildren:
         return True
 
     def _drain(self, job: Job, at_most: int = 16) -> None:
-        """ReadResult the output of the file and keep its end. Limited, because a file may print endlessly."""
+        """Read the output of the file and keep its end. Limited, because a file may print endlessly."""
         for _ in range(at_most):
             if job.pipe < 0:  # released by another callback of this turn of the loop
                 return

@@ -55,7 +55,7 @@ class FolderScan:
         self.unusable = {name: why for name, why in self.unusable.items() if wanted(name)}
 
     def is_confirmed_absent(self, file: str) -> bool:
-        """True if this file does not exist for sure: the folder that would contain it could be listed."""
+        """True if this file certainly does not exist, because the folder that would contain it could be listed."""
         return not (file in self.files or file in self.unusable) and not any(
             where == "" or file == where or file.startswith(where + "/") for where in self.unreadable
         )

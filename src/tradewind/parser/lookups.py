@@ -6,8 +6,7 @@ A child has no credentials and no connection to the scheduler. It has a connecti
 requests. Secret values that a file has received are masked in everything that is stored or shown about reading it.
 
 If the scheduler is not reachable, this is not an error of the file: the request fails, the result of the reading is ignored, and
-    the
-file is read again when the scheduler is reachable.
+the file is read again when the scheduler is reachable.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradewind.model.secret_mask import SecretMask, secrets_of_environment
-from tradewind.model.secret_names import told_secrets
+from tradewind.model.secret_names import secrets_in
 from tradewind.observe.log import Log
 from tradewind.parser.parse_result import ChildReport, Problem
 from tradewind.wire.connection import Connection
@@ -80,7 +79,7 @@ class ChildLookups:
             self._has_unanswered = True
             answer = Failure(op, AWAY)
         if isinstance(answer, Value):
-            self._mask = self._mask.plus(told_secrets(answer.value, answer.secret))
+            self._mask = self._mask.plus(secrets_in(answer.value, answer.secret))
         self._connection.send(encode(msgspec.structs.replace(answer, op=op)))
 
     # --- secrets ----------------------------------------------------------------------------------------------------------

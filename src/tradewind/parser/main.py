@@ -99,7 +99,7 @@ class ParserProcess:
         return any(below)
 
     def _kill_orphans(self) -> None:
-        """The zygote has ended: every child of this process but the fetches is an orphan that a DAG file left behind."""
+        """Called when the zygote has ended. Every child of this process, except the fetches, was left behind by a DAG file."""
         killed = linux.reap_and_kill_orphans(frozenset().union(*(refresher.pids for refresher in self.refreshers)))
         if killed:
             log.info("killed processes that DAG files had left behind", count=len(killed))
@@ -114,7 +114,7 @@ class ParserProcess:
 
 
 def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callable[[], None] = lambda: None) -> None:
-    """Parse until SIGTERM or SIGINT. Called by the composition root, in a process for this purpose alone.
+    """Parse until SIGTERM or SIGINT. Called by the composition root, in a process that does nothing else.
 
     Args:
         passes: read every DAG file at least this many times, changed or not, then call `passes_done`; 0: no such limit. The

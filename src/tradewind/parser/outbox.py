@@ -1,9 +1,8 @@
 """Results that are not yet sent to the scheduler, in batches, one batch at a time.
 
 While one batch is being committed, the next one is collected: a thousand files need about twenty commits. The outbox has at most
-    one
-result for each file; a newer one replaces it. Results that could not be stored are sent again. If the scheduler rejects a batch,
-its files are sent one by one, so that one file does not block the others.
+one result for each file; a newer one replaces it. Results that could not be stored are sent again. If the scheduler rejects a
+batch, its files are sent one by one, so that one file does not block the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plugins folder, as seen by the parser: has it changed, and which plugins does it contain?
+"""Detects changes of the plugins folder, and makes the command with the list of its plugins.
 
 After a change every DAG file is read again, because any of them may import from this folder. A child process loads the plugins, as
 all user code.

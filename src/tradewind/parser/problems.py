@@ -1,4 +1,4 @@
-"""Converting errors to problems with a message and a line: exceptions, and the ways in which a process can end."""
+"""Converts exceptions, and the ends of processes, to problems with a message and a line."""
 
 from __future__ import annotations
 

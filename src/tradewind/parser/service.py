@@ -93,7 +93,7 @@ class File:
     """A hash of the last result that was sent."""
     shape: str | None = None
     candidate: str | None = None
-    """A different structure (or shape) that imported_modules a confirming second reading."""
+    """A different structure (or shape) that needs a confirming second reading."""
     good: bool = True
     unstable: bool = False
     dynamic: bool = False
@@ -104,7 +104,7 @@ class File:
     lookups: frozenset[str] = frozenset()
     """Variables and connections that its last reading requested: `variable bucket`."""
     outdated: bool = False
-    """True if one of these was changed while the file was being read."""
+    """True if one of these variables or connections was changed while the file was being read."""
     reading: bool = False
     readings: int = 0
     """Number of finished readings since the start of the parser."""
@@ -119,7 +119,7 @@ class File:
     bundle_version: str | None = None
     """The version of the bundle that the scheduler has stored for the file."""
     stored_hash: str = ""
-    """The hash that the scheduler has stored for it."""
+    """The hash that the scheduler has stored for the file."""
     folder: str = ""
     """The folder of the bundle in the current reading."""
     timer: TimerHandle | None = None
@@ -152,7 +152,7 @@ class ParserService:
         self.watch = open_watch(loop, self.on_change) if config.version is None else None
         self._known = False
         self._unanswered: set[str] = set()
-        """Files whose reading is ignored, because the scheduler was not reachable for their lookups."""
+        """Files whose last reading was ignored, because the scheduler was not reachable for their lookups."""
         self._next_scan: TimerHandle | None = None
         self._scan_due = 0
         self._not_before = 0
@@ -162,7 +162,7 @@ class ParserService:
     # --- start and end --------------------------------------------------------------------------------------------------
 
     def on_scheduler_connected(self) -> None:
-        """Called at each connection to the scheduler: request the files that it knows, then scan."""
+        """Called at each connection to the scheduler: request the list of files that the scheduler knows, then scan."""
         self.send(KnownFiles(self.config.bundle), self._on_known_files)
 
     def use_version(self, version: str, folder: str) -> None:
@@ -176,7 +176,7 @@ class ParserService:
         self.scan_in(0)
 
     def _move_unchanged_files(self) -> None:
-        """Tell the scheduler which files are the same in this version. Others are read, or have a problem and stay behind."""
+        """Tell the scheduler which files are the same in this version. Other files are read, or have a problem."""
         version = self.config.version
         if not version or self._moving:
             return
@@ -229,14 +229,14 @@ class ParserService:
         return self._known and self.scans > 0 and not self.children.busy() and not len(self.outbox)
 
     def settled(self) -> bool:
-        """Like `idle`, and no file imported_modules a second reading or a confirmation that it is missing."""
+        """Like `idle`, and no file needs a second reading or a confirmation that it is missing."""
         return self.idle() and not any(
             file.candidate is not None or (file.missing_since is not None and not _is_unusable(file))
             for file in self.files.values()
         )
 
     def read_again_below(self, readings: int) -> bool:
-        """ReadResult each DAG file, changed or not, that has fewer finished readings than this. True if there are any."""
+        """Read each DAG file, changed or not, that has fewer finished readings than this. True if there are any."""
         below = [file for file in self.files.values() if file.readings < readings and self._is_readable(file)]
         for file in below:
             if file.name in self._unanswered:
@@ -381,7 +381,7 @@ class ParserService:
         self._unreadable = unreadable
 
     def _compare(self, name: str, found: FolderScan) -> str | None:
-        """ReadResult the file if necessary. Returns the hash of its content if the file is new."""
+        """Read the file if necessary. Returns the hash of its content if the file is new."""
         source = self.sources.source(f"{self.config.folder}/{name}", found.files[name])
         file = self.files.get(name)
         if source is None:
@@ -451,7 +451,7 @@ class ParserService:
         self._send_outcome(file, FileOutcome(self.config.bundle, file.name, fingerprint, (), None, 0, False, self.clock.wall()))
 
     def _check_missing(self, file: File, found: FolderScan, new: set[str | None]) -> None:
-        """Forget a file that two scans, with some time between, did not find; at once if it was only renamed."""
+        """Forget a file that two scans, some time apart, did not find. Forget it at once if it was only renamed."""
         if file.reading or not found.is_confirmed_absent(file.name):
             file.missing_since = None
             return
@@ -472,7 +472,7 @@ class ParserService:
     # --- reading and evaluation -------------------------------------------------------------------------------------------
 
     def _read(self, file: File, *, first: bool = False) -> None:
-        """ReadResult the file now, or a little later if it was read too often in quick succession."""
+        """Read the file now, or a little later if it was read too often in quick succession."""
         if file.reading:
             return
         if file.timer is not None:
@@ -567,13 +567,13 @@ class ParserService:
             self.children.tell_import_error(event, path, problem.stack_trace or problem.message)
 
     def _wait_for_scheduler(self, file: File) -> None:
-        """ReadResult the file again when the scheduler is reachable."""
+        """Read the file again when the scheduler is reachable."""
         if not self._unanswered:
             self.on_scheduler_connected()  # the connection sends the request as soon as it is established
         self._unanswered.add(file.name)
 
     def _is_new_result(self, file: File, structure: str, shape: str, good: bool, why: str | None) -> bool:
-        """For an unchanged file: is its new result to be accepted and sent?"""
+        """Decide whether the new result of an unchanged file is accepted and sent."""
         old, new = (file.shape, shape) if file.unstable and good else (file.structure, structure)
         if new == old:
             file.candidate = None

@@ -204,7 +204,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 def imports_of(text: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
-    """The import statements of a file, found with a regular expression; the file may be invalid. Superfluous ones do no harm."""
+    """The import statements of a file, found with a regular expression; the file may be invalid. Too many are harmless."""
     found: dict[tuple[int, str, tuple[str, ...]], None] = {}
     for match in _IMPORT.finditer(text):
         if match["modules"] is not None:

@@ -1,6 +1,6 @@
 """In a parse child: call a method of a custom timetable.
 
-The child has the same limits as one that reads a DAG file, and no credentials. It handles one request and ends.
+The child has the same limits as a child that reads a DAG file, and no credentials. It handles one request and ends.
 """
 
 from __future__ import annotations

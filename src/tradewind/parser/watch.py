@@ -1,9 +1,8 @@
 """Notification when something in the watched folders changes: inotify, in the event loop.
 
 The notification does not say what changed: the receiver scans the folder. So lost events, an overflow of the kernel's queue and
-    renamed
-folders need no special handling. (The library watchfiles would also work, but its thread wakes up twenty times a second; this costs
-nothing while nothing changes.)
+renamed folders need no special handling. (The library watchfiles would also work, but its thread wakes up twenty times a
+second; this costs nothing while nothing changes.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Airflow's provider packages: how they are installed without Airflow, and what the installed ones offer.
 
 `stand_in.py` builds the wheel that satisfies their requirement `apache-airflow`; `versions.py`, `requirements.py` and `extras.py`
-decide which one; `environment.py` looks at the environment for a genuine Airflow. `installed.py` reads what each package says of
-itself, and `offers.py` answers from it: the hook of a connection type, task decorators, extra links, default settings.
+decide which stand-in is built; `environment.py` checks whether the environment contains a genuine Airflow. `installed.py` reads
+the description of each package, and `offers.py` answers questions from the descriptions: the hook of a connection type, task
+decorators, extra links, default settings.
 """

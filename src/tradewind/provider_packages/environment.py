@@ -1,4 +1,4 @@
-"""The Python environment: is Airflow itself in it, and what pip is told there to keep it out."""
+"""The Python environment: whether it contains Airflow itself, and the settings of pip that keep Airflow out."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def genuine_airflow() -> list[str]:
 
 
 def overwritten_by() -> str | None:
-    """Who changed the stand-in's `airflow/__init__.py` since it was installed.
+    """The distribution that has changed the stand-in's `airflow/__init__.py` since the stand-in was installed.
 
-    pip lets two distributions own one file; the later one overwrites it. RECORD holds the hash of what the stand-in installed.
+    pip lets two distributions own one file; the later one overwrites it. RECORD contains the hash of the stand-in's file.
 
     Returns:
-        None when there is no stand-in, or its file is as it was installed; otherwise the other owner's name and version, or
+        None when there is no stand-in, or its file is unchanged; otherwise the other owner's name and version, or
         the file's path when no other distribution claims it.
     """
     ours = _distribution(MAIN)
@@ -94,7 +94,7 @@ def in_virtual_environment() -> bool:
 
 
 def stand_in_folder() -> Path:
-    """Where this environment keeps its stand-in wheels."""
+    """The folder of the stand-in wheels of this environment."""
     return Path(sys.prefix, FOLDER)
 
 
@@ -102,20 +102,20 @@ def constraints_text(version: str) -> str:
     """A constraints file that keeps a genuine Airflow out.
 
     Args:
-        version: of the stand-in, `3.3.2+tradewind`.
+        version: version of the stand-in, `3.3.2+tradewind`.
     """
     return "".join(f"{name}=={version}\n" for name in (MAIN, *PARTS))
 
 
 def merged_pip_conf(text: str, inherited: dict[str, list[str]], added: dict[str, str]) -> str:
-    """The virtual environment's `pip.conf` with our values added.
+    """The virtual environment's `pip.conf` with the values of Tradewind added.
 
     A value in this file hides the values of the user's and the machine's files, so those are repeated here.
 
     Args:
-        text: the file as it is, or empty.
+        text: the present content of the file, or empty.
         inherited: option → values that the other files give.
-        added: option → our value.
+        added: option → value of Tradewind.
     """
     parser = configparser.RawConfigParser()
     parser.read_string(text)
@@ -131,7 +131,7 @@ def merged_pip_conf(text: str, inherited: dict[str, list[str]], added: dict[str,
 
 
 def parsed_pip_config(listing: str) -> dict[str, list[str]]:
-    """What `pip config list` printed → option → values, without the values of environment variables."""
+    """Parse the output of `pip config list`: option → values, without the values of environment variables."""
     found: dict[str, list[str]] = {}
     for line in listing.splitlines():
         name, _, value = line.partition("=")

@@ -116,7 +116,7 @@ PROVIDERS = (
     "ydb",
     "zendesk",
 )
-"""Provider packages that have an extra of their own name."""
+"""Provider packages whose extra has the same name."""
 
 ALIASES = {
     "atlas": (),
@@ -192,7 +192,7 @@ WITHOUT_EFFECT = (
     "saml",
     "uv",
 )
-"""Extras that install parts of Airflow which Tradewind has by itself, or does not need."""
+"""Extras of parts of Airflow that Tradewind contains or does not need."""
 
 
 def normalized(name: str) -> str:
@@ -201,7 +201,7 @@ def normalized(name: str) -> str:
 
 
 def provider_prefix(airflow_version: str) -> str:
-    """The start of a provider package's name: Airflow 1.10 has backports."""
+    """The start of a provider package's name: for Airflow 1.10 it is that of the backports."""
     return "apache-airflow-backport-providers-" if airflow_version.startswith("1.") else "apache-airflow-providers-"
 
 
@@ -219,7 +219,7 @@ def provider_package(name: str, airflow_version: str) -> str | None:
 
 
 def requirements_by_extra(airflow_version: str) -> dict[str, tuple[str, ...]]:
-    """Each extra of a stand-in → what it requires, sorted by name."""
+    """Extra of a stand-in → its requirements, sorted by name."""
     prefix = provider_prefix(airflow_version)
     found: dict[str, tuple[str, ...]] = {name: (prefix + name,) for name in PROVIDERS}
     found.update({name: tuple(prefix + one for one in wanted) for name, wanted in ALIASES.items()})

@@ -1,7 +1,7 @@
 """Which hook class serves a connection type, among the installed provider packages.
 
-Packages since 2021-09 describe their connection types. Older ones name hook classes only, and backports for Airflow 1.10 name
-nothing: there the type stands in the class (`conn_type`), so that their modules are imported to find it.
+Packages since 2021-09 describe their connection types. Older packages name only hook classes, and backports for Airflow 1.10 name
+nothing: there the connection type is an attribute of the class (`conn_type`), so their modules are imported to find it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger("tradewind.providers")
 
 
 class HookClass(NamedTuple):
-    """Where the hook of a connection type is."""
+    """The location of the hook of a connection type."""
 
     class_name: str
     """Full name of the class."""
@@ -27,7 +27,7 @@ class HookClass(NamedTuple):
 
 @functools.cache
 def known() -> dict[str, HookClass]:
-    """Connection type → hook class. Described types win over those that stand in classes."""
+    """Connection type → hook class. Types in descriptions have priority over types in classes."""
     found = {kind: HookClass(hook.class_name, hook.package) for kind, hook in offers.hooks().items()}
     for kind, hook_class in (*_from_class_names(), *_from_backports()):
         found.setdefault(kind, hook_class)
@@ -35,7 +35,7 @@ def known() -> dict[str, HookClass]:
 
 
 def find(connection_type: str) -> HookClass | None:
-    """The hook class of a connection type, or None. Modules of old packages are imported only for types nobody describes."""
+    """The hook class of a connection type, or None. Imports modules of old packages only for types that no package describes."""
     hook = offers.hooks().get(connection_type)
     if hook is not None:
         return HookClass(hook.class_name, hook.package)
@@ -60,7 +60,7 @@ def _from_class_names() -> Iterator[tuple[str, HookClass]]:
         hook_class = HookClass(class_name, package)
         try:
             kind = getattr(load(hook_class), "conn_type", None)
-        except Exception as error:  # somebody else's code
+        except Exception as error:  # code of the package may raise anything
             log.warning("%s", error)
             continue
         if isinstance(kind, str):
@@ -71,7 +71,7 @@ def _from_backports() -> Iterator[tuple[str, HookClass]]:
     for package, name in offers.backport_hook_modules():
         try:
             module = importlib.import_module(name)
-        except Exception as error:  # somebody else's code
+        except Exception as error:  # code of the package may raise anything
             log.warning("%s of %s cannot be imported: %s", name, package, error)
             continue
         for value in list(vars(module).values()):

@@ -1,7 +1,7 @@
-"""The provider packages of this environment, by what they say of themselves.
+"""The provider packages of this environment, with their own descriptions.
 
 A provider package has an entry point `apache_airflow_provider`: a function that returns its description (hooks, connection types,
-task decorators …). Backports for Airflow 1.10 have none; they are found by their names, and their hooks by the classes they hold.
+task decorators …). Backports for Airflow 1.10 have none; they are found by their names, and their hooks in their modules.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Provider(NamedTuple):
     info: dict[str, Any]
     """What the package's `get_provider_info()` returned."""
     problem: str | None
-    """Why the description cannot be read, or None."""
+    """The reason why the description cannot be read, or None."""
 
 
 def read() -> Iterator[Provider]:
-    """The installed provider packages by name. A package whose description fails has a problem and an empty description."""
-    from importlib.metadata import entry_points  # lazy import: 10 ms, and most processes never ask
+    """The installed provider packages by name. If the description cannot be read, it is empty, and `problem` says why."""
+    from importlib.metadata import entry_points  # lazy import: 10 ms, and most processes do not need it
 
     seen = set()
     for entry in sorted(entry_points(group=GROUP), key=lambda one: one.dist.name if one.dist is not None else one.name):
@@ -44,23 +44,23 @@ def read() -> Iterator[Provider]:
         problem = None
         try:
             info = _description(entry)
-        except Exception as error:  # somebody else's code
+        except Exception as error:  # code of the package may raise anything
             info, problem = {}, f"{type(error).__name__}: {error}"
         package = str(info.get("package-name", package))
         yield Provider(package, entry.dist.version if entry.dist is not None else "", info, problem)
 
 
 def _description(entry: EntryPoint) -> dict[str, Any]:
-    """What the package's function returns.
+    """The result of the package's function.
 
-    The function's file is executed alone: importing the package would ask for the `airflow` namespace and for the version of
+    The function's file is executed alone: importing the package would need the `airflow` namespace and the version of
     Airflow, which a process that only lists packages does not have.
     """
     module, _, function = entry.value.partition(":")
     path = str(entry.dist.locate_file(f"{module.replace('.', '/')}.py")) if entry.dist is not None else ""
     if not os.path.isfile(path):
         return dict(entry.load()())
-    loader = SourceFileLoader(module, path)  # it keeps bytecode, which makes the next reading ten times as fast
+    loader = SourceFileLoader(module, path)  # it stores bytecode, so the next call is ten times as fast
     alone: dict[str, Any] = {"__name__": module, "__file__": path}
     code = loader.get_code(module)
     assert code is not None, "a source file has code"
@@ -69,7 +69,7 @@ def _description(entry: EntryPoint) -> dict[str, Any]:
 
 
 def backports() -> Iterator[Provider]:
-    """The installed backports for Airflow 1.10, which describe nothing but their hooks' modules."""
+    """The installed backports for Airflow 1.10, whose descriptions contain only the modules of their hooks."""
     from importlib.metadata import distributions  # lazy import: see `read`
 
     for dist in distributions():

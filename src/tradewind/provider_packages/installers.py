@@ -1,4 +1,4 @@
-"""pip or uv: which of them installs provider packages into this environment, and their command lines."""
+"""Decides whether pip or uv installs provider packages into this environment, and makes their command lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Installer(NamedTuple):
     program: tuple[str, ...]
 
     def install(self, *words: str) -> list[str]:
-        """The command that installs what the words say. `words`: options that pip and uv share, and requirements."""
+        """The install command. `words`: requirements, and options that pip and uv share."""
         return self._command("install", *words)
 
     def reinstall(self, wheel: str) -> list[str]:
@@ -28,7 +28,7 @@ class Installer(NamedTuple):
         return self._command("install", "--force-reinstall" if self.name == "pip" else "--reinstall", "--no-deps", wheel)
 
     def check(self) -> list[str]:
-        """The command that says which packages contradict each other."""
+        """The command that lists packages whose requirements contradict each other."""
         return self._command("check")
 
     def uninstall(self, *packages: str) -> list[str]:
@@ -41,20 +41,20 @@ class Installer(NamedTuple):
 
 
 def made_by_uv(config: str) -> bool:
-    """Was a virtual environment made by uv? `config`: the text of its pyvenv.cfg."""
+    """Whether uv has made a virtual environment. `config`: the text of its pyvenv.cfg."""
     return any(line.partition("=")[0].strip() == "uv" for line in config.splitlines())
 
 
 def choose(wanted: InstallerName | None, *, has_pip: bool, uv: str | None, is_of_uv: bool) -> Installer:
-    """The program that is used.
+    """Choose the program that installs packages.
 
     Args:
-        wanted: by the person.
+        wanted: the choice of the user.
         uv: path of uv.
         is_of_uv: uv has made the environment.
 
     Raises:
-        NotFound: the wanted one, or any of them, is missing.
+        NotFound: the wanted program is missing, or both are missing.
     """
     pip = Installer("pip", (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"))
     if wanted == "uv" and uv is None:

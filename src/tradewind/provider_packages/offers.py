@@ -1,6 +1,6 @@
-"""What the installed provider packages offer, kind by kind, from their descriptions.
+"""The contents of the installed provider packages by kind, from their descriptions.
 
-Everything here is a name until somebody imports it: reading descriptions runs none of the packages' operators or hooks.
+All values are names. Reading the descriptions imports no operator or hook of a package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Hook(NamedTuple):
     """Full name of the class."""
     package: str
     hook_name: str | None
-    """Name for people, `Postgres`; None where the package leaves it to the class."""
+    """Name for people, `Postgres`; None if only the class has it."""
     form: dict[str, Any]
     """The fields of the connection's form: `conn-fields` and `ui-field-behaviour`."""
 
@@ -36,7 +36,7 @@ class Trigger(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """How a database's SQL differs."""
+    """The SQL dialect of a database."""
 
     name: str
     dialect_class_name: str
@@ -60,8 +60,8 @@ def _texts(*keys: str) -> list[str]:
 def hooks() -> dict[str, Hook]:
     """Connection type → hook, sorted by type.
 
-    Source: `connection-types`. Packages of 2021 and before have `hook-class-names` only: those hooks say their connection type
-    themselves, so that their modules have to be imported (`old_hook_classes`).
+    Source: `connection-types`. Packages of 2021 and before have only `hook-class-names`: the connection type of these hooks is an
+    attribute of the class, so that their modules have to be imported (`old_hook_classes`).
     """
     found: dict[str, Hook] = {}
     for provider, entry in _entries("connection-types"):
@@ -75,7 +75,7 @@ def hooks() -> dict[str, Hook]:
 
 @functools.cache
 def old_hook_classes() -> tuple[tuple[str, str], ...]:
-    """(package, class) of hooks whose connection type stands in the class only."""
+    """(package, class) of hooks whose connection type is only an attribute of the class."""
     known = {hook.class_name for hook in hooks().values()}
     return tuple(
         (provider.package, str(entry))
@@ -265,7 +265,7 @@ _CACHED: tuple[Callable[[], Any], ...] = (
 
 
 def forget() -> None:
-    """Read the descriptions again when they are needed next: packages were installed or removed meanwhile."""
+    """Clear the cache, because packages were installed or removed: the descriptions are read again when they are needed."""
     installed.providers.cache_clear()
     for cached in _CACHED:
         cached.cache_clear()  # type: ignore[attr-defined]

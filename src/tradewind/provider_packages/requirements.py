@@ -1,4 +1,4 @@
-"""Requirement lines, as far as they are about Airflow: which stand-in a requirements file needs."""
+"""Reads requirement lines that concern Airflow, and decides which stand-in a requirements file needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Requirement(NamedTuple):
     """One requirement: `apache-airflow[celery,postgres]==2.9.3`."""
 
     name: str
-    """As PEP 503 compares it."""
+    """The name, normalized as in PEP 503."""
     extras: tuple[str, ...]
     specifier: str
     """`==2.9.3`, or empty."""
@@ -47,7 +47,7 @@ def wanted_airflow(requirements: Iterable[Requirement]) -> str:
     """The release of Airflow that a stand-in must have to satisfy requirements.
 
     Raises:
-        WrongArgument: no release satisfies them all, or backports stand beside modern providers.
+        WrongArgument: no release satisfies them all, or the file contains both backports and providers of Airflow 2 or 3.
     """
     listed = list(requirements)
     refuse_mixed_generations(listed)
@@ -66,10 +66,10 @@ def wanted_airflow(requirements: Iterable[Requirement]) -> str:
 
 
 def refuse_mixed_generations(requirements: Iterable[Requirement]) -> None:
-    """Check that backports for Airflow 1.10 do not stand beside providers of Airflow 2 and 3.
+    """Check that the requirements do not contain both backports for Airflow 1.10 and providers of Airflow 2 or 3.
 
     Raises:
-        WrongArgument: they do.
+        WrongArgument: they contain both.
     """
     names = [one.name for one in requirements]
     backport = next((name for name in names if name.startswith(_BACKPORT)), None)
@@ -82,7 +82,7 @@ def refuse_mixed_generations(requirements: Iterable[Requirement]) -> None:
 
 
 def provider_requirement(text: str, airflow_version: str) -> str:
-    """What a person typed → a requirement: `postgres>=5` → `apache-airflow-providers-postgres>=5`.
+    """Convert the text that a user typed to a requirement: `postgres>=5` → `apache-airflow-providers-postgres>=5`.
 
     Raises:
         WrongArgument: there is no provider of that name.

@@ -1,7 +1,7 @@
 """The stand-in wheel: a small local package with the name `apache-airflow`.
 
 Provider packages require `apache-airflow`. A stand-in satisfies them, so that `pip` does not install Airflow itself, and lets
-editors and shells `import airflow`. Its bytes depend on nothing but its version: the same version gives the same file and hash.
+editors and shells `import airflow`. Its content depends only on its version: the same version gives the same file and hash.
 It is built on the user's machine and never published; the classifier `Private :: Do Not Upload` makes registries refuse it.
 """
 
@@ -42,12 +42,12 @@ UNDECLARED = [
     "setproctitle",
     "uuid6",
 ]
-"""Third-party packages that providers import without requiring them: Airflow brings them along."""
+"""Third-party packages that providers import without requiring them, because Airflow requires them."""
 
 _SUMMARY = "Tradewind stand-in: NOT Apache Airflow"
 _DESCRIPTION = """\
 This package is a stand-in that Tradewind built on this machine, so that provider packages of Apache Airflow can be installed
-beside Tradewind. It is NOT Apache Airflow and must not be published. `import airflow` serves the names that Tradewind has.
+beside Tradewind. It is NOT Apache Airflow and must not be published. `import airflow` gives the names that Tradewind has.
 """
 _INIT = '''\
 """Tradewind stand-in for the package `airflow`: NOT Apache Airflow. Tradewind serves the names."""
@@ -60,7 +60,7 @@ _ENTRY_POINTS = f"""\
 [console_scripts]
 airflow = {COMMAND}
 """
-"""The command `airflow`. Only this package installs it, so it never stands beside the command of a genuine Airflow."""
+"""The command `airflow`. Only this package installs it, so it never overwrites the command of a genuine Airflow."""
 
 _WHEEL = """\
 Wheel-Version: 1.0
@@ -89,7 +89,7 @@ def init_text(version: str) -> str:
 
 
 def build(airflow_version: str) -> list[Wheel]:
-    """The stand-ins for one release of Airflow: `apache-airflow`, and for Airflow 3 the parts it is divided into.
+    """The stand-ins for one release of Airflow: `apache-airflow`, and for Airflow 3 the parts into which it is divided.
 
     Args:
         airflow_version: `3.3.2`, without a local part.
@@ -154,6 +154,6 @@ def _archive(texts: dict[str, str]) -> bytes:
         for path, text in texts.items():
             entry = zipfile.ZipInfo(path, _EPOCH)
             entry.external_attr = 0o644 << 16
-            entry.create_system = 3  # Unix, whatever the machine: part of the bytes
+            entry.create_system = 3  # Unix on every machine, so that the content is always the same
             archive.writestr(entry, text)
     return buffer.getvalue()

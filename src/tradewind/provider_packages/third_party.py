@@ -1,4 +1,4 @@
-"""Which distribution of the package registry has a Python package: for the hint of an import error."""
+"""Python package → distribution of the package registry that contains it, for the hint of an import error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DISTRIBUTIONS = {
     "yaml": "PyYAML",
     "zmq": "pyzmq",
 }
-"""Importable name → distribution, where they differ."""
+"""Name of the package → name of the distribution, if they differ."""
 
 _SAME_NAME = frozenset(
     (
@@ -49,11 +49,11 @@ _SAME_NAME = frozenset(
         *("yfinance"),
     )
 )
-"""Packages that are named as their distribution."""
+"""Packages whose distribution has the same name."""
 
 
 def advice(module: str) -> str:
-    """What to do about a module that was not found, as a sentence. Empty for modules of Airflow and of Tradewind.
+    """A sentence that says how to install a module that was not found. Empty for modules of Airflow and of Tradewind.
 
     Args:
         module: dotted name, as in `ModuleNotFoundError.name`.

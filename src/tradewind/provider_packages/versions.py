@@ -6,13 +6,13 @@ import re
 from typing import NamedTuple
 
 CURRENT = "3.3.2"
-"""The release of Airflow whose names and behaviour Tradewind serves when nothing else is wanted."""
+"""The release of Airflow whose names and behaviour Tradewind serves if no other release is requested."""
 
 KNOWN = (
     *("1.10.15", "2.0.2", "2.1.4", "2.2.5", "2.3.4", "2.4.3", "2.5.3", "2.6.3", "2.7.3", "2.8.4", "2.9.3", "2.10.5", "2.11.0"),
     *("3.0.6", "3.1.8", "3.2.2", CURRENT),
 )
-"""The last release of each series: what a condition such as `>=2.7,<3` is tried with."""
+"""The last release of each series. A condition such as `>=2.7,<3` is checked with these releases."""
 
 LOCAL = "tradewind"
 """Local part of a stand-in's version: `3.3.2+tradewind`."""
@@ -29,7 +29,7 @@ class Condition(NamedTuple):
 
 
 def conditions(specifier: str) -> list[Condition]:
-    """`>=2.7, <3` → its parts. Texts that are no conditions give none."""
+    """The parts of a specifier such as `>=2.7, <3`. A text that is not a condition is ignored."""
     return [Condition(*found) for found in _CONDITION.findall(specifier)]
 
 
@@ -63,7 +63,7 @@ def _satisfies(version: tuple[int, ...], condition: Condition) -> bool:
 
 
 def choose(specifier: str) -> str | None:
-    """The release of Airflow that a stand-in has for a specifier: the newest known one, or the one that is pinned.
+    """The release of Airflow that a stand-in has for a specifier: the newest known release that fits, or the pinned release.
 
     Returns:
         None when no release satisfies the specifier.

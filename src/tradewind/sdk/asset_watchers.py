@@ -32,7 +32,7 @@ class AssetWatcher:
         if not isinstance(trigger, BaseEventTrigger):
             raise DefinitionError(
                 f"AssetWatcher {name!r}: the trigger is {trigger!r}, a {type(trigger).__name__}; it must be a BaseEventTrigger, "
-                "because only such a trigger goes on after an event"
+                "because only such a trigger continues after an event"
             )
         self.name = name
         self.trigger = trigger

@@ -18,7 +18,7 @@ class Condition:
     """A condition on one object.
 
     Args:
-        equal: column → the values that an object must have one of. They let a query ask for less; the test decides.
+        equal: column → the values of which an object must have one. A query uses them to request fewer rows; `test` decides.
     """
 
     def __init__(self, test: Test, equal: Mapping[str, frozenset[Any]] | None = None) -> None:
@@ -26,17 +26,17 @@ class Condition:
         self.equal = dict(equal or {})
 
     def __and__(self, other: Condition) -> Condition:
-        return both([self, other])
+        return all_of([self, other])
 
     def __or__(self, other: Condition) -> Condition:
-        return either([self, other])
+        return any_of([self, other])
 
     def __invert__(self) -> Condition:
         return Condition(lambda row: not self.test(row))
 
     def __clause_element__(self) -> Any:
         """For SQLAlchemy's `and_`, `or_` and `not_`: see `condition_of`."""
-        return _carrier(self)
+        return _sqlalchemy_element(self)
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -44,8 +44,8 @@ class Condition:
         )
 
 
-def both(conditions: Iterable[Condition]) -> Condition:
-    """All of them."""
+def all_of(conditions: Iterable[Condition]) -> Condition:
+    """A condition that is true if all of these conditions are true."""
     listed = list(conditions)
     equal: dict[str, frozenset[Any]] = {}
     for one in listed:
@@ -54,17 +54,17 @@ def both(conditions: Iterable[Condition]) -> Condition:
     return Condition(lambda row: all(one.test(row) for one in listed), equal)
 
 
-def either(conditions: Iterable[Condition]) -> Condition:
-    """At least one of the two conditions."""
+def any_of(conditions: Iterable[Condition]) -> Condition:
+    """A condition that is true if at least one of these conditions is true."""
     listed = list(conditions)
     return Condition(lambda row: any(one.test(row) for one in listed))
 
 
-def _carrier(carried: Any) -> Any:
+def _sqlalchemy_element(wrapped: Any) -> Any:
     from sqlalchemy import literal_column  # lazy import: only where the file itself uses SQLAlchemy's functions
 
     element: Any = literal_column("true")
-    element.tradewind = carried
+    element.tradewind = wrapped
     return element
 
 
@@ -112,16 +112,16 @@ class Expression:
         return self._is(lambda found: found is not None and found >= comparable(other))
 
     def between(self, first: Any, last: Any) -> Condition:
-        """Both bounds are included."""
-        return both([self >= first, self <= last])
+        """The value is between these bounds, or equal to one of them."""
+        return all_of([self >= first, self <= last])
 
     def in_(self, values: Iterable[Any]) -> Condition:
-        """One of these values."""
+        """The value is one of these."""
         wanted = frozenset(comparable(value) for value in values)
         return self._is(lambda found: found is not None and found in wanted, wanted)
 
     def not_in(self, values: Iterable[Any]) -> Condition:
-        """None of these values."""
+        """The value is none of these."""
         wanted = frozenset(comparable(value) for value in values)
         return self._is(lambda found: found is not None and found not in wanted)
 
@@ -139,25 +139,25 @@ class Expression:
     isnot = is_not
 
     def like(self, pattern: str, **_escape: Any) -> Condition:
-        """SQL's pattern with `%` and `_`."""
+        """The text matches this pattern of SQL, with `%` and `_`."""
         found = re.compile(_like(pattern), re.DOTALL)
         return self._is(lambda value: value is not None and found.fullmatch(str(value)) is not None)
 
     def ilike(self, pattern: str, **_escape: Any) -> Condition:
-        """Like `like`, but upper and lower case are equal."""
+        """As `like`, without regard to upper and lower case."""
         found = re.compile(_like(pattern), re.DOTALL | re.IGNORECASE)
         return self._is(lambda value: value is not None and found.fullmatch(str(value)) is not None)
 
     def contains(self, part: str, **_options: Any) -> Condition:
-        """A text that contains this text."""
+        """The text contains this part."""
         return self._is(lambda value: value is not None and part in value)
 
     def startswith(self, part: str, **_options: Any) -> Condition:
-        """A text that begins with this text."""
+        """The text begins with this part."""
         return self._is(lambda value: value is not None and str(value).startswith(part))
 
     def endswith(self, part: str, **_options: Any) -> Condition:
-        """A text that ends with this text."""
+        """The text ends with this part."""
         return self._is(lambda value: value is not None and str(value).endswith(part))
 
     def desc(self) -> Order:
@@ -174,11 +174,11 @@ class Expression:
 
     def __clause_element__(self) -> Any:
         """For SQLAlchemy's `desc`, `func.count` and others: see `condition_of`."""
-        return _carrier(self)
+        return _sqlalchemy_element(self)
 
 
 class Column(Expression):
-    """A column as class attribute. An object that does not set it has `default`."""
+    """A column as a class attribute. Its value is `default` for an object that does not set the attribute."""
 
     def __init__(self, name: str, owner: type, default: Any = None) -> None:
         self.name, self.owner, self.default = name, owner, default
@@ -203,7 +203,7 @@ class ColumnProperty(property, Expression):
 
 
 def of_table(table: type, names: str) -> None:
-    """Give a class columns. Class attributes and properties of these names stay the values of its objects."""
+    """Give a class columns. Existing class attributes and properties with these names still give the values of its objects."""
     for name in names.split():
         before = table.__dict__.get(name)
         if isinstance(before, property):
@@ -227,19 +227,19 @@ def _like(pattern: str) -> str:
 
 
 def condition_of(clause: Any) -> Condition | None:
-    """A condition, also one that SQLAlchemy's `and_`, `or_` or `not_` combined; None for other objects."""
+    """The condition, also if it was combined by SQLAlchemy's `and_`, `or_` or `not_`; None for other objects."""
     if isinstance(clause, Condition):
         return clause
-    carried = getattr(clause, "tradewind", None)
-    if isinstance(carried, Condition):
-        return carried
+    wrapped = getattr(clause, "tradewind", None)
+    if isinstance(wrapped, Condition):
+        return wrapped
     operator = getattr(getattr(clause, "operator", None), "__name__", "")
     if operator in ("and_", "or_"):
         parts = [condition_of(part) for part in clause.clauses]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts):
             return None
-        return both(known) if operator == "and_" else either(known)
+        return all_of(known) if operator == "and_" else any_of(known)
     inner = getattr(clause, "element", None)
     if operator == "inv" and (negated := condition_of(inner)) is not None:
         return ~negated
@@ -252,7 +252,7 @@ def order_of(clause: Any) -> Order | None:
         return clause
     if isinstance(clause, Expression):
         return Order(clause, False)
-    carried = getattr(getattr(clause, "element", None), "tradewind", None)
-    if not isinstance(carried, Expression):
+    wrapped = getattr(getattr(clause, "element", None), "tradewind", None)
+    if not isinstance(wrapped, Expression):
         return None
-    return Order(carried, getattr(getattr(clause, "modifier", None), "__name__", "") == "desc_op")
+    return Order(wrapped, getattr(getattr(clause, "modifier", None), "__name__", "") == "desc_op")

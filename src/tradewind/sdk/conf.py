@@ -35,7 +35,7 @@ def _variables_of(prefix: str, section: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _places_of(name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Every name that a setting `section.key` has or had, its own first, each with its environment variables."""
+    """Every name that a setting has or had (the given `section.key` first), each with its environment variables."""
     places = []
     for one in (name, *(other for other in names_of(name) if other != name)):
         section, _, option = one.rpartition(".")

@@ -157,8 +157,8 @@ def _missing(operator: BaseOperator, names: Iterable[str], given: Iterable[str])
         if name not in known:
             return operator._unknown_argument(name)
     missing = sorted(names)
-    airflows = f"missing keyword argument{'s' if len(missing) > 1 else ''} {', '.join(repr(name) for name in missing)}"
-    return TypeError(f"{operator._name_in_errors()} needs the argument {', '.join(missing)} ({airflows})")
+    airflow_message = f"missing keyword argument{'s' if len(missing) > 1 else ''} {', '.join(repr(name) for name in missing)}"
+    return TypeError(f"{operator._name_in_errors()} needs the argument {', '.join(missing)} ({airflow_message})")
 
 
 def _name_positionals(

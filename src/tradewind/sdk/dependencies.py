@@ -35,11 +35,11 @@ class Node:
 
     def set_downstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
         """Run `other` (a node or a list of nodes) after this node."""
-        _draw(self, other, edge_modifier)
+        _connect(self, other, edge_modifier)
 
     def set_upstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
         """Run `other` (a node or a list of nodes) before this node."""
-        _draw(other, self, edge_modifier)
+        _connect(other, self, edge_modifier)
 
     def __rshift__(self, other: _T) -> _T:
         self.set_downstream(other)  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ def _common_dag(upstream: BaseOperator, downstream: BaseOperator) -> Any:
     )
 
 
-def _draw(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node], label: EdgeModifier | None) -> None:
+def _connect(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node], label: EdgeModifier | None) -> None:
     if isinstance(downstream, EdgeModifier):
         downstream.set_upstream(upstream)
         return
@@ -211,9 +211,9 @@ def chain_linear(*elements: Node | Sequence[Node]) -> None:
     if len(steps) < 2:
         raise DefinitionError("chain_linear needs at least two non-empty elements")
     for before, after in pairwise(steps):
-        _draw(before, after, None)
+        _connect(before, after, None)
 
 
 def cross_downstream(from_tasks: Sequence[Node], to_tasks: Node | Sequence[Node]) -> None:
     """Run every task of `from_tasks` before every task of `to_tasks`."""
-    _draw(from_tasks, to_tasks, None)
+    _connect(from_tasks, to_tasks, None)

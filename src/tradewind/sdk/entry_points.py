@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 _OURS = (b"[airflow.", b"[tradewind.")
-"""How the groups begin that anybody here asks for. Most packages have other groups only."""
+"""The prefixes of the groups that are read here. Most packages have only other groups."""
 
 
 @functools.cache

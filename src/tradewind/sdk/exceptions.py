@@ -205,12 +205,12 @@ class DagRunAlreadyExists(AirflowBadRequest):
 
 
 class DagRunTriggerException(AirflowException):
-    """Raised by an operator to trigger a run of another DAG, and to wait for it: what `TriggerDagRunOperator` of Airflow 3 does.
+    """An operator raises this to trigger a run of another DAG and to wait for it, as `TriggerDagRunOperator` of Airflow 3.
 
     Args:
         conf: the `conf` of the run.
         logical_date: a datetime. None: a run without a logical date.
-        other arguments: as of `TriggerDagRunOperator`.
+        other arguments: see `TriggerDagRunOperator`.
     """
 
     def __init__(

@@ -106,13 +106,13 @@ def _groups_around(dag: DAG, kept: Iterable[str]) -> set[TaskGroup]:
 
 
 def move_into(source: DAG, group: TaskGroup) -> None:
-    """Move every task and group of one DAG, with their arrows, into a group of another. The emptied DAG is not registered.
+    """Move every task and group of one DAG, with their dependencies, into a group of another. The emptied DAG is not registered.
 
-    Ids inside the group follow from its prefix. What the source gives its tasks (parameters, macros, filters, folders of
-    templates) goes with them.
+    Ids inside the group get its prefix. The tasks keep what the source DAG gave them: parameters, macros, filters, folders of
+    templates.
 
     Raises:
-        DuplicateTaskId: an id is taken in the other DAG.
+        DuplicateTaskId: the other DAG already uses an id.
     """
     target = group.dag
     tasks = list(source.task_dict.values())

@@ -4,8 +4,9 @@ The patterns are those of `.gitignore`, which is Airflow's default since version
 folders, a leading or inner `/` anchors a pattern at the folder of its file, a trailing `/` matches only folders, `!` negates, `#`
 starts a comment. The last matching pattern decides; patterns of a deeper file come after those of a file above it.
 
-The lines of an `.airflowignore` for Airflow 1 and 2 are regular expressions, which match anywhere in the path. A file with a line
-that is written as one (`.*_test\\.py`, `^lib/`) is read so, unless `core.dag_ignore_file_syntax` says `glob`.
+The lines of an `.airflowignore` for Airflow 1 and 2 are regular expressions, which match anywhere in the path. If a line looks
+like a regular expression (`.*_test\\.py`, `^lib/`), all lines of its file are read as such, unless `core.dag_ignore_file_syntax`
+says `glob`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ GLOB, REGEXP = "glob", "regexp"
 """Values of `core.dag_ignore_file_syntax`."""
 
 _OF_REGEXP = re.compile(r"\.[*+]|[\^$|()]|\\[.dDwWsSb]")
-"""What glob patterns do not need, and regular expressions nearly always have. Hidden files are never read: `.*` is no glob."""
+"""Signs of a regular expression, which glob patterns do not need. `.*` is one, because hidden files are never read anyway."""
 
 
 def read_rules(text: str, folder: str, syntax: str | None = None) -> tuple[list[Rule], list[str]]:
@@ -38,7 +39,7 @@ def read_rules(text: str, folder: str, syntax: str | None = None) -> tuple[list[
 
     Args:
         folder: folder of the ignore file, relative to the DAG folder, with forward slashes; empty for the DAG folder itself.
-        syntax: `glob` or `regexp`; None: as the lines look.
+        syntax: `glob` or `regexp`; None: decided from the lines.
     """
     rules, wrong = [], []
     lines = [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]

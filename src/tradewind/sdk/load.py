@@ -83,7 +83,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     Args:
         analyse: also find out what the import depends on; otherwise `sources` is empty and `volatile_because` is None.
 
-        policies: let the policies of the deployment look at the DAGs.
+        policies: apply the policies of the deployment to the DAGs.
 
     Raises:
         BaseException: any exception of the file, including SystemExit; SyntaxError if it is not valid Python.

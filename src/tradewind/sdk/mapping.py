@@ -16,7 +16,7 @@ from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_g
 from tradewind.sdk.dependencies import link
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.operator import BaseOperator
-from tradewind.sdk.xcom_arg import BaseXComArg, ResolveMixin, element, promised, referenced_operators
+from tradewind.sdk.xcom_arg import BaseXComArg, ResolveMixin, element, referenced_operators, resolved_items
 
 if TYPE_CHECKING:
     from tradewind.model.definition import MapSource
@@ -105,7 +105,7 @@ def _source(value: Any) -> MapSource:
 def _items(value: Any, context: Mapping[str, Any]) -> Sequence[Any]:
     """The elements of a list, the (key, value) pairs of a dictionary, or the elements of a future list."""
     if isinstance(value, BaseXComArg):
-        return promised(value, context)
+        return resolved_items(value, context)
     return list(value.items()) if isinstance(value, dict) else value
 
 

@@ -21,7 +21,7 @@ class BaseNotifier(Templater):
     task_id = "notifier"
     context: Any = None
     _last: Mapping[str, tuple[Any, Any]] = {}
-    """Name of an attribute → its template and what the last call made of it."""
+    """Name of an attribute → (its template, its rendered value in the last call)."""
 
     def __init__(self, context: Any = None, **kwargs: Any) -> None:
         """Keyword arguments that a subclass passes on are ignored.
@@ -64,7 +64,7 @@ class BaseNotifier(Templater):
         return self.async_notify(self._rendered(self.context)).__await__()
 
     def _rendered(self, context: Any) -> Any:
-        """Render the attributes; the context, with them as further variables.
+        """Render the attributes. Returns the context with the attributes as further variables.
 
         The same object may be called for other tasks: attributes that still have the value of the last call are templates again.
         """

@@ -144,7 +144,7 @@ class Collection:
         self._registered[id(dag)] = dag
 
     def forget(self, dag: DAG) -> None:
-        """Its tasks went into another DAG."""
+        """Forget a DAG whose tasks were moved into another DAG."""
         self._made.pop(id(dag), None)
         self._registered.pop(id(dag), None)
         self._forgotten.append(dag)
@@ -187,7 +187,7 @@ def generation() -> int:
 
 
 def forget(dag: DAG) -> None:
-    """A DAG's tasks went into another DAG: it does not belong to the file any more."""
+    """Forget a DAG whose tasks were moved into another DAG: it does not belong to the file any more."""
     if _collections:
         _collections[-1].forget(dag)
 

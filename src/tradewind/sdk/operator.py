@@ -152,7 +152,7 @@ class BaseOperator(Templater, Node):
         if isinstance(cls.template_fields, str):
             warnings.warn(
                 f"{cls.__name__}.template_fields is the text {cls.template_fields!r}; it should be a tuple of names, "
-                f"such as ({cls.template_fields!r},), and is read so",
+                f"such as ({cls.template_fields!r},), and is read as one",
                 UserWarning,
                 stacklevel=2,
             )

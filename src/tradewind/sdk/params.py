@@ -46,7 +46,7 @@ class Param:
         self.value = default
         self.description = description
         self.schema = schema
-        if default is not NOTSET and not (open_dags.generation() < CURRENT and _only_warned(default)):
+        if default is not NOTSET and not (open_dags.generation() < CURRENT and _warn_not_json(default)):
             _check_json(default)
         if schema:
             _check_json(schema)
@@ -194,7 +194,7 @@ class ParamsDict(MutableMapping[str, Any]):
 
     @staticmethod
     def filter_params_by_source(params: ParamsDict, source: str) -> ParamsDict:
-        """All parameters: those of a DAG are never merged into those of a task here, so none has another source."""
+        """All parameters. Here the parameters of a DAG are never merged into those of a task, so all have the same source."""
         return ParamsDict(params)
 
     def __repr__(self) -> str:
@@ -258,7 +258,7 @@ def as_json(value: Any) -> Any:
     return value if value is None or type(value) in (str, int, float, bool) else json.loads(json.dumps(value, default=str))
 
 
-def _only_warned(value: Any) -> bool:
+def _warn_not_json(value: Any) -> bool:
     """Warn about a value that cannot be written as JSON. Tasks get the value itself; the definition contains its text."""
     try:
         json.dumps(value)

@@ -48,7 +48,7 @@ class Window:
         return partition_keys.parts(self.as_value(), decoded_downstream)
 
     def as_value(self) -> values.Window:
-        """The window as a plain value. Raises DefinitionError: it is a class of the author's own."""
+        """The window as a plain value. Raises DefinitionError: the author has defined this class."""
         raise DefinitionError(f"the window {type(self).__name__} is a class of your own, which is not supported yet")
 
 
@@ -123,11 +123,11 @@ class WaitPolicy:
 
 
 class WaitForAll(WaitPolicy):
-    """All of them."""
+    """All keys have to come."""
 
 
 class MinimumCount(WaitPolicy):
-    """At least `n` of them; all but `-n` where `n` is negative."""
+    """At least `n` keys have to come; if `n` is negative, all but `-n` keys."""
 
     def __init__(self, n: int) -> None:
         if not isinstance(n, int) or n == 0:
@@ -165,28 +165,28 @@ class PartitionMapper:
         return found[0] if len(found) == 1 and not isinstance(self, FanOutMapper) else found
 
     def decode_downstream(self, downstream_key: str) -> Any:
-        """What a key of the consuming DAG says: a datetime, or the key itself."""
+        """The decoded value of a key of the consuming DAG: a datetime, or the key itself."""
         return partition_keys.decoded(self._value(), downstream_key)
 
     def encode_upstream(self, decoded: Any) -> str:
-        """The key of an event for a decoded key."""
+        """The key of an event for a decoded value."""
         return partition_keys.encoded(self._value(), decoded)
 
     def to_partition_date(self, downstream_key: str) -> datetime | None:
-        """The moment that a key of the consuming DAG says; None for a key without a date."""
+        """The moment that a key of the consuming DAG stands for; None for a key without a date."""
         found = partition_keys.key_date(self._value(), downstream_key)
         return None if found is None else from_micros(found)
 
 
 class IdentityMapper(PartitionMapper):
-    """The same key."""
+    """Gives the key of the event unchanged."""
 
     def _value(self) -> values.Mapper:
         return values.Identity(most=self.max_downstream_keys)
 
 
 class FixedKeyMapper(PartitionMapper):
-    """One key for all."""
+    """Gives the same key for all events."""
 
     def __init__(self, downstream_key: str, *, max_downstream_keys: int | None = None) -> None:
         if not downstream_key or not isinstance(downstream_key, str):
@@ -199,7 +199,7 @@ class FixedKeyMapper(PartitionMapper):
 
 
 class AllowedKeyMapper(PartitionMapper):
-    """The same key, if it is in a list. Events with other keys do not count."""
+    """Gives the key of the event unchanged if it is in a list. Events with other keys are ignored."""
 
     def __init__(self, allowed_keys: Iterable[str], *, max_downstream_keys: int | None = None) -> None:
         super().__init__(max_downstream_keys=max_downstream_keys)
@@ -210,7 +210,7 @@ class AllowedKeyMapper(PartitionMapper):
 
 
 class ProductMapper(PartitionMapper):
-    """Keys of several parts, such as `eu|2026-03-01`: a mapper for each part."""
+    """Splits keys of several parts, such as `eu|2026-03-01`, and applies one mapper to each part."""
 
     def __init__(self, *mappers: PartitionMapper, delimiter: str = "|", max_downstream_keys: int | None = None) -> None:
         _check_mappers(self, mappers)
@@ -223,7 +223,7 @@ class ProductMapper(PartitionMapper):
 
 
 class ChainMapper(PartitionMapper):
-    """Several mappers, one after the other."""
+    """Applies several mappers, one after the other."""
 
     def __init__(self, *mappers: PartitionMapper, max_downstream_keys: int | None = None) -> None:
         _check_mappers(self, mappers)
@@ -240,12 +240,12 @@ def _check_mappers(owner: PartitionMapper, mappers: tuple[Any, ...]) -> None:
 
 
 class _StartOf(PartitionMapper):
-    """The beginning of the period that contains the moment of the key.
+    """Gives the beginning of the period that contains the moment of the key.
 
     Args:
-        timezone: of the period, and of keys without one.
-        input_format: of the keys of events, for `strptime`.
-        output_format: of the keys of the consuming DAG, for `strftime`.
+        timezone: time zone of the period, and of keys without a time zone.
+        input_format: format of the keys of events, for `strptime`.
+        output_format: format of the keys of the consuming DAG, for `strftime`.
     """
 
     expected_decoded_type = datetime
@@ -309,10 +309,10 @@ class StartOfYearMapper(_StartOf):
 
 
 class FanOutMapper(PartitionMapper):
-    """One key for each part of a window.
+    """Gives one key for each part of a window.
 
     Args:
-        upstream_mapper: of the key of the event.
+        upstream_mapper: is applied to the key of the event.
         window: the parts.
         downstream_mapper: how a part becomes a key. The default depends on the window; some windows need one.
     """
@@ -347,7 +347,7 @@ class FanOutMapper(PartitionMapper):
 
 
 class RollupMapper(PartitionMapper):
-    """One key for all parts of a window. The run waits until the parts have come.
+    """Gives one key for all parts of a window. The run waits until the parts have come.
 
     Args:
         upstream_mapper: gives the key of the consuming DAG.
@@ -368,8 +368,8 @@ class RollupMapper(PartitionMapper):
         super().__init__(max_downstream_keys=max_downstream_keys)
         if upstream_mapper.expected_decoded_type is not window.expected_decoded_type:
             raise DefinitionError(
-                f"RollupMapper: {type(window).__name__} needs a mapper whose keys say a {window.expected_decoded_type.__name__}; "
-                f"those of {type(upstream_mapper).__name__} say a {upstream_mapper.expected_decoded_type.__name__}"
+                f"RollupMapper: {type(window).__name__} needs a mapper with keys for a {window.expected_decoded_type.__name__}; "
+                f"the keys of {type(upstream_mapper).__name__} are for a {upstream_mapper.expected_decoded_type.__name__}"
             )
         self.upstream_mapper = upstream_mapper
         self.window = window
@@ -399,7 +399,7 @@ class PartitionedAssetTimetable(Timetable):
     Args:
         assets: an asset or a condition.
         partition_mapper_config: asset → its mapper.
-        default_partition_mapper: of all other assets.
+        default_partition_mapper: the mapper of all other assets.
     """
 
     partitioned = True

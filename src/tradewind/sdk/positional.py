@@ -33,7 +33,7 @@ def positional_as_in_airflow_1(init: Init) -> Init:
         twice = sorted(given.keys() & kwargs.keys())
         if twice:
             raise TypeError(f"DAG() got multiple values for argument {twice[0]!r}")
-        # None was the default of most arguments of those releases; ours may have another one
+        # None was the default of most arguments in those releases; here an argument may have another default
         given = {name: value for name, value in given.items() if value is not None}
         return init(self, *args[:_FIRST], **kwargs, **given)
 

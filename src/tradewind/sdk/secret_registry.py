@@ -10,7 +10,7 @@ import os
 from collections import deque
 
 from tradewind.model.secret_mask import SecretMask, secrets_of_environment
-from tradewind.model.secret_names import told_secrets
+from tradewind.model.secret_names import secrets_in
 
 _COLLECTED_MAX = 1_000
 """Values that may wait to be added to the mask; the oldest are dropped."""
@@ -20,7 +20,7 @@ _mask: SecretMask | None = None
 
 
 def add(value: object, secret: bool) -> None:
-    """Add a value that user code read. `secret`: all of the value is secret (see `told_secrets`)."""
+    """Add a value that user code read. `secret`: all of the value is secret (see `secrets_in`)."""
     _collected.append((value, secret))
 
 
@@ -30,5 +30,5 @@ def mask() -> SecretMask:
     if _mask is None:
         _mask = SecretMask(secrets_of_environment(os.environ))
     while _collected:
-        _mask = _mask.plus(told_secrets(*_collected.popleft()))
+        _mask = _mask.plus(secrets_in(*_collected.popleft()))
     return _mask

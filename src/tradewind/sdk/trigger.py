@@ -167,7 +167,7 @@ class BaseTrigger(Templater):
 
 
 class BaseEventTrigger(BaseTrigger):
-    """Base class of triggers that watch assets (`AssetWatcher`). Unlike other triggers, such a trigger goes on after an event.
+    """Base class of triggers that watch assets (`AssetWatcher`). Unlike other triggers, such a trigger continues after an event.
 
     Watchers whose triggers have the same `shared_stream_key` share one stream of raw events: `open_shared_stream` is called
     once for all of them, and `filter_shared_stream` of each trigger makes its own events of the raw ones.
@@ -183,7 +183,7 @@ class BaseEventTrigger(BaseTrigger):
 
     @classmethod
     def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Any]:
-        """An asynchronous generator of raw events for all triggers with the same key. `kwargs` are those of one of them."""
+        """An asynchronous generator of raw events for all triggers with the same key. `kwargs`: the arguments of one of them."""
         raise NotImplementedError(f"{cls.__name__} has a shared_stream_key, but does not define open_shared_stream()")
 
     @classmethod

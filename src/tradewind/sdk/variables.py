@@ -52,7 +52,7 @@ class _NotSet:
 NOTSET: Final = _NotSet()
 
 
-class NothingToAsk(AirflowNotFoundException, runtime.NoRuntime):
+class DatabaseNotReachable(AirflowNotFoundException, runtime.NoRuntime):
     """A variable or connection of the database was read while no task is running. Code that handles a missing connection
     handles this error too, as in Airflow: hooks of provider packages have defaults for this case.
     """
@@ -65,13 +65,13 @@ def request_value(request: runtime.Question, action: str) -> Value:
         action: what failed, for the error message, such as `cannot read variable 'x'`.
 
     Raises:
-        NothingToAsk: no task is running.
+        DatabaseNotReachable: no task is running.
         AirflowException: the runtime could not answer; the message contains its reason.
     """
     try:
-        answer = runtime.ask(request) if not _opens_database(request) else _ask_database(request)
+        answer = runtime.ask(request) if not _uses_local_database(request) else _ask_database(request)
     except runtime.NoRuntime as error:
-        raise NothingToAsk(*error.args) from None
+        raise DatabaseNotReachable(*error.args) from None
     if isinstance(answer, Value):
         secret_registry.add(answer.value, answer.secret)
         return answer
@@ -79,8 +79,8 @@ def request_value(request: runtime.Question, action: str) -> Value:
     raise AirflowException(f"{action}: {reason}")
 
 
-def _opens_database(request: runtime.Question) -> bool:
-    """Whether a test sets a variable, and nobody else keeps it."""
+def _uses_local_database(request: runtime.Question) -> bool:
+    """True if a test sets a variable and no runtime is installed: then the local database of the test stores it."""
     return isinstance(request, SetVariable) and not runtime.is_installed() and _local_database().in_test_process()
 
 
@@ -117,7 +117,7 @@ def _secrets_backends() -> ModuleType:
 class Variable:
     """Named values, shared by all DAGs: `Variable.get("bucket")`. Values are strings; JSON is decoded on request.
 
-    Objects are what queries of Airflow 1 and 2 give: `session.query(Variable).filter(Variable.key == "bucket").first().val`.
+    Queries of Airflow 1 and 2 return objects of this class: `session.query(Variable).filter(Variable.key == "bucket").first().val`.
     """
 
     def __init__(self, key: str | None = None, val: Any = None, description: str | None = None, **_ignored: Any) -> None:
@@ -158,10 +158,10 @@ class Variable:
         if found is None:
             try:
                 answer = request_value(GetVariable(op=0, key=key), f"cannot read variable {key!r}")
-            except NothingToAsk:
+            except DatabaseNotReachable:
                 if fallback is NOTSET:
                     raise
-                return fallback  # as Airflow without a database
+                return fallback  # as Airflow does without a database
             if answer.found:
                 found = answer.value
             elif isinstance(answer.value, str):
@@ -526,12 +526,12 @@ class BaseHook:
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
-        """Fields of the connection's form: none."""
+        """Fields that the hook adds to the form of a connection. The default is none."""
         return {}
 
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """How the connection's form differs: not at all."""
+        """Differences from the usual form of a connection. The default is none."""
         return {}
 
     @classmethod

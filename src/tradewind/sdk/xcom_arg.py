@@ -103,11 +103,11 @@ class BaseXComArg(ResolveMixin, Node):
 
     def zip(self, *others: BaseXComArg, fillvalue: Any = _ABSENT) -> BaseXComArg:
         """Tuples of the elements of several lists. As long as the shortest list; with `fillvalue` as long as the longest."""
-        return ZipXComArg(_promises("zip", self, others), fillvalue)
+        return ZipXComArg(_checked_results("zip", self, others), fillvalue)
 
     def concat(self, *others: BaseXComArg) -> BaseXComArg:
         """The elements of this list, followed by those of the others."""
-        return ConcatXComArg(_promises("concat", self, others))
+        return ConcatXComArg(_checked_results("concat", self, others))
 
 
 class XComArg(BaseXComArg):
@@ -300,7 +300,7 @@ class ConcatXComArg(BaseXComArg):
         return LazyList(sum(len(part) for part in parts), at)
 
 
-def _promises(what: str, first: BaseXComArg, others: Sequence[Any]) -> tuple[BaseXComArg, ...]:
+def _checked_results(what: str, first: BaseXComArg, others: Sequence[Any]) -> tuple[BaseXComArg, ...]:
     for other in others:
         if not isinstance(other, BaseXComArg):
             raise TypeError(f"{what}() accepts only results of tasks, not {other!r}")
@@ -316,7 +316,7 @@ def as_items(value: Any, what: str) -> Sequence[Any]:
     return value
 
 
-def promised(value: BaseXComArg, context: Mapping[str, Any]) -> Sequence[Any]:
+def resolved_items(value: BaseXComArg, context: Mapping[str, Any]) -> Sequence[Any]:
     return value.items(context)
 
 

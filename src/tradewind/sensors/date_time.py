@@ -47,7 +47,7 @@ class DateTimeSensor(MomentSensor):
         try:
             return MomentPlan("epoch", parse_moment(target))
         except ValueError:
-            return None  # a template, or an invalid value, about which the attempt will complain
+            return None  # a template, or an invalid value, which the attempt will report as an error
 
 
 class DateTimeSensorAsync(DateTimeSensor):

@@ -23,9 +23,9 @@ class AirflowFile(Frozen):
     """The content of an airflow.cfg.
 
     Attributes:
-        path: where it is; None: no file is named, or it does not exist.
+        path: path of the file; None: the environment names no file, or the file does not exist.
         values: `section.key` → text, in lower case.
-        problem: why it cannot be read; None: it was read.
+        problem: why the file cannot be read; None: it was read.
     """
 
     path: str | None
@@ -85,10 +85,10 @@ def command_output(command: str, name: str) -> str:
     """The output of the command of a `_CMD` variable, without the line end.
 
     Args:
-        name: of the variable, for messages.
+        name: name of the variable, for messages.
 
     Raises:
-        ConfigError: it fails or takes too long. The message does not contain the output, which may be a secret.
+        ConfigError: the command fails or takes too long. The message does not contain the output, which may be a secret.
     """
     import shlex  # lazy imports: only where such a variable is set
     import subprocess

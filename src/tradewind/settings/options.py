@@ -806,7 +806,7 @@ _RUNNER = (
 
 
 def _enabled_or_disabled(text: str) -> str:
-    """Airflow also has `Hidden`, which hides the button of its page: no tests either."""
+    """Airflow also has the value `Hidden`, which hides the button on its page; it means disabled here."""
     return "enabled" if text.strip().lower() == "enabled" else "disabled"
 
 

@@ -163,7 +163,7 @@ def _executors(option: Option, raw: object, context: Context) -> str:
 
 
 def _by_folder(option: Option, raw: object, context: Context) -> str:
-    """`folder=word, …` in a normal form: sorted by folder, without slashes context folders."""
+    """`folder=word, …` in a normal form: sorted by folder, without slashes before and after the folders."""
     if not isinstance(raw, str):
         raise InvalidValue(f"must be {wanted(option)}")
     found: dict[str, str] = {}

@@ -28,7 +28,7 @@ def make_attempt(
     """Execute one attempt on a copy of the task.
 
     Args:
-        keep_log: record what the task prints and logs. False while somebody debugs: a debugger needs the real terminal.
+        keep_log: record what the task prints and logs. False for debugging: a debugger needs the real terminal.
         shown: also print the output of the task as usual.
     """
     own = copy.copy(task)

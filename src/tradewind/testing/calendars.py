@@ -30,7 +30,7 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
     """The first runs of a DAG that has no runs yet, by its schedule, dates and catchup.
 
     Args:
-        now: the present.
+        now: the current time.
         count: the number of runs; fewer if the schedule ends.
         look_again_after: with a value, the clock moves: each further run is computed this long after the run before became due.
             Without it, the clock does not move, and the further runs follow each other directly.
@@ -40,7 +40,7 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
             Airflow 3.3.2 raises an error too.
     """
     definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc, dag.generation))
-    if isinstance(definition.schedule, NoSchedule) and dag.schedule is not None:  # it loads, and its runs cannot be computed
+    if isinstance(definition.schedule, NoSchedule) and dag.schedule is not None:  # the DAG is valid, but has no first run
         raise ScheduleError(f"DAG {dag.dag_id!r} has catchup and no start date, so it has no first run; give it a start_date")
     bounds = timetables.Bounds(definition.start_date, definition.end_date, definition.catchup)
     clock, last, found = _micros(now), None, list[PlannedRun]()

@@ -1,13 +1,11 @@
 """`dag.test()`: one run of a DAG in this process.
 
 It uses the scheduler and the kernel of production with a store in memory. It calls one attempt after the other, so breakpoints,
-print and
-exceptions behave as in any script. If the remaining work lies in the future (a retry, a rescheduled sensor), the clock jumps there.
-A sensor in poke mode really waits.
+print and exceptions behave as in any script. If the remaining work lies in the future (a retry, a rescheduled sensor), the
+clock jumps there. A sensor in poke mode really waits.
 
 The difference from production: no task is stopped from outside. If a task takes longer than its `execution_timeout`, a line says
-so, but
-the task continues, because somebody may step through it with a debugger.
+so, but the task continues, because somebody may step through it with a debugger.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ _OTHER_NAMES = {"execution_date": "logical_date", "conf": "run_conf"}
 """Airflow 2's names of arguments."""
 
 _IGNORED = ("session",)
-"""Arguments of Airflow 2 that mean nothing here."""
+"""Arguments of Airflow 2 that have no effect here."""
 
 _LATER = {
     "use_executor": "dag.test(use_executor=True): runs through an executor come with a later release; use `tradewind dags trigger`",
@@ -105,7 +103,7 @@ def run_dag_test(
             exist
             only in the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID …) and in `outside`.
         mark_success_pattern: tasks whose whole id matches do not run and count as success.
-        run_after: the time at which the run becomes due. Templates see it; nothing waits for it.
+        run_after: the time at which the run becomes due. Templates can read it; the run does not wait for it.
         say: receives each line of the progress. Default: `print`.
         keep_logs: record in `TestedRun.attempts` what the tasks print. Not for debugging: a debugger needs the terminal itself.
         only_task: run and show only this task; all others count as success.
@@ -260,7 +258,7 @@ class _TestRun:
         return self._outcome(row) if row.state in FINISHED_RUNS else None
 
     def _jump(self, run: int) -> None:
-        """Nothing can be done now: jump to the time of the next timer."""
+        """Jump to the time of the next timer, because there is nothing to do before it."""
         due = self._scheduler.timers.next_due()
         if due is None:
             waiting = [
@@ -296,7 +294,7 @@ class _TestRun:
         self._say(f"[{name}] {_described(result)} after {_span(ended - began)}")
         if late and workload.execution_timeout is not None:
             self._say(
-                f"[{name}] longer than its execution_timeout of {_span(workload.execution_timeout)}: "
+                f"[{name}] it ran longer than its execution_timeout of {_span(workload.execution_timeout)}: "
                 "in production it would be stopped"
             )
         return Report(

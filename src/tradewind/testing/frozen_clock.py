@@ -24,12 +24,12 @@ from tradewind.sensors import base as sensors
 
 
 class FrozenClock(ManualClock):
-    """See the module. A `datetime` without a zone is UTC; a number of seconds is a duration."""
+    """A clock that stands still; see the module's docstring. A `datetime` without a time zone is in UTC. Numbers are seconds."""
 
     __slots__ = ()
 
     lead = 0
-    """Microseconds by which this clock is ahead of the clock that tasks read: none."""
+    """Microseconds by which this clock is ahead of the clock that tasks read: 0, because tasks read this clock."""
 
     @property
     def now(self) -> datetime:
@@ -129,7 +129,7 @@ def _modules() -> list[ModuleType]:
 
 
 class _Kind(type(datetime)):  # type: ignore[misc]  # the metaclass of a builtin
-    """Makes real datetimes instances of the replacement class, too."""
+    """The metaclass of the replacement: real datetimes are instances of the replacement, too."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, datetime)

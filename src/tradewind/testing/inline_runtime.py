@@ -76,7 +76,7 @@ class InlineRuntime:
             return Failure(question.op, str(error))
 
     def read_spill(self, name: str) -> bytes:
-        """Only the deployment has spilled values: values of this process stay in its store, whatever their size."""
+        """Read an XCom from the files of the deployment. XComs of this process, also large ones, are in its store."""
         if self._outside is None:
             raise NotFound(f"there is no spilled value {name!r}")
         return self._outside.read_spill(name)

@@ -9,8 +9,7 @@ class JumpingClock:
     """The system clocks plus a lead that grows with every `jump_to`.
 
     Work takes its real time; waiting takes no time. A retry in five minutes starts at once, and for all code that reads this
-    clock, five
-    minutes have passed.
+    clock, five minutes have passed.
     """
 
     def __init__(self, real: Clock | None = None) -> None:

@@ -1,8 +1,7 @@
 """Reads variables and connections from files, for `dag.test()`.
 
 Source of the formats: Airflow's LocalFilesystemBackend. `.json` and `.yaml`/`.yml` files contain an object of names and values,
-`.env`
-files contain lines NAME=value. A connection is a URI or an object of its parts.
+`.env` files contain lines NAME=value. A connection is a URI or an object of its parts.
 """
 
 from __future__ import annotations

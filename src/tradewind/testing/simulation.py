@@ -7,12 +7,9 @@
     assert world.run("second").state == "success"
 
 It uses the scheduler and the kernel of production with a store in memory. The code of a task runs when its attempt starts.
-Meanwhile only
-the `time.sleep` of this code moves its clock, and the sum of the sleeps is the duration of the attempt. So a task that sleeps for
-an hour
-takes an hour of virtual time and no real time, and a thousand such tasks can run at the same time. A task that sleeps longer than
-its
-`execution_timeout` fails at the timeout. Time jumps from event to event.
+Meanwhile only the `time.sleep` of this code moves its clock, and the sum of the sleeps is the duration of the attempt. So a
+task that sleeps for an hour takes an hour of virtual time and no real time, and a thousand such tasks can run at the same time.
+A task that sleeps longer than its `execution_timeout` fails at the timeout. Time jumps from event to event.
 
 Nothing else happens while the code of a task runs. So a task that polls other tasks must give its slot back between two pokes
 (`mode="reschedule"`): a sensor in poke mode sees the state at its start until it times out.
@@ -78,7 +75,7 @@ class Moment(NamedTuple):
 
 
 class Simulation:
-    """See the module.
+    """Runs DAGs in virtual time; see the module's docstring.
 
     Args:
         dags: the DAGs of the simulation.

@@ -146,7 +146,7 @@ class VirtualTime:
         self._shown = shown
         self._executor = _Executor()
         self.answer: Answer | None = None
-        """Returns the result of every wait; None: triggers run, and times come."""
+        """Returns the result of every wait; None: triggers run, and the clock reaches the times."""
         self._running: dict[AttemptKey, _RunningAttempt] = {}
         self._calls: list[tuple[int, int, Trigger, Xcoms]] = []
         self._op = 0

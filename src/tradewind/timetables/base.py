@@ -76,9 +76,9 @@ class Timetable:
     """Maximum number of running runs, also if the DAG allows more."""
     run_ordering: Sequence[str] = ("data_interval_end", "logical_date")
     partitioned: bool = False
-    """True if its runs have partition keys."""
+    """True if the scheduled runs have partition keys."""
     partitioned_at_runtime: bool = False
-    """True if whoever triggers a run may give a partition key, and its tasks say the keys of their asset events."""
+    """True if a triggered run may have a partition key, and its tasks set the partition keys of their asset events."""
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> Timetable:

@@ -48,7 +48,7 @@ def describe(schedule: Schedule) -> str:
 
 
 def schedule_phrase(schedule: Schedule) -> Phrase:
-    """The same as a phrase, without the full stop. The description of an author stays in the author's words.
+    """The sentence of `describe` as a phrase, without the full stop. A description by the author is not translated.
 
     Raises:
         ScheduleError: a cron expression is invalid.

@@ -1,4 +1,4 @@
-"""Partition keys: the translation between the keys of asset events and those of the runs that consume them. Airflow's rules."""
+"""Translates between the partition keys of asset events and those of the runs that consume the events, by Airflow's rules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PartitionKeyError(ValueError):
 
 
 def downstream_keys(mapper: Mapper, key: str) -> list[str]:
-    """Return the keys that an event's key gives, each once, in the mapper's order.
+    """Return the downstream keys for the key of an event, each once, in the mapper's order.
 
     Raises:
         PartitionKeyError: the mapper does not accept the key, or the key gives too many keys.
@@ -117,18 +117,18 @@ def expected_keys(mapper: Rollup, key: str) -> frozenset[str]:
 def enough(mapper: Rollup, key: str, arrived: Iterable[str]) -> bool:
     """Return whether enough keys of events have come for the run of a downstream key. Raises PartitionKeyError."""
     expected = expected_keys(mapper, key)
-    return not expected - set(arrived) if mapper.minimum is None else len(expected & set(arrived)) >= wanted(mapper, expected)
+    return not expected - set(arrived) if mapper.minimum is None else len(expected & set(arrived)) >= needed(mapper, expected)
 
 
-def wanted(mapper: Rollup, expected: frozenset[str]) -> int:
-    """Return how many of the expected keys have to come. More than there are: never."""
+def needed(mapper: Rollup, expected: frozenset[str]) -> int:
+    """Return how many of the expected keys have to come. The number may be greater than `expected`; then the run never starts."""
     if mapper.minimum is None:
         return len(expected)
     return mapper.minimum if mapper.minimum > 0 else max(0, len(expected) + mapper.minimum)
 
 
 def key_date(mapper: Mapper, key: str) -> int | None:
-    """Return the moment that a downstream key says, in microseconds; None for a key without a date. Raises PartitionKeyError."""
+    """Return the moment of a downstream key in microseconds; None for a key without a date. Raises PartitionKeyError."""
     try:
         return _date(mapper, key)
     except (ValueError, TypeError, OverflowError) as error:
@@ -157,11 +157,11 @@ def _date(mapper: Mapper, key: str) -> int | None:
 
 
 def run_date(rules: PartitionRules, assets: Iterable[tuple[str, str]], key: str, carried: Iterable[int]) -> int | None:
-    """Return the partition date of the run for a key; None where there is none, or where the assets disagree.
+    """Return the partition date of the run for a key; None if there is none, or if the assets give different dates.
 
     Args:
         assets: name and URI of each asset whose events the run consumes.
-        carried: the partition dates of its events whose mapper keeps the key as it is.
+        carried: the partition dates of those events whose mapper does not change the key.
     """
     try:
         dates = {found for asset in assets if (found := key_date(rules.mapper(*asset), key)) is not None}
@@ -172,7 +172,7 @@ def run_date(rules: PartitionRules, assets: Iterable[tuple[str, str]], key: str,
 
 
 def decoded(mapper: Mapper, key: str) -> Any:
-    """Return what a downstream key says: a datetime without zone for the beginning of a period, else the key itself."""
+    """Return the value of a downstream key: a datetime without zone for the beginning of a period, else the key itself."""
     if not isinstance(mapper, StartOf):
         return key
     if mapper.unit == "week":
@@ -189,7 +189,7 @@ def decoded(mapper: Mapper, key: str) -> Any:
 
 
 def encoded(mapper: Mapper, part: Any) -> str:
-    """Return the key of an event for a decoded key."""
+    """Return the key of an event for a decoded value."""
     if not isinstance(mapper, StartOf):
         return str(part)
     tz = zone(mapper.timezone).tz
@@ -211,7 +211,7 @@ def _localized(mapper: StartOf, key: str) -> datetime:
 
 
 def _aware(wall: datetime, tz: tzinfo) -> datetime:
-    """Put a clock reading into a zone: the later of two equal readings; one that does not exist is moved forward, as in Airflow."""
+    """Add the time zone to a local time: of a repeated time the later one; a skipped time is moved forward, as in Airflow."""
     later = wall.replace(tzinfo=tz, fold=1)
     if later.astimezone(UTC).astimezone(tz).replace(tzinfo=None, fold=0) == wall.replace(fold=0):
         return later
@@ -245,7 +245,7 @@ _STEPS: dict[str, tuple[int, timedelta | None]] = {
     "quarter": (3, None),
     "year": (12, None),
 }
-"""How many parts a window has, and their length; None: a month. A month has as many days as the calendar says."""
+"""How many parts a window has, and their length; None: a month. The number of days of a month differs."""
 
 
 def parts(window: Window, anchor: Any) -> list[Any]:
@@ -257,7 +257,7 @@ def parts(window: Window, anchor: Any) -> list[Any]:
         raise ValueError(f"a window of a {window.unit} begins on day 1 of a month, not on {anchor.isoformat()}")
     if window.unit == "month":
         before = _months(anchor, -1)
-        if window.backward:  # the days after the first of the last month, up to this one
+        if window.backward:  # from the second day of the previous month up to this day
             return [before + timedelta(days=number + 1) for number in range((anchor - before).days)]
         return [anchor + timedelta(days=number) for number in range((_months(anchor, 1) - anchor).days)]
     count, length = _STEPS[window.unit]
@@ -304,7 +304,7 @@ def cron_key(moment: datetime, key_format: str) -> str:
 
 
 def cron_key_date(key: str, key_format: str, timezone: str) -> int:
-    """Return the partition date that a key of `CronPartitionTimetable` says. Raises PartitionKeyError."""
+    """Return the partition date of a key of `CronPartitionTimetable`. Raises PartitionKeyError."""
     try:
         wall = datetime.strptime(key, key_format)  # noqa: DTZ007 (as above)
         return to_micros(_aware(wall, zone(timezone).tz))

@@ -295,7 +295,7 @@ def _latest_boundary(delta: Delta, anchor: int, now: int) -> int:
 
 
 class _Union:
-    """The ticks of several expressions together."""
+    """The matching times of several cron expressions together."""
 
     def __init__(self, parts: list[Ticks]) -> None:
         self._parts = parts

@@ -21,7 +21,7 @@ class NullTimetable(BuiltInTimetable):
 
 
 class PartitionedAtRuntime(NullTimetable):
-    """Runs only when triggered, if wanted with a partition key. Its tasks say the partition keys of their asset events."""
+    """Runs only when triggered, optionally with a partition key. Its tasks set the partition keys of their asset events."""
 
     partitioned_at_runtime = True
 

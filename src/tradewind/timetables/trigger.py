@@ -78,7 +78,7 @@ class CronPartitionTimetable(CronTriggerTimetable):
         timezone: the time zone of the cron expression and of the keys.
         run_offset: the partition is this many times of the expression after the run; negative: before it.
         run_immediately: see `CronTriggerTimetable`.
-        key_format: how the partition date becomes the key, for `strftime`.
+        key_format: format of `strftime` that makes the key from the partition date.
     """
 
     partitioned = True

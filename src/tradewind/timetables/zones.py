@@ -88,7 +88,7 @@ class Zone:
         )
 
     def _changes(self, year: int) -> tuple[list[int], list[int]]:
-        """Starts and offsets of the periods of one year. Steps of a day suffice: no zone changes twice within a day and back."""
+        """Starts and offsets of the periods of one year. Steps of one day suffice: no zone has two changes in a day."""
         at, end = year_start(year) - _MARGIN, year_start(year + 1) + _MARGIN
         offset = self.offset_at(at)
         starts, offsets = [at], [offset]

@@ -15,7 +15,7 @@ import msgspec
 from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
 from tradewind.model.phrases import english, phrase
-from tradewind.model.secret_names import told_secrets
+from tradewind.model.secret_names import secrets_in
 from tradewind.model.states import Outcome
 from tradewind.platform import HAVE_LINUX
 from tradewind.platform.clock import Clock
@@ -232,7 +232,7 @@ class Attempt:
             self._clear_timer()
             self._begin_timeout()
         elif isinstance(answer, Value):
-            self.log.mask(told_secrets(answer.value, answer.secret))
+            self.log.mask(secrets_in(answer.value, answer.secret))
         elif isinstance(answer, Failure | XComs):
             pass
         if self.channel is not None:

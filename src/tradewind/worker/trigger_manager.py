@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from tradewind.model.moments import SECOND
-from tradewind.model.secret_names import told_secrets
+from tradewind.model.secret_names import secrets_in
 from tradewind.model.waits import TriggerEnd
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
@@ -155,7 +155,7 @@ class TriggerManager:
             return False
         self._asked.discard((key, answer.op))
         if isinstance(answer, Value):
-            self._log_of(key).mask(told_secrets(answer.value, answer.secret))
+            self._log_of(key).mask(secrets_in(answer.value, answer.secret))
         if self._questions is not None:
             self._questions.send(encode(answer))
         return True

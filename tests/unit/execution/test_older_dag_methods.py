@@ -11,7 +11,7 @@ import pytest
 from tests.unit.execution.world import World, installed
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.operator import BaseOperator
-from tradewind.sdk.variables import NothingToAsk
+from tradewind.sdk.variables import DatabaseNotReachable
 from tradewind.wire.messages import FindRuns
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -73,7 +73,7 @@ def test_a_task_asks_for_the_runs_of_its_dag(world: World) -> None:
 
 
 def test_without_a_task_nobody_can_answer() -> None:
-    with pytest.raises(NothingToAsk, match="while no task is running"):
+    with pytest.raises(DatabaseNotReachable, match="while no task is running"):
         _ = DAG("d", schedule=None).is_paused
 
 

@@ -58,7 +58,7 @@ class DagModel(Table):
         """The DAG with this id as a row that can be read: `is_paused`, `is_active`, `fileloc`. None if there is none.
 
         Raises:
-            NothingToAsk: no task is running.
+            DatabaseNotReachable: no task is running.
         """
         return _queries().matching(cls, {"dag_id": dag_id})
 

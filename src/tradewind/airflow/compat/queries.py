@@ -16,7 +16,7 @@ from tradewind.airflow.compat.query_rows import Equal, rows_of
 from tradewind.execution.local_database import open_database
 from tradewind.execution.task_instance import log
 from tradewind.model.errors import NotYetSupported
-from tradewind.sdk.columns import Condition, Expression, Order, both, condition_of, order_of
+from tradewind.sdk.columns import Condition, Expression, Order, all_of, condition_of, order_of
 
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
     "count": len,
@@ -150,7 +150,7 @@ class Query:
     def _objects(self) -> list[Any]:
         if test_rows.is_possible():
             open_database()
-        condition = both(self._conditions)
+        condition = all_of(self._conditions)
         equal: Equal = condition.equal
         found = [row for row in rows_of(self._table, equal) if condition.test(row)]
         for order in reversed(self._orders):

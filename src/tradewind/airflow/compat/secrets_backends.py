@@ -10,7 +10,7 @@ from typing import Any, cast
 import yaml
 
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
-from tradewind.sdk.variables import Connection, NothingToAsk, Variable
+from tradewind.sdk.variables import Connection, DatabaseNotReachable, Variable
 
 __all__ = [
     "DEFAULT_SECRETS_SEARCH_PATH",
@@ -121,7 +121,7 @@ class MetastoreBackend(BaseSecretsBackend):
         """A connection, or None."""
         try:
             return Connection.get(conn_id)
-        except NothingToAsk:
+        except DatabaseNotReachable:
             raise
         except AirflowNotFoundException:
             return None

@@ -29,7 +29,7 @@ _log = Log("api")
 
 
 class Call(Protocol):
-    """Has the scheduler execute a command, as `ControlClient.call` does."""
+    """Asks the scheduler to execute a command, as `ControlClient.call`."""
 
     def __call__(self, command: Command[R], /, *, actor: str | None, timeout: float | None, op: str | None) -> R: ...
 

@@ -71,7 +71,7 @@ class Accounts:
 
     @property
     def store(self) -> AccountStore:
-        """Raises ConfigError, StoreError: the accounts cannot be opened."""
+        """The opened accounts. Raises ConfigError, StoreError: they cannot be opened."""
         with self._lock:
             if self._store is None:
                 self._store = self._open_store()
@@ -175,10 +175,10 @@ class Accounts:
     def create_token(
         self, account: Account, label: str, role: str, seconds: int | None, actor: str
     ) -> tuple[str, AccountToken]:
-        """Create a token: the text that is shown once, and what is stored.
+        """Create a token. Returns its text, which is shown only once, and the stored row.
 
         Args:
-            role: the most that the token may do; never more than its account.
+            role: limits the rights of the token, which are never more than those of its account.
             seconds: how long it is valid; None: until it is revoked.
         """
         now = self._clock.wall()

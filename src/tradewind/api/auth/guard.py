@@ -234,7 +234,7 @@ def _identity(found: SignedIn, method: Method) -> Identity:
 
 
 def not_forged(request: Request) -> None:
-    """Raises 403 where a page of another site could have made the browser send this request."""
+    """Check that no page of another site can have made the browser send this request. Raises 403."""
     if request.method in _SAFE:
         return
     if CSRF_HEADER not in request.headers:

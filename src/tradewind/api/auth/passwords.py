@@ -1,4 +1,4 @@
-"""Passwords: their hashes, generated ones, and the account of the first start."""
+"""Hashes passwords, generates passwords, and creates the account of the first start."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PasswordCheck:
         self._decoy: str | None = None
 
     def is_right(self, stored: str | None, password: str) -> bool:
-        """Whether the password has this hash. Without a hash (None) the check takes equally long, and the result is False.
+        """Whether the password has this hash. Without a hash (None) the result is False, after an equally long check.
 
         Raises:
             Unreachable: the memory for the check is missing.
@@ -68,7 +68,7 @@ def hash_password(password: str) -> str:
 
 
 def weakness(password: str, name: str, min_length: int) -> str | None:
-    """Why a new password of this user is refused, in words; None if it is accepted."""
+    """The reason, in words, why a new password of this user is refused; None if it is accepted."""
     if len(password) < min_length:
         return f"the password has {len(password)} characters; the minimum is {min_length} (setting: api.password_min_length)"
     if name.lower() in password.lower():

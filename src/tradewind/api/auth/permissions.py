@@ -1,11 +1,11 @@
 """Decides what an account may do. Pure.
 
-    the role of the account        holds for every DAG that belongs to no team, and for all that is no DAG
+    the role of the account        holds for every DAG that belongs to no team, and for everything that does not belong to a DAG
     the role in a team             holds for the DAGs of the team
     grants of custom roles         hold for DAGs by id, whatever team they belong to
     `access_control` of a DAG      holds for that DAG, and names roles
 
-All of them add up. An admin may do everything. A token may have a limit: a role whose permissions are the most that it gives.
+The permissions add up. An admin may do everything. A token may have a limit: a role whose permissions it cannot exceed.
 """
 
 from __future__ import annotations

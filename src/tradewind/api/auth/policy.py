@@ -50,7 +50,7 @@ _MAY: dict[str, frozenset[Policy]] = {
 """The permissions that each role has in addition to those of the roles before it. Source: Airflow's simple auth manager."""
 
 POLICIES: frozenset[Policy] = frozenset().union(*_MAY.values())
-"""All there are; a route cannot name another one."""
+"""All permissions that exist; a route cannot name another one."""
 
 
 DAG_RESOURCES = frozenset({"dag", "run", "task_instance", "log", "import_error"})
@@ -85,11 +85,11 @@ def allow(action: str, resource: str, *, checks_objects: bool = False) -> Callab
     """Mark the function of a route with its resource and its action.
 
     Args:
-        checks_objects: the function itself asks for each DAG that it changes (`Identity.need`), because the guard cannot see in
+        checks_objects: the function itself checks each DAG that it changes (`guard.need`), because the guard cannot see in
             the path or in the body which ones these are.
 
     Raises:
-        ValueError: no role could do that.
+        ValueError: no role has this permission.
     """
     policy = Policy(action, resource)
     if policy not in POLICIES:

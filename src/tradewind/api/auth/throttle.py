@@ -4,8 +4,8 @@ Failures are counted for each pair of address and user name. So nobody can lock 
 nor the user of that name at another address. After some failures, each attempt has to wait twice as long as the one before. An
 attempt counts as a failure before the password is checked, so that parallel attempts have no advantage. A success resets the count.
 
-Somebody with many addresses has as many pairs. So when a name has many failures in an hour, an address that is new for this name
-gets one attempt without a wait instead of five. The user of the name, who comes from one address, still needs only that one.
+An attacker with many addresses has many pairs. So when a name has many failures in an hour, an address that is new for this name
+gets one attempt without a wait instead of five. One is enough for the user of the name, who comes from one address.
 
 A browser from which the user has logged in before has a count of its own. Guesses from elsewhere, even from the same address, do
 not change it.
@@ -47,7 +47,7 @@ class Throttle:
         self._lock = threading.Lock()
         self._counts: dict[Key, _Count] = {}
         self._names: dict[str, tuple[int, int]] = {}
-        """Name → when its hour began, and its failures since."""
+        """Name → (start of its present hour, failures since then)."""
 
     def admit(self, address: str, name: str, device: str = "") -> int:
         """Count one attempt. Returns 0 if the password may be checked, else the seconds to wait; then it is not counted.

@@ -22,18 +22,18 @@ ISSUER, AUDIENCE = "tradewind", "tradewind-api"
 _ALGORITHM = "HS256"
 _KEY_BYTES = 32
 _LONGEST = 4096
-"""Maximum of characters of a token; ours have about 400."""
+"""Maximum number of characters of a token. Tokens of Tradewind have about 400."""
 
 
 class BadToken(Exception):
-    """The token is not ours, or has expired. The reason is for the log, not for the client."""
+    """The token was not issued by this server, or has expired. The reason is for the log, not for the client."""
 
 
 class Tokens:
     """Issues and checks tokens.
 
     Args:
-        key_file: created with a new key where it is missing. A new key invalidates all tokens.
+        key_file: created with a new key if it is missing. A new key invalidates all tokens.
         seconds: how long a token is valid.
     """
 
@@ -68,8 +68,8 @@ class Tokens:
         """The claims of a valid token.
 
         Raises:
-            BadToken: it is not valid.
-            ConfigError: as `issue`.
+            BadToken: the token is not valid.
+            ConfigError: see `issue`.
         """
         from joserfc import jwt  # lazy import: as above
         from joserfc.errors import JoseError

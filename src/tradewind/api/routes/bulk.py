@@ -1,8 +1,8 @@
-"""Bulk changes: several creations, updates and deletions in one request. For each action, the answer says what was done and
-what failed.
+"""Bulk changes: several creations, updates and deletions in one request. For each action, the answer contains the keys of the
+changed entities and the errors.
 
 Source of the rules: Airflow 3.3. If one entity of an action exists already, or does not exist, the action changes nothing and its
-error is in the answer; the other actions go on.
+error is in the answer; the other actions are executed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The history of a task instance. It is not in Airflow's API and has our own prefix."""
+"""The history of a task instance. It is not in Airflow's API and has the prefix of Tradewind's own routes."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def ready(api: Api) -> Response:
 
 
 def _bundles_that_fail(api: Services) -> list[str]:
-    """No reasons for a client that is not logged in: they may have addresses."""
+    """Sentences without reasons, because a reason may contain an address and the client need not be logged in."""
     since = {name: failing_since(bundle) for name, bundle in api.config.versioned.items()}
     return [
         f"the bundle {name} cannot be fetched since {moment}; tradewind bundles list says why"
@@ -128,7 +128,7 @@ def _of_host(api: Services, scheduler: PingResult | None) -> Component:
 
 
 def _worst(hosts: list[Component]) -> Component:
-    """The worker host that stands for all: an unhealthy one if there is one, else a healthy one if there is one."""
+    """The component that represents all worker hosts: an unhealthy one if there is one, else a healthy one if there is one."""
     for status in (_UNHEALTHY, _HEALTHY):
         for host in hosts:
             if host.status == status:

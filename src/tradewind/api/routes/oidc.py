@@ -117,7 +117,7 @@ def _without_attempt(answer: Response) -> Response:
 
 
 def _problem(error: TradewindError, next: str) -> Response:
-    """A page for the person. What the provider said may be hostile: it is escaped."""
+    """A page that shows the error. The provider's text may be hostile, so it is escaped."""
     again = f"{_START}?{urlencode({'next': next})}"
     body = (
         f"<h1>The login failed</h1><p>{escape(str(error))}</p>"

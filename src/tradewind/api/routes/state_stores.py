@@ -141,7 +141,7 @@ def get_task_state(api: Api, dag_id: str, dag_run_id: str, task_id: str, key: st
 def put_task_state(
     api: Api, caller: Caller, dag_id: str, dag_run_id: str, task_id: str, key: str, body: NewState, map_index: MapIndex = -1
 ) -> Response:
-    """Write a value. `expires_at`: a moment; null: never; without it, as `state_store.default_retention_days` says."""
+    """Write a value. `expires_at`: a moment; null: never; default: the setting `state_store.default_retention_days`."""
     command = c.SetTaskState(dag_id, dag_run_id, task_id, key, _text(body.value), map_index, _expiry(api, body.expires_at))
     api.control().call(command, actor=caller.name)
     return Response(status_code=204)

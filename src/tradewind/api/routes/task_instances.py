@@ -1,4 +1,4 @@
-"""Task instances: how they stand, and their tries."""
+"""Task instances: their states and tries."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def list_mapped(
 
 
 def _need_mapped(reader: Reader, dag_id: str, dag_run_id: str, task_id: str) -> None:
-    """The list is empty. Raises NotFound: the task does not exist or is not mapped."""
+    """Check, for an empty list, that the task is mapped. Raises NotFound: the task does not exist or is not mapped."""
     run = reader.need_run(dag_id, dag_run_id)
     topology = Topology(reader.definition(run.version))
     if task_id not in topology.index:

@@ -1,4 +1,4 @@
-"""Server-sent events: what has changed."""
+"""Server-sent events with the names of changed objects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Explanations of the scheduler: why a task or a run is not running, and what starts next.
 
-`…/dependencies` is a route of Airflow; the others are ours and explain more.
+`…/dependencies` is a route of Airflow; the others belong to Tradewind and explain more.
 """
 
 from __future__ import annotations

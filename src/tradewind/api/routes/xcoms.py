@@ -1,4 +1,4 @@
-"""XComs: list and read them, write and delete single ones."""
+"""XComs: list, read, write and delete them."""
 
 from __future__ import annotations
 
