@@ -2,8 +2,9 @@
 
     import tradewind.airflow          # from here on `import airflow` finds Tradewind's names
 
-`names.py` is the one table of Airflow's names and where each of them is here; `finder.py` serves the table to Python's import
-system; `compat/` holds what only Airflow has. Tradewind activates the namespace wherever a DAG file is parsed or a task runs.
+`names.py` is the table of Airflow's names with their places in Tradewind; `finder.py` serves the table to Python's import
+system; `compat/` has the classes and functions that only Airflow has. Tradewind activates the namespace wherever a DAG file is
+parsed or a task runs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Names that the provider packages of today do not have any more, although the module may still be there.
 
-Files for Airflow 1 and 2 import them: `SimpleHttpOperator`, `BigQueryCreateEmptyTableOperator`. They are served only where the
+Files for Airflow 1 and 2 import them: `SimpleHttpOperator`, `BigQueryCreateEmptyTableOperator`. They are served only if the
 installed package does not have the name.
 
-Each line: the module below `airflow.providers`, where the names come from, and the names, which may stand in indented lines of
-their own. Names come from a module below `airflow.providers` (called otherwise there: `old=new`), from `@module` in
-`airflow.compat` here, or from nowhere (`-`): then an operator or sensor can be made, so that the DAG loads and shows its graph;
-its task fails with a sentence, and the DAG has a warning. Source: the classes of the provider packages of 2021 and 2022 that the
+Each line: the module below `airflow.providers`, where the names come from, and the names, which may be on indented lines of
+their own. Names come from a module below `airflow.providers` (written `old=new` if they have another name there), from `@module` in
+`airflow.compat` here, or from nowhere (`-`): then an operator or sensor can be created, so that the DAG loads and shows its graph;
+its task fails with a message, and the DAG has a warning. Source: the classes of the provider packages of 2021 and 2022 that the
 packages of November 2026 do not have.
 """
 
@@ -158,10 +158,10 @@ def _targets() -> dict[str, dict[str, str]]:
 
 
 def modules() -> frozenset[str]:
-    """Every module that had such names."""
+    """All modules that had such names."""
     return frozenset(_targets())
 
 
 def names_of(module: str) -> dict[str, str]:
-    """The names that a module had and where they are today; empty for every other module."""
+    """The dropped names of a module and their present places; empty for other modules."""
     return _targets().get(module, {})

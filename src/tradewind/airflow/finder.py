@@ -1,13 +1,13 @@
 """The import hooks that serve the `airflow` namespace.
 
-Two finders stand in `sys.meta_path`:
+Two finders are in `sys.meta_path`:
 
 - the strict one is first. It serves `airflow` and every module of the table, and raises for any other module below `airflow`,
-  because provider packages probe for names with `try: … except ImportError`. It leaves `airflow.providers` to Python, so that
+  because provider packages test for names with `try: … except ImportError`. It leaves `airflow.providers` to Python, so that
   installed provider packages are found where they are.
 - the fallback is last. It serves the modules of `airflow.providers` that Tradewind has by itself (`airflow.providers.standard`)
   when no installed package has them, and says which package is missing for the others. It also serves `airflow_plugins`, the
-  plugins of a talk on Airflow 1.8, when nobody else has a package of this name.
+  plugins of a talk on Airflow 1.8, if there is no other package with this name.
 
 A name is looked up in the table when it is used for the first time: `import airflow` loads nothing else.
 """
@@ -35,9 +35,9 @@ TASK_RUNNER = "airflow.sdk.execution_time.task_runner"
 SUPERVISOR_COMMS = "tradewind.airflow.compat.supervisor_comms"
 EXAMPLES = ("airflow.example_dags", "airflow.contrib.example_dags")
 OWN_EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
-"""What public DAG files import from the examples, where the examples themselves are not there."""
+"""The helpers of Airflow's examples, which public DAG files import. They are used if the examples are not installed."""
 SWITCH = "TRADEWIND_AIRFLOW_NAMESPACE"
-"""Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never does."""
+"""Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never serves it."""
 
 
 class NamespaceModule(ModuleType):
@@ -47,7 +47,7 @@ class NamespaceModule(ModuleType):
         """Resolve a name of this module.
 
         Raises:
-            AttributeError: Airflow has no such name here; `from … import` turns this into an ImportError.
+            AttributeError: Airflow has no such name in this module; `from … import` turns this into an ImportError.
         """
         if name == "__all__":
             return [public for public in names.public_names_of(self.__name__) if _is_there(self.__name__, public)]
@@ -61,7 +61,7 @@ class NamespaceModule(ModuleType):
             return self._outside_the_table(name)
         try:
             value = resolve(target)
-        except AttributeError as error:  # of a module behind: a name that is missing there is not missing here
+        except AttributeError as error:  # raised inside another module: a name is missing there, not in this module
             raise ImportError(f"cannot import name {name!r} from {self.__name__!r}: {error}", name=self.__name__) from error
         setattr(self, name, value)
         return value
@@ -70,9 +70,9 @@ class NamespaceModule(ModuleType):
         """A name that a plugin offers in this module, or a constant or helper of a module that is now in a provider package.
 
         Raises:
-            ImportError: there is none, and an import statement asks: Python would drop the sentence of an AttributeError. Or the
-                provider package is not installed.
-            AttributeError: there is none.
+            ImportError: there is no such name, and an import statement asks for it: Python would drop the message of an
+                AttributeError. Or the provider package is not installed.
+            AttributeError: there is no such name.
         """
         homes = moved_modules.homes_of(self.__name__) if self.__name__ not in plugin_names.PACKAGES else ()
         for home in homes:
@@ -96,7 +96,7 @@ class NamespaceModule(ModuleType):
 
 
 class TaskRunnerModule(NamespaceModule):
-    """`airflow.sdk.execution_time.task_runner`: tests put a stand-in for Airflow's supervisor into it."""
+    """`airflow.sdk.execution_time.task_runner`: tests replace Airflow's supervisor in it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -130,7 +130,7 @@ def _is_there(module: str, name: str) -> bool:
 
 
 def resolve(target: str) -> Any:
-    """The object behind `package.module:attribute`, or the module behind `package.module`.
+    """The object `package.module:attribute`, or the module `package.module`.
 
     Raises:
         ImportError: the module is one of a provider package that is not installed, or that does not have the name any more.
@@ -145,10 +145,10 @@ def resolve(target: str) -> Any:
 
 
 def _removed_from_provider(module: str, name: str) -> Any:
-    """What stands here for a name that an installed provider package does not have any more.
+    """The substitute for a name that an installed provider package does not have any more.
 
     Raises:
-        ImportError: nothing does.
+        ImportError: there is no substitute.
     """
     target = names.find(module, name)
     if target is None:
@@ -162,12 +162,12 @@ class TableLoader:
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> NamespaceModule:
-        """An empty module; its names come with `__getattr__`."""
+        """Create an empty module; `__getattr__` provides its names."""
         return (TaskRunnerModule if spec.name == TASK_RUNNER else NamespaceModule)(spec.name)
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Nothing is executed: the names come with `__getattr__`."""
+        """Do nothing: `__getattr__` provides the names."""
 
 
 def _spec(name: str, folders: Sequence[str] = ()) -> ModuleSpec:
@@ -203,7 +203,8 @@ class StrictFinder:
 class DroppedNamesLoader:
     """Executes a module of an installed provider package, and then serves the names that it has dropped.
 
-    The package wins: only names that it does not have lead to the table. Everything else is the loader of the package.
+    Names of the package have priority; only missing names are looked up in the table. All other attributes of this loader are
+    those of the package's loader.
     """
 
     def __init__(self, genuine: Any) -> None:
@@ -245,11 +246,11 @@ def _with_dropped_names(name: str, path: Sequence[str] | None) -> ModuleSpec | N
 
 
 class PluginLoader(TableLoader):
-    """Makes a module of what a plugin offers."""
+    """Creates a module from the contents of a plugin."""
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Put in the plugin's operators, hooks, sensors, executors or macros."""
+        """Add the plugin's operators, hooks, sensors, executors or macros."""
         vars(module).update(plugin_names.members_of(module.__name__) or {})
 
 
@@ -261,7 +262,7 @@ def _plugin(name: str) -> ModuleSpec | None:
 
 
 def _example(name: str) -> ModuleSpec | None:
-    """A module of Airflow's example DAGs: they import each other as `airflow.example_dags.…`, wherever the folder lies."""
+    """A module of Airflow's example DAGs: they import each other as `airflow.example_dags.…`, wherever their folder is."""
     for package in EXAMPLES:
         if name == package:
             entries = [entry for entry in sys.path if os.path.basename(os.path.normpath(entry)) == "example_dags"]
@@ -275,14 +276,14 @@ def _example(name: str) -> ModuleSpec | None:
 
 
 class FallbackFinder:
-    """Serves what Tradewind has of `airflow.providers` when no installed package has it."""
+    """Serves the modules of `airflow.providers` that Tradewind contains, if no installed package has them."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The spec of a provider module of the table.
 
         Raises:
-            ModuleNotFoundError: with the package to install.
+            ModuleNotFoundError: the message names the package to install.
         """
         if name == TALK or name.startswith(f"{TALK}."):
             return _talk_plugin(name)
@@ -294,7 +295,7 @@ class FallbackFinder:
 
 
 def _advice(name: str) -> str:
-    """What to do about a missing module of a provider package."""
+    """A sentence that says how to install a missing module of a provider package."""
     package = names.provider_package(name)
     parts = len(package.removeprefix("apache-airflow-providers-").split("-"))
     root = sys.modules.get(".".join(name.split(".")[: 2 + min(parts, 2)]))
@@ -309,7 +310,7 @@ class TalkPluginsLoader(TableLoader):
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Put in the module's names."""
+        """Add the module's names."""
         plugins = importlib.import_module(TALK_PLUGINS)
         for name in plugins.MODULES[module.__name__]:
             setattr(module, name, getattr(plugins, name))
@@ -347,7 +348,7 @@ def is_active() -> bool:
 def serve_from_stand_in(name: str) -> None:
     """Make the stand-in's module `airflow`, which Python is importing, a module of the namespace.
 
-    An editor or a shell that says `import airflow` without Tradewind finds the stand-in's file, which calls this.
+    A program that imports `airflow` without Tradewind finds the stand-in's file, which calls this function.
     """
     module = sys.modules[name]
     module.__class__ = NamespaceModule
@@ -365,7 +366,7 @@ def activate() -> bool:
     """Serve the `airflow` namespace in this process. Does nothing the second time.
 
     Returns:
-        Whether the namespace is served: not beside a genuine Airflow, unless `TRADEWIND_AIRFLOW_NAMESPACE=on`.
+        False if a genuine Airflow is installed, unless `TRADEWIND_AIRFLOW_NAMESPACE=on`.
     """
     if is_active():
         return True

@@ -1,6 +1,6 @@
 """Names that a module of Airflow has only because it imports them itself: `from airflow.models.dag import DagRun`.
 
-`inherited_names.tsv` beside this file has a line for each name: the name, where it is, and the modules below `airflow` that have it
+`inherited_names.tsv` beside this file has a line for each name: the name, its place, and the modules below `airflow` that have it
 (`.` is `airflow` itself). A place is `package.module:name`, or a module. Source: the import statements in the modules of eleven
 releases of Airflow (1.10.3 … 3.3.2, and the task SDK) that DAG files import from.
 """

@@ -1,9 +1,9 @@
-"""Names of Airflow 1 and 2 that belong to Airflow's own machinery, and that DAG files import all the same.
+"""Internal names of Airflow 1 and 2 that DAG files import nevertheless.
 
-Each line: a module below `airflow` (`.` is `airflow` itself) and names, which may stand in indented lines of their own. They can be
+Each line: a module below `airflow` (`.` is `airflow` itself) and names, which may be on indented lines of their own. They can be
 imported, mentioned and subclassed; calling them raises an error (see `compat/server_internals.py`). Source: public functions and
 classes of Airflow 1.10.3 … 2.11.0 that `names.py` does not have. Of the names of Airflow 3 alone only tables of the
-metadata database are here, because provider packages probe for others.
+metadata database are here, because provider packages test whether other names exist.
 """
 
 from __future__ import annotations
@@ -488,7 +488,7 @@ def _names() -> dict[str, frozenset[str]]:
 
 
 def modules() -> frozenset[str]:
-    """Every module that has such names."""
+    """All modules that have such names."""
     return frozenset(_names())
 
 
@@ -498,9 +498,9 @@ def names_of(module: str) -> frozenset[str]:
 
 
 def target(module: str, name: str) -> str | None:
-    """Where the stand-in of a name is, as `package.module:name`; None when the module has no such name.
+    """The place of the substitute for a name, as `package.module:name`; None if the module has no such name.
 
-    Tables of the metadata database can be named with their columns; everything else refuses to be used.
+    Tables of the metadata database can be named with their columns; all other substitutes raise an error when they are used.
     """
     if name not in names_of(module):
         return None

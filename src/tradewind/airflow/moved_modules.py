@@ -1,9 +1,9 @@
-"""Modules of Airflow 1 and 2 whose classes went to provider packages: `airflow.contrib`, and operators, hooks and sensors of one
-system.
+"""Modules of Airflow 1 and 2 whose classes were moved to provider packages: `airflow.contrib`, and operators, hooks and sensors for
+one system.
 
 Each line: the old module below `airflow`, the module below `airflow.providers` that has the names today, and the names, which may
-stand in indented lines of their own. A name that is called otherwise there is written `old=new`. Sources: the redirects of
-Airflow 2.11.0, and the classes of Airflow 1.10.15 that those do not mention.
+be on indented lines of their own. A name that has changed is written `old=new`. Sources: the redirects of Airflow 2.11.0, and the
+classes of Airflow 1.10.15 that those do not mention.
 """
 
 from __future__ import annotations
@@ -533,12 +533,12 @@ def _targets() -> dict[str, dict[str, str]]:
 
 
 def modules() -> frozenset[str]:
-    """Every old module."""
+    """All old modules."""
     return frozenset(_targets())
 
 
 def names_of(module: str) -> dict[str, str]:
-    """The names of an old module, and where each is today: `module of a provider:name`."""
+    """Name in an old module → its present place, `module of a provider:name`."""
     return _targets().get(module, {})
 
 

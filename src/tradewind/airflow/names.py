@@ -1,9 +1,9 @@
 """Airflow's names: each module of the `airflow` namespace, and where its names are in Tradewind.
 
-One table, grouped by the module that has the names here. A row says: module here, names, modules of Airflow. A name that is called
-otherwise here is written `Airflow's=ours`; `*` stands for all public names of the module here. A module of Airflow may carry the
+One table, grouped by the module that has the names here. A row has: the module here, names, modules of Airflow. A name that has
+another name here is written `Airflow's=ours`; `*` stands for all public names of the module here. A module of Airflow may carry the
 generations that have it, `operators.bash_operator:1-2`; without, every generation does. Names of all generations are served at
-once: a DAG file of Airflow 1.10 and one of Airflow 3 can stand in the same folder.
+once: a DAG file of Airflow 1.10 and one of Airflow 3 can be in the same folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tradewind.airflow import (
 from tradewind.provider_packages import extras
 
 VERSION = "3.3.2+tradewind"
-"""What `airflow.__version__` says: provider packages refuse to be imported by an Airflow that is too old."""
+"""The value of `airflow.__version__`: provider packages cannot be imported by an Airflow that is too old."""
 
 
 class Place(NamedTuple):
@@ -455,7 +455,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.sdk.taskgroup", "MappedTaskGroup=TaskGroup", "utils.task_group:2 sdk.definitions.taskgroup:3"),
     ("tradewind.execution.context", "get_current_context", "sdk.execution_time.context:3 sdk.definitions.context:3"),
     ("tradewind.airflow.compat.lineage", "DataSet=File DataBase=Table", "lineage.datasets:1"),
-    # --- what only Airflow has --------------------------------------------------------------------------------------------
+    # --- names that only Airflow has --------------------------------------------------------------------------------------------
     ("tradewind.airflow.compat.hooks", "FSHook", f"hooks.filesystem:2 contrib.hooks.fs_hook:1 {_STANDARD}.hooks.filesystem:3"),
     (
         "tradewind.airflow.compat.hooks",
@@ -793,7 +793,7 @@ class _Tables(NamedTuple):
     open: dict[str, list[str]]
     """Module of Airflow → modules here all of whose public names it has."""
     modules: frozenset[str]
-    """Every module, packages that hold nothing but modules included."""
+    """All modules, including packages that contain only modules."""
 
 
 def _generations(text: str) -> tuple[str, int, int]:
@@ -831,12 +831,12 @@ def is_module(name: str) -> bool:
 
 
 def modules() -> frozenset[str]:
-    """Every module of the namespace."""
+    """All modules of the namespace."""
     return _tables().modules
 
 
 def find(module: str, name: str) -> str | None:
-    """The target of a name, or None when Airflow's module has no such name."""
+    """The target of a name, or None if Airflow's module has no such name."""
     tables = _tables()
     place = tables.places.get(module, {}).get(name)
     if place is not None:
@@ -867,7 +867,7 @@ def place_of(module: str, name: str) -> Place | None:
 
 
 def places() -> Iterator[tuple[str, str, Place]]:
-    """Every module, name and place of the table."""
+    """(module, name, place) of each row of the table."""
     for module, known in _tables().places.items():
         for name, place in known.items():
             yield module, name, place
@@ -887,7 +887,7 @@ def _inside(package: str) -> dict[str, str]:
 
 @functools.cache
 def _offered(home: str) -> frozenset[str]:
-    """The public names of one of our modules: those of `__all__`, or all that it defines itself."""
+    """The public names of a module of Tradewind: those in `__all__`, or all names that the module defines itself."""
     loaded = importlib.import_module(home)
     listed = getattr(loaded, "__all__", None)
     if listed is None:
@@ -903,7 +903,7 @@ def names_of(module: str) -> list[str]:
 
 
 def public_names_of(module: str) -> list[str]:
-    """The names of a module, sorted: what `from module import *` gives."""
+    """The names that `from module import *` imports, sorted."""
     tables = _tables()
     found = {*tables.places.get(module, ()), *moved_modules.names_of(module), *internal_modules.names_of(module)}
     for home in tables.open.get(module, ()):
@@ -913,11 +913,11 @@ def public_names_of(module: str) -> list[str]:
 
 _GROUPS = ("apache", "atlassian", "cncf", "common", "dbt", "microsoft")
 PROVIDER_GROUPS = tuple(f"airflow.providers.{group}" for group in _GROUPS)
-"""Folders of provider packages: the package of `airflow.providers.apache.hive` is named after both."""
+"""Folders that contain several provider packages: the package of `airflow.providers.apache.hive` is `apache-hive`."""
 
 
 def provider_advice(module: str) -> str:
-    """Which package has a module of `airflow.providers`, as a sentence.
+    """A sentence that names the package which has a module of `airflow.providers`.
 
     Args:
         module: `airflow.providers.apache.hive.hooks.hive`, or any part of it below `airflow.providers`.

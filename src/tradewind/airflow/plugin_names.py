@@ -17,7 +17,7 @@ PACKAGES = {
     "airflow.executors": "executors",
     "airflow.macros": "macros",
 }
-"""Package of Airflow → the attribute of a plugin that fills it."""
+"""Package of Airflow → the attribute of a plugin with the classes for this package."""
 
 _loading: list[bool] = []
 """Not empty while plugins are loaded: a plugin that imports from these packages does not ask for plugins again."""
@@ -34,10 +34,10 @@ def _loaded() -> plugins.Loaded:
 
 
 def members_of(module: str) -> dict[str, Any] | None:
-    """What the plugin behind a module such as `airflow.operators.ours` offers there, by name.
+    """The classes that a plugin offers in its module, such as `airflow.operators.ours`, by name.
 
     Returns:
-        None when no plugin of that name offers anything in that package.
+        None if no plugin of this name offers a class in this package.
     """
     package, _, name = module.rpartition(".")
     kind = PACKAGES.get(package)
@@ -48,7 +48,7 @@ def members_of(module: str) -> dict[str, Any] | None:
 
 
 def find(package: str, name: str) -> Any:
-    """The class `name` that any plugin offers in a package; None when there is none."""
+    """The class `name` that any plugin offers in a package; None if there is none."""
     kind = PACKAGES.get(package)
     if kind is None:
         return None
@@ -60,9 +60,9 @@ def find(package: str, name: str) -> Any:
 
 
 def missing(package: str, name: str) -> str:
-    """Why a name is not in one of these packages, as a sentence."""
+    """A sentence that says why a name is not in one of these packages."""
     errors = _loaded().errors
-    sentence = f"cannot import name {name!r} from {package!r}: no operator of Airflow and no plugin is called so."
+    sentence = f"cannot import name {name!r} from {package!r}: no operator of Airflow and no plugin has this name."
     if errors:
         problem = errors[0]
         return f"{sentence} A plugin cannot be loaded: {problem.source}: {type(problem.error).__name__}: {problem.error}"

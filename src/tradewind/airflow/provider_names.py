@@ -207,7 +207,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (f"{_COMPAT}.helpers", "*", "providers.google.common.utils.helpers:1"),
     ("tradewind.sdk.dependencies", "chain cross_downstream", "providers.google.common.utils.helpers:1"),
     (f"{_COMPAT}.module_loading", "*", "providers.google.common.utils.module_loading:1"),
-    # --- names that tests of provider packages use besides ------------------------------------------------------------------
+    # --- further names that tests of provider packages use ------------------------------------------------------------------
     (_SERVER, "Trigger", "models models.trigger:2"),
     (_SERVER, "TaskMap", "models.taskmap:2"),
     (_SERVER, "HITLDetail", "models.hitl:3"),

@@ -1,9 +1,9 @@
 """Modules of provider packages that the packages of today have under other names: `operators.kubernetes_pod` is `operators.pod`.
 
-Files for Airflow 2.0 to 2.3 import them. They are served only where the installed package does not have the module.
+Files for Airflow 2.0 to 2.3 import them. They are served only if the installed package does not have the module.
 
-Each line: the old module and the present one, below `airflow.providers`, and the names, which may stand in indented lines of their
-own. A name that is called otherwise today is written `old=new`. Source: the classes of the provider packages of April 2022 and of
+Each line: the old module and the present one, below `airflow.providers`, and the names, which may be on indented lines of their
+own. A name that has changed is written `old=new`. Source: the classes of the provider packages of April 2022 and of
 today.
 """
 
@@ -103,5 +103,5 @@ def _targets() -> dict[str, dict[str, str]]:
 
 
 def names_of(module: str) -> dict[str, str]:
-    """The names of an old module and where they are today; empty for every other module."""
+    """The names of an old module and their present places; empty for other modules."""
     return _targets().get(module, {})

@@ -366,7 +366,7 @@ def leaves_of(condition: BaseAsset) -> list[Leaf]:
 
 
 class InvalidAssetText(DefinitionError, ValueError):
-    """A name or URI of an asset that is no name or URI. Airflow raises ValueError."""
+    """A text that cannot be the name or URI of an asset. In Airflow this is a ValueError."""
 
 
 def _check_text(what: str, value: Any) -> None:

@@ -101,7 +101,7 @@ class SettingsReader:
         return f"{_variables_of('AIRFLOW', section)}{key.upper()}"
 
     def add_section(self, section: str) -> None:
-        """Do nothing: a section exists when it has a setting."""
+        """Do nothing: a section exists if it has a setting."""
 
     def remove_option(self, section: str, option: str, remove_default: bool = True) -> None:
         """Unset a setting that was set or installed in this process."""

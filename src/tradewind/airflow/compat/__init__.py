@@ -1,1 +1,1 @@
-"""What only Airflow has, one file per module of Airflow: real classes and functions with Airflow's names."""
+"""Classes and functions that exist only in Airflow, with Airflow's names: one file for each module of Airflow."""

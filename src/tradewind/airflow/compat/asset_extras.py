@@ -1,4 +1,4 @@
-"""What Airflow 3 has around assets: watchers, teams, references, the result of a DAG, retention of stored state."""
+"""Further names of Airflow 3 for assets: watchers, teams, references, the result of a DAG, retention of stored state."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ class AssetUriRef(AssetRef):
 
 
 class BaseDeadlineReference:
-    """Base of references of one's own for deadlines; `DeadlineAlert` does not take them yet."""
+    """Base class of custom references of deadlines. `DeadlineAlert` does not support them yet."""
 
 
 def deadline_reference(*_args: Any, **_kwargs: Any) -> Any:
-    """Leave a class of a reference as it is."""
+    """Return the class of a reference unchanged."""
     if len(_args) == 1 and isinstance(_args[0], type):
         return _args[0]
     return lambda cls: cls
 
 
 def result(value: T) -> T:
-    """Leave the result of a task as it is: in Airflow it becomes the result of the run."""
+    """Return the result of a task unchanged. In Airflow it becomes the result of the run."""
     return value

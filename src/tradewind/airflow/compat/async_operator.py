@@ -1,4 +1,4 @@
-"""`airflow.sdk.bases.operator.BaseAsyncOperator`, and what runs the functions of tasks that yield asset events."""
+"""`airflow.sdk.bases.operator.BaseAsyncOperator`, and the runners of task functions that yield asset events."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BaseAsyncOperator(BaseOperator):
         raise NotImplementedError(f"{type(self).__name__} does not define aexecute(context)")
 
     def execute(self, context: Any) -> Any:
-        """Run `aexecute` in an event loop of its own; `execution_timeout` bounds it."""
+        """Run `aexecute` in a new event loop, for at most `execution_timeout`."""
         limit = self.execution_timeout.total_seconds() if self.execution_timeout else None
 
         async def bounded() -> Any:
@@ -54,7 +54,7 @@ class BaseAsyncOperator(BaseOperator):
 
 
 def is_async_callable(func: Any) -> bool:
-    """Whether it is a coroutine function, also behind `functools.partial` or as the `__call__` of an object."""
+    """Whether an object is a coroutine function, a `functools.partial` of one, or has a coroutine `__call__`."""
     while isinstance(func, functools.partial):
         func = func.func
     return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(getattr(func, "__call__", None))  # noqa: B004
@@ -73,7 +73,7 @@ def context_get_outlet_events(context: Any) -> OutletEventAccessors:
     return found
 
 
-def _note(value: Any, outlet_events: Any, logger: Any) -> None:
+def _add_metadata(value: Any, outlet_events: Any, logger: Any) -> None:
     if not isinstance(value, Metadata):
         logger.warning("Ignoring unknown data of %r received from task", type(value))
         return
@@ -83,7 +83,7 @@ def _note(value: Any, outlet_events: Any, logger: Any) -> None:
 
 
 class ExecutionCallableRunner:
-    """Runs a function; the `Metadata` that it yields becomes asset events. What it returns is the result."""
+    """Runs a function. The `Metadata` that the function yields becomes asset events; its return value is the result."""
 
     def __init__(self, func: Callable[..., Any], outlet_events: Any, *, logger: Any = log) -> None:
         self.func, self.outlet_events, self.logger = func, outlet_events, logger
@@ -98,7 +98,7 @@ class ExecutionCallableRunner:
                 value = next(generator)
             except StopIteration as end:
                 return end.value
-            _note(value, self.outlet_events, self.logger)
+            _add_metadata(value, self.outlet_events, self.logger)
 
 
 class AsyncExecutionCallableRunner(ExecutionCallableRunner):
@@ -111,7 +111,7 @@ class AsyncExecutionCallableRunner(ExecutionCallableRunner):
         results = []
         async for value in self.func(*args, **kwargs):
             if isinstance(value, Metadata):
-                _note(value, self.outlet_events, self.logger)
+                _add_metadata(value, self.outlet_events, self.logger)
             results.append(value)
         return results
 

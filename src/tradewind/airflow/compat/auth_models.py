@@ -38,7 +38,7 @@ class BaseModel(PydanticModel):
 
 
 class StrictBaseModel(BaseModel):
-    """A model of the API without further fields."""
+    """A model of the API that refuses unknown fields."""
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True, extra="forbid")
 
@@ -48,27 +48,27 @@ class AirflowRouter(APIRouter):
 
 
 def create_openapi_http_exception_doc(responses_status_code: list[Any]) -> dict[int, dict[str, Any]]:
-    """The errors of a route for its description."""
+    """The descriptions of a route's errors, for OpenAPI."""
     return {int(code[0] if isinstance(code, tuple) else code): {"description": "Error"} for code in responses_status_code}
 
 
 @dataclass
 class AssetDetails:
-    """Which asset somebody wants to use."""
+    """The asset of a permission check."""
 
     id: str | None = None
 
 
 @dataclass
 class AssetAliasDetails:
-    """Which asset alias somebody wants to use."""
+    """The asset alias of a permission check."""
 
     id: str | None = None
 
 
 @dataclass
 class BackfillDetails:
-    """Which backfill somebody wants to use."""
+    """The backfill of a permission check."""
 
     id: int | None = None
     dag_id: str | None = None
@@ -76,14 +76,14 @@ class BackfillDetails:
 
 @dataclass
 class ConfigurationDetails:
-    """Which section of the settings somebody wants to read."""
+    """The section of the settings of a permission check."""
 
     section: str | None = None
 
 
 @dataclass
 class ConnectionDetails:
-    """Which connection somebody wants to use."""
+    """The connection of a permission check."""
 
     conn_id: str | None = None
     team_name: str | None = None
@@ -91,7 +91,7 @@ class ConnectionDetails:
 
 @dataclass
 class DagDetails:
-    """Which DAG somebody wants to use."""
+    """The DAG of a permission check."""
 
     id: str | None = None
     team_name: str | None = None
@@ -99,7 +99,7 @@ class DagDetails:
 
 @dataclass
 class PoolDetails:
-    """Which pool somebody wants to use."""
+    """The pool of a permission check."""
 
     name: str | None = None
     team_name: str | None = None
@@ -107,21 +107,21 @@ class PoolDetails:
 
 @dataclass
 class TeamDetails:
-    """Which team somebody wants to see."""
+    """The team of a permission check."""
 
     name: str | None = None
 
 
 @dataclass
 class VariableDetails:
-    """Which variable somebody wants to use."""
+    """The variable of a permission check."""
 
     key: str | None = None
     team_name: str | None = None
 
 
 class AccessView(Enum):
-    """Pages that some people may see."""
+    """Pages that need a permission."""
 
     CLUSTER_ACTIVITY = "CLUSTER_ACTIVITY"
     DOCS = "DOCS"
@@ -134,7 +134,7 @@ class AccessView(Enum):
 
 
 class DagAccessEntity(Enum):
-    """Parts of a DAG that some people may see."""
+    """Parts of a DAG that need a permission."""
 
     AUDIT_LOG = "AUDIT_LOG"
     CODE = "CODE"

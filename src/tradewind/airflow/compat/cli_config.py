@@ -1,4 +1,4 @@
-"""`airflow.cli.cli_config`: how provider packages describe commands. Tradewind's command line does not show them."""
+"""`airflow.cli.cli_config`: classes that describe commands of provider packages. Tradewind's command line does not show them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Arg:
-    """An argument of a command: its flags, and what `argparse` takes besides."""
+    """An argument of a command: its flags, and keyword arguments for `argparse`."""
 
     def __init__(self, flags: Iterable[str] = (), **kwargs: Any) -> None:
         self.flags = tuple(flags)
@@ -32,7 +32,7 @@ class Arg:
 
 
 class ActionCommand(NamedTuple):
-    """A command that does something."""
+    """A command without subcommands."""
 
     name: str
     help: str
@@ -44,7 +44,7 @@ class ActionCommand(NamedTuple):
 
 
 class GroupCommand(NamedTuple):
-    """A command with commands."""
+    """A command with subcommands."""
 
     name: str
     help: str
@@ -57,11 +57,11 @@ CLICommand = ActionCommand | GroupCommand
 
 
 class DefaultHelpParser(argparse.ArgumentParser):
-    """A parser of commands."""
+    """The argument parser of commands."""
 
 
 class AirflowHelpFormatter(argparse.HelpFormatter):
-    """How the help of commands is written."""
+    """The formatter of the help of commands."""
 
 
 def lazy_load_command(import_path: str) -> Callable[..., Any]:
@@ -76,7 +76,7 @@ def lazy_load_command(import_path: str) -> Callable[..., Any]:
 
 
 def positive_int(*, allow_zero: bool) -> Callable[[str], int]:
-    """A type of argument: a whole number above zero, or zero where that is allowed."""
+    """A type of argument: a positive integer; zero only with `allow_zero`."""
 
     def read(value: str) -> int:
         number = int(value)
@@ -91,7 +91,7 @@ def __getattr__(name: str) -> Arg:
     """A common argument, `ARG_VERBOSE`.
 
     Raises:
-        AttributeError: another name.
+        AttributeError: the name does not begin with `ARG_`.
     """
     if not name.startswith("ARG_"):
         raise AttributeError(name)

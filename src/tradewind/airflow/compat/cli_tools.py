@@ -1,6 +1,6 @@
 """`airflow.utils.cli`, `airflow.sentry`, `airflow.sdk.log`, `airflow.logging_config`: helpers that provider packages import.
 
-They do what is needed outside of Airflow's own services: decorators leave functions as they are, and nothing is configured.
+They have no effect outside of Airflow's own services: decorators return functions unchanged, and nothing is configured.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ ctx_indiv_trigger: ContextVar[Any] = ContextVar("ctx_indiv_trigger", default=Non
 
 
 def action_cli(func: Callable[..., Any] | None = None, check_db: bool = True) -> Any:
-    """Leave a command as it is: Tradewind's command line writes its own audit."""
+    """Return a command unchanged: Tradewind's command line writes its own audit log."""
     return func if func is not None else lambda function: function
 
 
 def suppress_logs_and_warning(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave a command as it is."""
+    """Return a command unchanged."""
     return func
 
 
 def setup_locations(*_args: Any, **_kwargs: Any) -> Any:
-    """Files of a service in the background.
+    """Refuse to choose the files of a background service.
 
     Raises:
         NotYetSupported: always.
@@ -53,7 +53,7 @@ def setup_locations(*_args: Any, **_kwargs: Any) -> Any:
 
 
 def get_dag(*_args: Any, **_kwargs: Any) -> Any:
-    """A DAG by its id.
+    """Refuse to find a DAG by its id.
 
     Raises:
         NotYetSupported: always.
@@ -65,17 +65,17 @@ get_bagged_dag = get_dags = get_dag
 
 
 def process_subdir(subdir: str | None) -> str | None:
-    """The folder of an old option, as it is."""
+    """Return the value of the option `--subdir` unchanged."""
     return subdir
 
 
 def configure_logging(*_args: Any, **_kwargs: Any) -> None:
-    """The worker has configured the logs."""
+    """Do nothing: the worker has configured the logs."""
 
 
 @contextlib.contextmanager
 def logger_at_level(name: str, level: int) -> Iterator[None]:
-    """A logger has another level for a while."""
+    """Set another level of a logger inside a `with` block."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(level)
@@ -86,38 +86,38 @@ def logger_at_level(name: str, level: int) -> Iterator[None]:
 
 
 def relative_path_from_logger(logger: Any) -> None:
-    """The path of the task's log file, relative to the folder of logs: not known in this process."""
+    """Return None: this process does not know the path of the task's log file."""
 
 
 def set_component_mp_start_method(*_args: Any, **_kwargs: Any) -> None:
-    """How a service starts its processes: nothing to choose."""
+    """Do nothing: there is no choice how a service starts its processes."""
 
 
 def get_remote_task_log() -> None:
-    """The configured remote log: none."""
+    """Return None: no remote log is configured in this process."""
 
 
 class _ActiveLoggingConfig:
-    """The configured remote log, as packages set it."""
+    """The remote log that provider packages configure."""
 
     remote_task_log: Any = None
     default_remote_conn_id: str | None = None
 
     @classmethod
     def set(cls, remote_task_log: Any, default_remote_conn_id: str | None) -> None:
-        """Note what a package configures."""
+        """Store the remote log that a package configures."""
         cls.remote_task_log, cls.default_remote_conn_id = remote_task_log, default_remote_conn_id
 
 
 class _NoSentry:
-    """Stands for the connection to Sentry."""
+    """A connection to Sentry that sends nothing."""
 
     def enrich_errors(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Leave a function as it is."""
+        """Return a function unchanged."""
         return func
 
     def add_tagging(self, *_args: Any, **_kwargs: Any) -> None:
-        """Nothing is sent."""
+        """Do nothing."""
 
     add_breadcrumbs = flush = add_tagging
 

@@ -1,4 +1,4 @@
-"""`airflow.configuration`: settings as Airflow 1 read them, with functions of the module."""
+"""`airflow.configuration`: the settings, and the module-level functions of Airflow 1."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ WEBSERVER_CONFIG = os.path.join(AIRFLOW_HOME, "webserver_config.py")
 TEST_CONFIG_FILE = os.path.join(AIRFLOW_HOME, "unittests.cfg")
 TEST_DAGS_FOLDER = os.path.join(AIRFLOW_HOME, "dags")
 TEST_PLUGINS_FOLDER = os.path.join(AIRFLOW_HOME, "plugins")
-"""Paths of the tests of Airflow 1 and 2."""
+"""Folders of tests in Airflow 1 and 2."""
 ENV_VAR_PREFIX = "AIRFLOW__"
 FERNET_KEY = SECRET_KEY = ""
-"""Processes of user code hold no keys."""
+"""Processes of user code have no keys."""
 
 get = conf.get
 getboolean = conf.getboolean
@@ -70,14 +70,14 @@ remove_option = conf.remove_option
 set = conf.set
 load_test_config = conf.load_test_config
 test_mode = conf.load_test_config
-"""Its name until Airflow 1.8."""
+"""Name of `AirflowConfigException` until Airflow 1.8."""
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def providers_configuration_loaded(function: _F) -> _F:
-    """Leave a function as it is: `conf` knows the defaults of installed provider packages always."""
+    """Return a function unchanged: `conf` always knows the defaults of installed provider packages."""
     return function
 
 
@@ -97,10 +97,10 @@ def get_airflow_config(airflow_home: str = AIRFLOW_HOME) -> str:
 
 
 def expand_env_var(env_var: str | None) -> str | None:
-    """A text with its variables of the environment and `~` replaced."""
+    """A text with environment variables and `~` replaced by their values."""
     return env_var if not env_var else os.path.expanduser(os.path.expandvars(str(env_var)))
 
 
 def mkdir_p(path: str) -> None:
-    """Make a folder and those around it, unless they are there."""
+    """Create a folder and its missing parent folders."""
     os.makedirs(path, exist_ok=True)

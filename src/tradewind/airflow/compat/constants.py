@@ -101,7 +101,7 @@ XCOM_RUN_ID = "trigger_run_id"
 PIPELINE_OUTLETS, PIPELINE_INLETS = "pipeline_outlets", "pipeline_inlets"
 MAX_DB_RETRIES = 3
 PY2 = False
-"""Airflow 1.10 asked this before it used the names of Python 2."""
+"""Airflow 1.10: whether Python is version 2."""
 CONN_ENV_PREFIX = "AIRFLOW_CONN_"
 ALLOWED_CONN_TYPE = {
     "google_cloud_platform",

@@ -28,36 +28,36 @@ Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A folder or a file, or several of them."""
 
 _reading: list[str] = []
-"""Files that bags are reading: a file that makes a bag of its own folder is not read again inside itself."""
+"""Files that are being read by a bag. A file that creates a bag of its own folder must not be read again inside itself."""
 
 
 class FileLoadStat(NamedTuple):
-    """How a bag read one file."""
+    """Statistics of reading one file."""
 
     file: str
     duration: timedelta
     dag_num: int
     task_num: int
     dags: str
-    """Ids of its DAGs."""
+    """Ids of the DAGs in the file, as text."""
     warning_num: int | None
 
 
 class DagBag:
     """The DAGs of a file or folder.
 
-    Files that read variables and connections while they are imported get those of the environment and of the test; without
-    `fake_variables` and a running task the database counts as empty.
+    Variables and connections that files read during the import come from the environment and the test. Without
+    `fake_variables` and without a running task, the database counts as empty.
 
     Args:
         dag_folder: the file or folder, or several; default is the setting core.dags_folder.
-        include_examples: accepted; there are no example DAGs.
+        include_examples: accepted, without effect: there are no example DAGs.
         safe_mode: read only files that contain the words `dag` and `airflow` or `tradewind`.
         more: other arguments of Airflow's bag, without effect (`read_dags_from_db`, `collect_dags`, …).
 
     Attributes:
         dags: DAG id → DAG.
-        import_errors: path of a file → what it raised. A DAG id that an earlier file has used is an error of the later file.
+        import_errors: path of a file → the error of its import. A DAG id of an earlier file is an error of the later file.
         dagbag_stats: one `FileLoadStat` for each file that was read, the slowest first.
     """
 
@@ -91,7 +91,7 @@ class DagBag:
         """Read one file.
 
         Returns:
-            Its DAGs; none when it cannot be read.
+            The DAGs of the file; empty if the file cannot be read.
         """
         path = os.path.abspath(filepath)
         folder = (
@@ -131,11 +131,11 @@ class DagBag:
             raise AirflowDagDuplicatedIdException(dag_id=dag.dag_id, incoming=path, existing=known.fileloc)
 
     def get_dag(self, dag_id: str, session: Any = None) -> DAG | None:
-        """The DAG of that id; None when there is none."""
+        """The DAG with this id; None if there is none."""
         return self.dags.get(dag_id)
 
     def bag_dag(self, dag: DAG, *_args: Any, **_kwargs: Any) -> None:
-        """Put a DAG in."""
+        """Add a DAG."""
         dag.validate()
         self.dags[dag.dag_id] = dag
 
@@ -144,7 +144,7 @@ class DagBag:
 
     @property
     def dag_ids(self) -> list[str]:
-        """The ids of its DAGs."""
+        """The ids of the DAGs."""
         return list(self.dags)
 
     def size(self) -> int:
@@ -152,7 +152,7 @@ class DagBag:
         return len(self.dags)
 
     def dagbag_report(self) -> str:
-        """What was read, as a text."""
+        """A text about the DAGs, their files and the import errors."""
         lines = [f"{len(self.dags)} DAGs, {len(self.import_errors)} import errors in {self.dag_folder}"]
         lines += [f"{dag.dag_id}: {dag.task_count} tasks ({dag.fileloc})" for dag in self.dags.values()]
         return "\n".join(lines)
@@ -163,7 +163,7 @@ def _each(folders: Folders) -> list[str]:
 
 
 def _answers() -> AbstractContextManager[None]:
-    """While a file is read without a scheduler and without values of the test kit, an empty database answers it."""
+    """Answer the requests of a file from an empty database, unless a scheduler or the test kit answers them."""
     return nullcontext() if runtime.is_installed() else runtime.installed(EmptyDatabase())
 
 

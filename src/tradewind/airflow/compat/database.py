@@ -1,7 +1,7 @@
 """`airflow.utils.db` in tests of DAG files: the functions that create, fill and empty Airflow's metadata database.
 
 In a process that runs tests (pytest, unittest, `core.unit_test_mode`) the rows are in the memory of the process: see
-`tradewind.execution.local_database`. Elsewhere they are refused: Tradewind's services create their database themselves.
+`tradewind.execution.local_database`. In other processes they are refused: Tradewind's services create their database themselves.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def days_ago(n: int, hour: int = 0, minute: int = 0, second: int = 0, microsecon
 
 
 def parse_execution_date(execution_date_str: str) -> datetime:
-    """A date written as ISO 8601; without a zone, UTC."""
+    """Parse a date in ISO 8601. A date without a time zone is in UTC."""
     found = datetime.fromisoformat(execution_date_str.replace("Z", "+00:00"))
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
@@ -70,7 +70,7 @@ def _last_tick(dt: datetime, expression: str, start_date: datetime | None) -> da
 
 
 class _Steps:
-    """The moments of a cron expression, in the zone of a date; of a date without a zone, as its clock shows them."""
+    """The times of a cron expression in the time zone of a date. For a date without a time zone, they have no time zone either."""
 
     def __init__(self, like: datetime, expression: str) -> None:
         self._zone = like.tzinfo
@@ -81,7 +81,7 @@ class _Steps:
 
     def _date(self, micros: int | None) -> datetime:
         if micros is None:
-            raise DefinitionError("the cron expression never comes")
+            raise DefinitionError("the cron expression has no matching time")
         found = from_micros(micros)
         return found.replace(tzinfo=None) if self._zone is None else found.astimezone(self._zone)
 
@@ -104,8 +104,8 @@ def date_range(
     """Moments from `start_date` in steps of `delta`, up to `end_date` or `num` of them; without both, up to now. Sorted.
 
     Args:
-        num: how many; a negative number goes back from `start_date`.
-        delta: a timedelta, a cron expression or a preset; a day without it.
+        num: how many moments; with a negative number they go back from `start_date`.
+        delta: a timedelta, a cron expression or a preset; default: one day.
 
     Raises:
         DefinitionError: `end_date` and `num` are both given, or `end_date` is before `start_date`.
@@ -134,7 +134,7 @@ def date_range(
 
 
 def infer_time_unit(time_seconds_arr: list[float]) -> str:
-    """The unit in which the longest of these durations (seconds) reads best: seconds up to 2 minutes, minutes up to 2 hours, …"""
+    """The best unit for the longest of these durations (in seconds): seconds up to 2 minutes, minutes up to 2 hours, …"""
     longest = max(time_seconds_arr, default=0)
     if not time_seconds_arr:
         return "hours"
@@ -145,5 +145,5 @@ def infer_time_unit(time_seconds_arr: list[float]) -> str:
 
 
 def scale_time_units(time_seconds_arr: list[float], unit: str) -> list[float]:
-    """Durations in seconds, in another unit."""
+    """Convert durations in seconds to another unit."""
     return [seconds / _UNITS.get(unit, 1) for seconds in time_seconds_arr]

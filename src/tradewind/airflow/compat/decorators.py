@@ -11,5 +11,5 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def apply_defaults(function: F) -> F:
-    """Leave a function as it is: `default_args` fill the arguments of every operator without a decorator."""
+    """Return a function unchanged: `default_args` fill the arguments of every operator without a decorator."""
     return function

@@ -13,7 +13,7 @@ __all__ = ["DeprecatedImportWarning", "add_deprecated_classes", "getattr_with_de
 
 
 class DeprecatedImportWarning(FutureWarning):
-    """A name is imported from where it was."""
+    """A name is imported from its former module."""
 
 
 def getattr_with_deprecation(
@@ -23,11 +23,11 @@ def getattr_with_deprecation(
     extra_message: str,
     name: str,
 ) -> Any:
-    """A name of a module from where it is today.
+    """Get a name of a module from its present module.
 
     Args:
         imports: name → `module.name` today; `*` stands for all names.
-        override_deprecated_classes: name → what a message shows instead.
+        override_deprecated_classes: name → the name that the warning shows instead.
 
     Raises:
         AttributeError: the name is not among `imports`.
@@ -51,7 +51,7 @@ def add_deprecated_classes(
     override_deprecated_classes: dict[str, dict[str, str]] | None = None,
     extra_message: str | None = None,
 ) -> None:
-    """Make modules of a package whose names are elsewhere today.
+    """Create modules in a package whose names are in other modules today.
 
     Args:
         module_imports: module in the package (`__name__`: the package itself) → name → `module.name` today.

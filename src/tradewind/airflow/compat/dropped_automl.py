@@ -12,7 +12,7 @@ __all__ = ["CloudAutoMLHook"]
 
 
 class CloudAutoMLHook(BaseHook):
-    """Only its helper works. The operators of AutoML load, and their tasks fail; see `dropped_operators`."""
+    """Only the helper works. DAGs with operators of AutoML can be loaded, but these tasks fail; see `dropped_operators`."""
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
         raise AirflowFailException(

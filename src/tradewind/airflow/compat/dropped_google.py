@@ -1,4 +1,4 @@
-"""Operators and sensors that the provider package of Google dropped, built on its present ones."""
+"""Operators and sensors that the provider package of Google dropped, built on its present operators."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """The values that are neither None nor empty."""
+    """The arguments that are neither None nor empty."""
     return {name: value for name, value in values.items() if value not in (None, {}, [], "")}
 
 
@@ -181,7 +181,7 @@ def table_reference(table: str, project: str | None) -> dict[str, str]:
 
 
 class BigQueryCreateEmptyTableOperator(BigQueryCreateTableOperator):  # type: ignore[misc]
-    """Creates a table or view from single arguments; `BigQueryCreateTableOperator` has them in `table_resource`."""
+    """Creates a table or view from single arguments; `BigQueryCreateTableOperator` takes them as `table_resource`."""
 
     def __init__(
         self,
@@ -515,7 +515,7 @@ class DataprocScaleClusterOperator(DataprocUpdateClusterOperator):  # type: igno
 
 
 def seconds(text: str | None) -> int:
-    """`10m` as seconds; 0 for None.
+    """Convert a text such as `10m` to seconds; 0 for None.
 
     Raises: AirflowException: the text is not a number with s, m, h or d.
     """

@@ -16,15 +16,15 @@ __all__ = ["create_evaluate_ops"]
 
 
 class MLEngineStartBatchPredictionJobOperator(DroppedOperator):
-    """Predicted with a model of ML Engine."""
+    """The dropped operator that made predictions with a model of ML Engine."""
 
 
 class BeamRunPythonPipelineOperator(DroppedOperator):
-    """Summarized the predictions."""
+    """The dropped operator that summarized the predictions."""
 
 
 class EvaluationOperator(DroppedOperator):
-    """Called the author's function with the summary."""
+    """The dropped operator that called the author's function with the summary."""
 
 
 def create_evaluate_ops(
@@ -38,7 +38,7 @@ def create_evaluate_ops(
     dag: Any = None,
     **_more: Any,
 ) -> tuple[DroppedOperator, DroppedOperator, DroppedOperator]:
-    """Three tasks, one after the other: `PREFIX-prediction`, `PREFIX-summary`, `PREFIX-validation`.
+    """Create three tasks, one after the other: `PREFIX-prediction`, `PREFIX-summary`, `PREFIX-validation`.
 
     Args:
         task_prefix: start of the ids of the tasks.

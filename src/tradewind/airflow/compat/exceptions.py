@@ -1,4 +1,4 @@
-"""Exceptions of Airflow that nothing in Tradewind raises: DAG files and provider packages raise, catch and subclass them."""
+"""Exceptions of Airflow that Tradewind itself never raises: DAG files and provider packages raise, catch and subclass them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AirflowFileParseException(AirflowException):
 
 
 class AirflowUnsupportedFileTypeException(AirflowException):
-    """A file has an ending that is not known."""
+    """A file has an unknown extension."""
 
 
 class AirflowWebServerException(AirflowException):
@@ -74,7 +74,7 @@ class AirflowWebServerException(AirflowException):
 
 
 class ConnectionNotUnique(AirflowException):
-    """Several connections have one id."""
+    """Several connections have the same id."""
 
 
 class DagCodeNotFound(AirflowNotFoundException):
@@ -82,11 +82,11 @@ class DagCodeNotFound(AirflowNotFoundException):
 
 
 class DagFileExists(AirflowBadRequest):
-    """A DAG file of that name is there already."""
+    """A DAG file with this name already exists."""
 
 
 class DagInvalidTriggerRule(AirflowException):
-    """The trigger rule does not go with `fail_fast`."""
+    """The trigger rule is not allowed together with `fail_fast`."""
 
 
 class DeserializingResultError(ValueError):
@@ -106,7 +106,7 @@ class TaskAlreadyInTaskGroup(AirflowException):
 
 
 class TaskAlreadyRunningError(AirflowException):
-    """The task instance runs already."""
+    """The task instance is already running."""
 
 
 class TaskAwaitingInput(BaseException):
@@ -122,10 +122,10 @@ class UnknownExecutorException(ValueError):
 
 
 class AirflowDagDuplicatedIdException(AirflowException):
-    """Two files have a DAG of one id.
+    """Two files have a DAG with the same id.
 
     Args:
-        dag_id: of both.
+        dag_id: the id of both DAGs.
         incoming: path of the second file.
         existing: path of the first.
     """
@@ -141,11 +141,11 @@ class AirflowDagDuplicatedIdException(AirflowException):
 
 
 class AirflowClusterPolicyError(AirflowException):
-    """A policy of the cluster fails."""
+    """A cluster policy failed."""
 
 
 class AirflowClusterPolicySkipDag(AirflowException):
-    """A policy of the cluster leaves out a DAG."""
+    """A cluster policy excludes a DAG."""
 
 
 class AirflowSmartSensorException(AirflowException):
@@ -161,11 +161,11 @@ class BackfillUnfinished(AirflowException):
 
 
 class DagConcurrencyLimitReached(AirflowException):
-    """The DAG has as many running tasks as it may have."""
+    """The DAG has reached its limit of running tasks."""
 
 
 class TaskConcurrencyLimitReached(AirflowException):
-    """The task has as many running instances as it may have."""
+    """The task has reached its limit of running instances."""
 
 
 class NoAvailablePoolSlot(AirflowException):
@@ -173,19 +173,19 @@ class NoAvailablePoolSlot(AirflowException):
 
 
 class FailStopDagInvalidTriggerRule(AirflowException):
-    """The trigger rule does not go with `fail_fast`."""
+    """The trigger rule is not allowed together with `fail_fast`."""
 
 
 class FailFastDagInvalidTriggerRule(AirflowException):
-    """The trigger rule does not go with `fail_fast`."""
+    """The trigger rule is not allowed together with `fail_fast`."""
 
 
 class SerializationError(AirflowException):
-    """A DAG cannot be written down."""
+    """A DAG cannot be serialized."""
 
 
 class DeserializationError(Exception):
-    """A DAG cannot be read back."""
+    """A DAG cannot be deserialized."""
 
 
 class SerializedDagNotFound(DagCodeNotFound):
@@ -205,7 +205,7 @@ class XComForMappingNotPushedError(AirflowException):
 
 
 class TaskNotRunning(AirflowException):
-    """The task instance does not run."""
+    """The task instance is not running."""
 
 
 class AirflowPluginException(Exception):
@@ -213,7 +213,7 @@ class AirflowPluginException(Exception):
 
 
 class TaskInstanceNotRunning(AirflowException):
-    """The task instance does not run."""
+    """The task instance is not running."""
 
 
 class InvalidTI(AirflowException):
@@ -237,7 +237,7 @@ class PodMutationHookException(AirflowException):
 
 
 class PodReconciliationError(AirflowException):
-    """A pod cannot be put together."""
+    """A pod cannot be built from its parts."""
 
 
 class DagNotPartitionedError(AirflowException):

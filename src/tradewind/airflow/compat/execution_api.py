@@ -1,6 +1,6 @@
-"""Values of Airflow 3's API between task and API server, as tests make them: the run, the task instance, and their context.
+"""Objects of Airflow 3's API between a task and the API server, for tests: the run, the task instance, and their context.
 
-Tradewind's tasks get a `Workload` instead. Fields that are not named here are kept as they are given.
+Tradewind's tasks get a `Workload` instead. Fields that the classes do not define are stored unchanged.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class DagRun(_Model):
 
 
 class TIRunContext(_Model):
-    """What a task instance is told about its run when it starts."""
+    """The information about its run that a task instance gets at its start."""
 
     dag_run: DagRun
     task_reschedule_count: int = 0
@@ -104,7 +104,7 @@ class TIRunContext(_Model):
 
 
 class ConnectionResponse(_Model):
-    """A connection. Its schema is called `schema_`, because pydantic uses the other name."""
+    """A connection. The attribute `schema_` is its schema, because pydantic uses the name `schema`."""
 
     conn_id: str
     conn_type: str | None = None

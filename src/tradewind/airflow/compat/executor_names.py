@@ -1,6 +1,6 @@
 """Airflow's executors as DAG files mention them, for example as `SubDagOperator(executor=SequentialExecutor())`.
 
-Where a task runs is decided by the settings and by the argument `executor` of a task; these objects carry their name, nothing else.
+Where a task runs is decided by the settings and by the argument `executor` of a task; these objects have only a name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class _NamedExecutor:
-    """The name of an executor, as an object."""
+    """An object that stands for an executor and has only its name."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args, self.kwargs = args, kwargs
@@ -84,7 +84,7 @@ def get_default_executor() -> _NamedExecutor:
 
 
 GetDefaultExecutor = get_default_executor
-"""Its name until Airflow 1.10."""
+"""Name of `get_default_executor` until Airflow 1.10."""
 
 DEFAULT_EXECUTOR: _NamedExecutor = LocalExecutor()
 """Default of `SubDagOperator(executor=…)` in Airflow 1.7."""

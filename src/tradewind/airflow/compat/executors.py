@@ -1,6 +1,6 @@
-"""`airflow.executors`: the base class and the messages of executors that provider packages bring.
+"""`airflow.executors`: the base class and the messages of executors in provider packages.
 
-Tradewind's executors are its own; a package's executor can be imported and looked at, and does not run.
+Tradewind has its own executors. An executor of a package can be imported and inspected, but it never runs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EventBufferValueType = tuple[str | None, Any]
 
 
 class WorkloadType(StrEnum):
-    """What an executor is given to run."""
+    """The kind of a workload for an executor."""
 
     EXECUTE_TASK = "ExecuteTask"
     EXECUTE_CALLBACK = "ExecuteCallback"
@@ -84,7 +84,7 @@ class ExecutorName(NamedTuple):
 
 
 class ExecutorConf:
-    """The settings of an executor, of one team where there are several."""
+    """The settings of an executor, optionally those of one team."""
 
     def __init__(self, team_name: str | None = None) -> None:
         self.team_name = team_name
@@ -94,7 +94,7 @@ class ExecutorConf:
 
 
 class BaseExecutor(LoggingMixin):
-    """Base of executors: the lists that they keep, and what they may support."""
+    """Base class of executors: their lists of task instances, and flags for what they support."""
 
     active_spans: ClassVar[dict[str, Any]] = {}
     supports_ad_hoc_ti_run = False
@@ -127,7 +127,7 @@ class BaseExecutor(LoggingMixin):
         """Called once; executors connect here."""
 
     def sync(self) -> None:
-        """Called often; executors look after what runs."""
+        """Called often; executors check their running tasks here."""
 
     def end(self) -> None:
         """Called last."""
@@ -136,29 +136,29 @@ class BaseExecutor(LoggingMixin):
         """Called when the scheduler is killed."""
 
     def change_state(self, key: Any, state: Any, info: Any = None, remove_running: bool = True) -> None:
-        """Note what became of a task instance."""
+        """Record the new state of a task instance."""
         if remove_running:
             self.running.discard(key)
         self.event_buffer[key] = state, info
 
     def fail(self, key: Any, info: Any = None) -> None:
-        """Note that a task instance failed."""
+        """Record that a task instance failed."""
         self.change_state(key, "failed", info)
 
     def success(self, key: Any, info: Any = None) -> None:
-        """Note that a task instance succeeded."""
+        """Record that a task instance succeeded."""
         self.change_state(key, "success", info)
 
     def queued(self, key: Any, info: Any = None) -> None:
-        """Note that a task instance is queued."""
+        """Record that a task instance is queued."""
         self.change_state(key, "queued", info)
 
     def running_state(self, key: Any, info: Any = None) -> None:
-        """Note that a task instance runs."""
+        """Record that a task instance runs."""
         self.change_state(key, "running", info, remove_running=False)
 
     def get_event_buffer(self, dag_ids: Any = None) -> dict[Any, EventBufferValueType]:
-        """What became of task instances, each told once."""
+        """Return the recorded states of task instances and remove them from the buffer."""
         found, self.event_buffer = self.event_buffer, {}
         return found
 
@@ -177,15 +177,15 @@ class BaseExecutor(LoggingMixin):
         return len(self.running) + len(self.queued_tasks)
 
     def try_adopt_task_instances(self, tis: Any) -> Any:
-        """Task instances of an executor that is gone: none is adopted."""
+        """Adopt no task instances of an executor that has ended. Returns all of them."""
         return tis
 
     def get_task_log(self, ti: Any, try_number: int) -> tuple[list[str], list[str]]:
-        """The log of a task instance that runs: none."""
+        """Return no log: the executor has no log of a running task instance."""
         return [], []
 
     def log_task_event(self, *, event: str, extra: str, ti_key: Any) -> None:
-        """Note an event for people."""
+        """Record an event for the audit log of the task."""
         self._task_event_logs.append((event, extra, ti_key))
 
     def debug_dump(self) -> None:
@@ -194,7 +194,7 @@ class BaseExecutor(LoggingMixin):
 
     @staticmethod
     def get_cli_commands() -> list[Any]:
-        """Commands of the command line: none."""
+        """The commands that the executor adds to the command line: none."""
         return []
 
 
@@ -211,6 +211,6 @@ class ExecutorLoader:
         """Make an executor.
 
         Raises:
-            NotYetSupported: always; Tradewind makes its own.
+            NotYetSupported: always; Tradewind has its own executors.
         """
         raise NotYetSupported("executors of Airflow do not run here; Tradewind has its own (setting core.executor)")

@@ -1,6 +1,6 @@
 """`airflow.utils.log.file_task_handler`: the handler of task logs that provider packages extend for remote logs.
 
-Tradewind's worker writes task logs itself (docs/how-to/logs.md). These classes are log handlers that read what they have written.
+Tradewind's worker writes task logs itself (docs/how-to/logs.md). These classes are log handlers that can also read their own files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FILENAME_TEMPLATE = (
 LogMessages = list[str]
 """Texts of logs."""
 LogSourceInfo = list[str]
-"""Sentences about where texts come from."""
+"""Sentences that name the sources of the texts."""
 RawLogStream = Iterable[str]
 LogResponse = tuple[list[str], list[str] | None]
 StreamingLogResponse = tuple[list[str], list[Iterable[str]]]
@@ -60,7 +60,7 @@ class LogType(StrEnum):
 
 
 class StructuredLogMessage(BaseModel):
-    """One line of a log: its moment, its text, and further facts."""
+    """One line of a log: its time, its text, and further fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -143,22 +143,22 @@ class FileTaskHandler(logging.Handler):
         return str(plain).format(**facts, execution_date=written, logical_date=written, try_number=try_number)
 
     def _init_file(self, ti: Any, *, identifier: str | None = None) -> str:
-        """Make the folder and an empty file; its path."""
+        """Create the folder and an empty file. Returns the path of the file."""
         path = Path(self.local_base, self._render_filename(ti, ti.try_number))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         return str(path)
 
     def _read_from_local(self, worker_log_path: Path) -> tuple[list[str], list[str]]:
-        """(where the texts come from, the texts) of a file and of those that begin with its name."""
+        """(names of the files, their texts), for a file and all files whose names begin with its name."""
         files = sorted(worker_log_path.parent.glob(f"{worker_log_path.name}*"))
         return [str(file) for file in files], [file.read_text(encoding="utf-8") for file in files]
 
     def _read_remote_logs(self, ti: Any, try_number: int, metadata: Any = None) -> LogResponse:
-        """What a subclass reads from elsewhere.
+        """Read the log from another system. Subclasses define this.
 
         Raises:
-            NotImplementedError: here; `_read` then reads the local file.
+            NotImplementedError: in this class; `_read` then reads the local file.
         """
         raise NotImplementedError
 

@@ -44,8 +44,8 @@ def validate_key(k: str, max_length: int = 250) -> None:
     """Check an id.
 
     Raises:
-        TypeError: it is no text.
-        AirflowException: it is too long or holds other characters than letters, digits, `_`, `-` and `.`.
+        TypeError: the id is not a string.
+        AirflowException: the id is too long, or has other characters than letters, digits, `_`, `-` and `.`.
     """
     if not isinstance(k, str):
         raise TypeError(f"The key has to be a string and is {type(k)}:{k}")
@@ -63,7 +63,7 @@ def is_container(obj: Any) -> bool:
 
 
 def as_tuple(obj: Any) -> tuple[Any, ...]:
-    """A tuple of what a container holds, or of the one value."""
+    """A tuple of the elements of a container, or of a single value."""
     return tuple(obj) if is_container(obj) else (obj,)
 
 
@@ -97,7 +97,7 @@ def convert_camel_to_snake(camel_str: str) -> str:
 
 
 def merge_dicts(dict1: Mapping[Any, Any], dict2: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A new dictionary of both; values of the second win, dictionaries are merged."""
+    """A new dictionary with the items of both. Values of the second have priority; nested dictionaries are merged."""
     merged: MutableMapping[Any, Any] = dict(dict1)
     for key, value in dict2.items():
         known = merged.get(key)
@@ -106,13 +106,13 @@ def merge_dicts(dict1: Mapping[Any, Any], dict2: Mapping[Any, Any]) -> dict[Any,
 
 
 def partition(pred: Callable[[T], bool], iterable: Iterable[T]) -> tuple[Iterable[T], Iterable[T]]:
-    """What does not satisfy a condition, and what does."""
+    """(the elements for which the condition is false, those for which it is true)."""
     first, second = tee(iterable)
     return filterfalse(pred, first), filter(pred, second)
 
 
 def prune_dict(val: Any, mode: str = "strict") -> Any:
-    """Drop None (`strict`) or everything empty (`truthy`) from a dictionary or list and what they hold.
+    """Remove None (`strict`) or all false values (`truthy`) from a dictionary or list, at any depth.
 
     Raises:
         ValueError: an unknown mode.
@@ -162,7 +162,7 @@ def at_most_one(*args: Any) -> bool:
 
 
 def parse_template_string(template_string: str) -> tuple[str | None, Any]:
-    """(text, None), or (None, Jinja template) when it holds one."""
+    """(text, None), or (None, Jinja template) if the text contains a template."""
     if "{{" not in template_string:
         return template_string, None
     import jinja2  # lazy import: only where a template is given
@@ -171,7 +171,7 @@ def parse_template_string(template_string: str) -> tuple[str | None, Any]:
 
 
 def render_template_to_string(template: Any, context: Mapping[str, Any]) -> str:
-    """A template with its values."""
+    """The text of a rendered template."""
     return str(template.render(**context))
 
 
@@ -179,7 +179,7 @@ def validate_instance_args(instance: object, expected_arg_types: dict[str, Any])
     """Check the types of attributes that are set.
 
     Raises:
-        TypeError: one has another type.
+        TypeError: an attribute has another type.
     """
     for name, kind in expected_arg_types.items():
         value = getattr(instance, name, None)
@@ -188,15 +188,15 @@ def validate_instance_args(instance: object, expected_arg_types: dict[str, Any])
 
 
 def ask_yesno(question: str, default: bool | None = None) -> bool:
-    """Nobody can be asked where a DAG file runs: the default, or no."""
+    """Return the default, or False: a process that reads DAG files or runs tasks cannot ask a person."""
     return bool(default)
 
 
 def check_cycle(dag: Any) -> None:
-    """Check that no tasks of a DAG wait for each other.
+    """Check that the dependencies of a DAG have no cycle.
 
     Raises:
-        CycleError: naming the tasks.
+        CycleError: the message names the tasks of the cycle.
     """
     dag.topological_sort()
 

@@ -1,4 +1,4 @@
-"""`airflow.hooks`: hooks of the core that no provider package of another system has."""
+"""`airflow.hooks`: hooks of Airflow itself that are not in a provider package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["FSHook", "PackageIndexHook", "SubprocessHook", "SubprocessResult", "
 
 
 class FSHook(BaseHook):
-    """A folder of this machine, as the extra `{"path": "/srv/data"}` of a connection.
+    """A folder of this machine. The extra of the connection names the folder: `{"path": "/srv/data"}`.
 
     Args:
         fs_conn_id: the connection.
@@ -35,7 +35,7 @@ class FSHook(BaseHook):
         self.basepath = self.conn.extra_dejson.get("path", "")
 
     def get_conn(self) -> None:
-        """Nothing has to be opened."""
+        """Return None: nothing has to be opened."""
 
     def get_path(self) -> str:
         """The folder."""
@@ -87,7 +87,7 @@ class PackageIndexHook(BaseHook):
 
 
 class SubprocessResult(NamedTuple):
-    """How a command ended."""
+    """The result of a command."""
 
     exit_code: int
     output: str
@@ -125,6 +125,6 @@ class SubprocessHook(BaseHook):
         return SubprocessResult(code, last)
 
     def send_sigterm(self) -> None:
-        """End the command with all it started."""
+        """End the command and all processes that it has started."""
         if self._command is not None:
             self._command.stop()

@@ -16,7 +16,7 @@ class WebEncoder(json.JSONEncoder):
     """Writes dates as ISO 8601 and numbers of `decimal` as numbers."""
 
     def default(self, o: Any) -> Any:
-        """A value that JSON does not know."""
+        """Convert a value of a type that JSON does not have."""
         if isinstance(o, datetime | date):
             return o.isoformat()
         if isinstance(o, Decimal):

@@ -25,7 +25,7 @@ class JSONFormatter(logging.Formatter):
         self.extras = extras or {}
 
     def usesTime(self) -> bool:
-        """The moment is always written."""
+        """Return True: the time is always written."""
         return True
 
     def format(self, record: logging.LogRecord) -> str:

@@ -1,6 +1,6 @@
 """Volumes, mounts, ports and resources of Airflow 1.10's `KubernetesPodOperator`, as objects of the package `kubernetes`.
 
-Airflow 1.10 had classes of its own; current provider packages take those of the Kubernetes client. Needs `pip install kubernetes`.
+Airflow 1.10 had its own classes; current provider packages use those of the Kubernetes client. Needs `pip install kubernetes`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Volume:
 
 
 class VolumeMount:
-    """Where a container sees a volume: calling it gives a `V1VolumeMount`."""
+    """The mount of a volume in a container: calling it gives a `V1VolumeMount`."""
 
     def __new__(cls, name: str, mount_path: str, sub_path: str | None = None, read_only: bool = False) -> Any:
         return _models().V1VolumeMount(name=name, mount_path=mount_path, sub_path=sub_path, read_only=read_only)
@@ -48,7 +48,7 @@ class Port:
 
 
 class PodRuntimeInfoEnv:
-    """A variable with a fact about the pod: calling it gives a `V1EnvVar`."""
+    """An environment variable whose value is a field of the pod: calling it gives a `V1EnvVar`."""
 
     def __new__(cls, name: str, field_path: str) -> Any:
         models = _models()
@@ -57,7 +57,7 @@ class PodRuntimeInfoEnv:
 
 
 class Resources:
-    """What a container asks for and may use: calling it gives a `V1ResourceRequirements`."""
+    """The requests and limits of a container: calling it gives a `V1ResourceRequirements`."""
 
     def __new__(
         cls,

@@ -40,31 +40,31 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 AUTO = "auto"
-"""Stands as an inlet for everything that the upstream tasks write."""
+"""An inlet that stands for all outlets of the upstream tasks."""
 
 MAX_COLLECTED_ASSETS: int = conf.getint("lineage", "max_assets_per_collector", fallback=100)
 MAX_COLLECTED_EXTRA: int = conf.getint("lineage", "max_extras_per_collector", fallback=200)
 
 
 def apply_lineage(function: F) -> F:
-    """Leave `execute` as it is: outlets are read from the task."""
+    """Return `execute` unchanged: outlets are read from the task."""
     return function
 
 
 def prepare_lineage(function: F) -> F:
-    """Leave `execute` as it is: inlets are read from the task."""
+    """Return `execute` unchanged: inlets are read from the task."""
     return function
 
 
 class LineageBackend:
-    """Base of what sends lineage elsewhere; nothing calls it here."""
+    """Base class of backends that send lineage to another system. Tradewind never calls them."""
 
     def send_lineage(self, operator: Any, inlets: Any = None, outlets: Any = None, context: Any = None) -> None:
         """Send the inlets and outlets of a task."""
 
 
 class _Entity:
-    """A thing that tasks read or write, with its facts as attributes."""
+    """Data that tasks read or write, described by attributes."""
 
     template_fields: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class ExtraLineageInfo:
 
 @dataclass
 class HookLineage:
-    """What a collector was told."""
+    """The reports that a collector has received."""
 
     inputs: list[AssetLineageInfo] = field(default_factory=list)
     outputs: list[AssetLineageInfo] = field(default_factory=list)
@@ -146,18 +146,18 @@ class HookLineage:
 
 
 class HookLineageReader:
-    """Base of the classes in `hook_lineage_readers` of a plugin. A plugin that has one makes hooks tell the collector."""
+    """Base of the classes in `hook_lineage_readers` of a plugin. If a plugin has such a class, hooks report to the collector."""
 
     def __init__(self, **_kwargs: Any) -> None:
         self.lineage_collector = get_hook_lineage_collector()
 
     def retrieve_hook_lineage(self) -> HookLineage:
-        """What the hooks of this process told."""
+        """The reports of the hooks of this process."""
         return self.lineage_collector.collected_assets
 
 
 class HookLineageCollector:
-    """Is told by hooks what they read and write. It keeps a limited number of different entries of each kind."""
+    """Receives reports of hooks about the data that they read and write. Keeps a limited number of entries of each kind."""
 
     def __init__(self, **_kwargs: Any) -> None:
         self._inputs: dict[Any, AssetLineageInfo] = {}
@@ -175,7 +175,7 @@ class HookLineageCollector:
         asset_extra: dict[str, Any] | None = None,
         **_ignored: Any,
     ) -> Any:
-        """An asset for a URI, or for the arguments that the package of a scheme takes; None where nobody knows the scheme."""
+        """An asset for a URI, or for the arguments that the package of a scheme takes; None if no package knows the scheme."""
         named: dict[str, Any] = {} if group is None else {"group": group}
         if uri or name:
             return Asset(name or uri, uri or name, extra=asset_extra or {}, **named)
@@ -197,15 +197,15 @@ class HookLineageCollector:
             entries[key] = AssetLineageInfo(asset, 1, context)
 
     def add_input_asset(self, context: Any, scheme: str | None = None, uri: str | None = None, **more: Any) -> None:
-        """A hook has read an asset."""
+        """Record that a hook has read an asset."""
         self._add(self._inputs, context, {"scheme": scheme, "uri": uri, **more})
 
     def add_output_asset(self, context: Any, scheme: str | None = None, uri: str | None = None, **more: Any) -> None:
-        """A hook has written an asset."""
+        """Record that a hook has written an asset."""
         self._add(self._outputs, context, {"scheme": scheme, "uri": uri, **more})
 
     def add_extra(self, context: Any, key: str, value: Any) -> None:
-        """A hook tells something else."""
+        """Record another report of a hook."""
         entry = key, repr(value), id(context)
         if not key or not value:
             return
@@ -218,31 +218,31 @@ class HookLineageCollector:
 
     @property
     def collected_assets(self) -> HookLineage:
-        """What hooks told since the process began."""
+        """The reports of hooks since the start of the process."""
         return HookLineage(list(self._inputs.values()), list(self._outputs.values()), list(self._extra.values()))
 
     collected_datasets = collected_assets
 
     @property
     def has_collected(self) -> bool:
-        """Did a hook tell anything?"""
+        """Whether a hook has reported anything."""
         return bool(self._inputs or self._outputs or self._extra)
 
 
 class NoOpCollector(HookLineageCollector):
-    """Keeps nothing: what hooks tell while no plugin reads it."""
+    """Keeps nothing. Used while no plugin reads the reports of hooks."""
 
     def add_input_asset(self, *_args: Any, **_kwargs: Any) -> None:
-        """A hook has read an asset."""
+        """Record that a hook has read an asset."""
 
     def add_output_asset(self, *_args: Any, **_kwargs: Any) -> None:
-        """A hook has written an asset."""
+        """Record that a hook has written an asset."""
 
     def add_extra(self, *_args: Any, **_kwargs: Any) -> None:
-        """A hook tells something else."""
+        """Record another report of a hook."""
 
 
 @functools.cache
 def get_hook_lineage_collector() -> HookLineageCollector:
-    """The collector of this process. It keeps what it is told if a plugin may read it: one with listeners or lineage readers."""
+    """The collector of this process. It keeps the reports if a plugin with listeners or lineage readers may read them."""
     return HookLineageCollector() if plugin_sources((b"listeners", b"hook_lineage_readers")) else NoOpCollector()

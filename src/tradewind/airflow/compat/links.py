@@ -1,4 +1,4 @@
-"""Links of Airflow's operators to the runs that they trigger or wait for; pages of Tradewind show these by themselves."""
+"""Links of Airflow's operators to the runs that they trigger or wait for; Tradewind's web page shows these links by itself."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class _Unlinked(BaseOperatorLink):
 
 
 class TriggerDagRunLink(_Unlinked):
-    """To the run that a task has triggered."""
+    """A link to the run that a task has triggered."""
 
     name = "Triggered DAG"
 
 
 class ExternalDagLink(_Unlinked):
-    """To the run that a task waits for."""
+    """A link to the run that a task waits for."""
 
     name = "External DAG"
 
 
 ExternalTaskSensorLink = ExternalDagLink
-"""Its name until Airflow 2.4."""
+"""Name of `ExternalDagLink` until Airflow 2.4."""

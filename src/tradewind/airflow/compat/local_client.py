@@ -65,7 +65,7 @@ class Client:
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise NotYetSupported(
-            "a task can only trigger DAGs with this client; for pools, lineage and deletion use the REST API (/api/v2)"
+            "with this client a task can only trigger DAGs; for pools, lineage and deletion use the REST API (/api/v2)"
         )
 
     delete_dag = get_pool = get_pools = create_pool = delete_pool = get_lineage = _refuse

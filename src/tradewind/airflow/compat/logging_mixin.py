@@ -1,4 +1,4 @@
-"""`airflow.utils.log.logging_mixin`: `self.log` for operators, hooks and whatever provider packages derive from it."""
+"""`airflow.utils.log.logging_mixin`: `self.log` for operators, hooks and other classes of provider packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def remove_escape_codes(text: str) -> str:
 
 
 class LoggingMixin:
-    """Gives a class `self.log`, a logger of its own name."""
+    """Gives a class `self.log`, a logger with the name of the class."""
 
     _log: Logger | None = None
     _log_config_logger_name: str | None = None
@@ -57,7 +57,7 @@ class LoggingMixin:
         return self._log
 
     def _set_context(self, context: Any) -> None:
-        """Airflow hands a context to its handlers; the log of an attempt needs none here."""
+        """Do nothing: in Airflow, log handlers get a context; the log of an attempt does not need it here."""
 
 
 class ExternalLoggingMixin(metaclass=abc.ABCMeta):
@@ -130,8 +130,8 @@ class RedirectStdHandler(logging.StreamHandler[Any]):
 
     @stream.setter
     def stream(self, value: Any) -> None:
-        """The stream is always the process's own."""
+        """Ignore the value: the stream is always that of the process."""
 
 
 def set_context(logger: Logger, value: Any) -> None:
-    """Airflow hands a context to its handlers; the log of an attempt needs none here."""
+    """Do nothing: in Airflow, log handlers get a context; the log of an attempt does not need it here."""

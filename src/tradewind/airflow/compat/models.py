@@ -1,7 +1,7 @@
-"""`airflow.models`: the tables of Airflow's metadata database, as names.
+"""`airflow.models`: the names of the tables of Airflow's metadata database.
 
-DAG files import them to query the database, which user code cannot reach in Tradewind. A file that only imports them, or
-mentions their columns in a function, loads. Queries of some of them work: see `queries`.
+DAG files import them to query the database, which user code cannot reach in Tradewind. A file that only imports the tables, or
+mentions their columns in a function, can be loaded. Queries of some of them work: see `queries`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Table(metaclass=_TableType):
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
         raise NotYetSupported(
-            f"a {type(self).__name__} cannot be made here: user code does not change Airflow's tables. Use the command line "
+            f"a {type(self).__name__} cannot be created here: user code does not change Airflow's tables. Use the command line "
             "(`tradewind airflow …`) or the REST API (/api/v2)"
         )
 
@@ -69,7 +69,7 @@ class DagModel(Table):
 
     @classmethod
     def get_paused_dag_ids(cls, dag_ids: Iterable[str], session: Any = None) -> set[str]:
-        """Those of the DAGs that are paused. Raises as `get_dagmodel`."""
+        """The ids of those DAGs that are paused. Raises as `get_dagmodel`."""
         found = _queries().Query((cls,)).filter(cls.dag_id.in_(dag_ids), cls.is_paused.is_(True))
         return {row.dag_id for row in found}
 
@@ -117,7 +117,7 @@ class Pool(Table):
 
 
 def __getattr__(name: str) -> Any:
-    """A table that has no class of its own here: it can be named with its columns.
+    """A table for which this module has no class: the table and its columns can be named.
 
     Raises:
         AttributeError: the name is not that of a class.

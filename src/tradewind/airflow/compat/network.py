@@ -8,7 +8,7 @@ __all__ = ["get_host_ip_address", "get_hostname", "getfqdn"]
 
 
 def getfqdn(name: str = "") -> str:
-    """The full name of a machine, this one without an argument."""
+    """The full name of a machine; without an argument, of this machine."""
     return socket.getfqdn(name)
 
 

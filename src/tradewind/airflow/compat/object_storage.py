@@ -31,7 +31,7 @@ Properties = dict[str, str]
 
 
 class stat_result(dict[str, Any]):
-    """Facts about a file, with the attributes of `os.stat_result` that the store knows."""
+    """The properties of a file, with the attributes of `os.stat_result` that the store knows."""
 
     st_dev = property(lambda self: 0)
     st_size = property(lambda self: self.get("size", 0))
@@ -42,12 +42,12 @@ class stat_result(dict[str, Any]):
 
     @property
     def st_mtime(self) -> Any:
-        """When the content changed last, in seconds since 1970; 0 where the store does not know."""
+        """When the content changed last, in seconds since 1970; 0 if the store does not know it."""
         return self["mtime"] if "mtime" in self else self["LastModified"].timestamp() if "LastModified" in self else 0
 
     @property
     def st_mode(self) -> int:
-        """The kind of the file, and its permissions where the store knows them."""
+        """The kind of the file, and its permissions if the store knows them."""
         if "mode" in self:
             return int(self["mode"])
         if self.get("isLink"):
@@ -61,7 +61,7 @@ def _file(_: str | None, storage_options: Properties) -> Any:
 
 @functools.cache
 def _file_systems() -> dict[str, Callable[..., Any]]:
-    """Protocol → function that makes its file system, of the installed provider packages and local files."""
+    """Protocol → function that creates its file system, for local files and for the protocols of installed provider packages."""
     found: dict[str, Callable[..., Any]] = {"file": _file, "local": _file}
     for name in offers.filesystems():
         module = importlib.import_module(name)
@@ -78,8 +78,8 @@ def get_fs(scheme: str, conn_id: str | None = None, storage_options: Properties 
     """The file system of a protocol, for a connection.
 
     Raises:
-        ValueError: no installed provider package has one.
-        AttributeError: options were given to a package that is too old to take them.
+        ValueError: no installed provider package has this protocol.
+        AttributeError: options were given, and the package is too old to accept them.
     """
     make = _file_systems().get(scheme)
     if make is None:
@@ -92,7 +92,7 @@ def get_fs(scheme: str, conn_id: str | None = None, storage_options: Properties 
 
 
 class ObjectStore:
-    """A file system with its connection. Made by `attach`."""
+    """A file system with its connection. `attach` creates it."""
 
     __version__: ClassVar[int] = 1
 
@@ -108,12 +108,12 @@ class ObjectStore:
 
     @functools.cached_property
     def fs(self) -> Any:
-        """The file system, made when it is needed."""
+        """The file system. It is created at the first use."""
         return get_fs(self.protocol, self.conn_id)
 
     @property
     def fsid(self) -> str:
-        """What tells this store from others."""
+        """A text that identifies this store."""
         try:
             return str(self.fs.fsid)
         except NotImplementedError:
@@ -133,7 +133,7 @@ class ObjectStore:
         """A store from its JSON.
 
         Raises:
-            ValueError: it was written by a later version, or nobody has its file system.
+            ValueError: the JSON was written by a later version, or no installed package has the file system.
         """
         if version > cls.__version__:
             raise ValueError(f"Cannot deserialize version {version} for {cls.__name__}")
@@ -163,7 +163,7 @@ def attach(
     fs: Any = None,
     **kwargs: Any,
 ) -> ObjectStore:
-    """The store of a protocol and connection, or of an alias; made when it is asked for first.
+    """The store of a protocol and connection, or of an alias; created at the first request.
 
     Raises:
         ValueError: neither a protocol nor a known alias is given.
@@ -181,9 +181,9 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
 
     Args:
         args: the path, and parts to append.
-        protocol: where the path does not say it.
-        conn_id: where the path does not say it.
-        storage_options: of the file system.
+        protocol: the protocol, if the path does not contain it.
+        conn_id: id of the connection, if the path does not contain it.
+        storage_options: options of the file system.
     """
 
     __version__: ClassVar[int] = 1
@@ -210,7 +210,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
 
     @classmethod_or_method  # type: ignore[untyped-decorator]
     def _from_upath(cls_or_self, upath: Any, /) -> Any:
-        """Wrap a path of the package; the connection is that of the path which asks."""
+        """Wrap a path of the package; with the connection of the calling path."""
         of_instance = isinstance(cls_or_self, ObjectStoragePath)
         cls = type(cls_or_self) if of_instance else cls_or_self
         if isinstance(upath, cls):
@@ -223,7 +223,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         return made
 
     def _use_connection(self, wrapped: Any) -> None:
-        """Let all operations of the wrapped path use the connection's file system. A failure shows at the first use."""
+        """Let all operations of the wrapped path use the connection's file system. An error is raised only at their first use."""
         if self._conn_id is not None:
             try:
                 wrapped._fs_cached = attach(wrapped.protocol or "file", self._conn_id).fs
@@ -278,7 +278,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         return self.fs.open(self.path, mode=mode, **kwargs)
 
     def stat(self) -> stat_result:
-        """Facts about the file."""
+        """The properties of the file."""
         return stat_result(self.fs.stat(self.path), protocol=self.protocol, conn_id=self.conn_id)
 
     def samefile(self, other_path: Any) -> bool:
@@ -289,7 +289,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         return all(mine.get(name) == theirs.get(name) for name in ("protocol", "conn_id", "ino"))
 
     def replace(self, target: Any) -> Self:
-        """Rename, over a file that is there."""
+        """Rename the file, and replace an existing file."""
         renamed: Self = self.rename(target)
         return renamed
 
@@ -304,7 +304,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         return cls._from_upath(UPath.home())
 
     def ukey(self) -> str:
-        """A hash of facts about the file: it changes with the file."""
+        """A hash of the file's properties: it changes when the file changes."""
         return str(self.fs.ukey(self.path))
 
     def checksum(self) -> int:
@@ -312,7 +312,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         return int(self.fs.checksum(self.path))
 
     def read_block(self, offset: int, length: int, delimiter: Any = None) -> Any:
-        """Bytes from `offset`, `length` of them, cut at delimiters."""
+        """`length` bytes from `offset`, cut at delimiters."""
         return self.fs.read_block(self.path, offset=offset, length=length, delimiter=delimiter)
 
     def sign(self, expiration: int = 100, **kwargs: Any) -> Any:
@@ -367,7 +367,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         """Copy into a folder.
 
         Raises:
-            NotADirectoryError: it is none.
+            NotADirectoryError: the target is not a folder.
         """
         self.copy(_folder(target_dir) / self.name, recursive=recursive, **kwargs)
 
@@ -385,7 +385,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         """Move into a folder.
 
         Raises:
-            NotADirectoryError: it is none.
+            NotADirectoryError: the target is not a folder.
         """
         self.move(_folder(target_dir) / self.name, recursive=recursive, **kwargs)
 
@@ -398,7 +398,7 @@ class ObjectStoragePath(ProxyUPath):  # type: ignore[misc]  # the package has no
         """A path from its JSON.
 
         Raises:
-            ValueError: it was written by a later version.
+            ValueError: the JSON was written by a later version.
         """
         if version > cls.__version__:
             raise ValueError(f"Cannot deserialize version {version} with version {cls.__version__}.")

@@ -42,24 +42,24 @@ AIRFLOW_VAR_NAME_FORMAT_MAPPING: dict[str, dict[str, str]] = {
     key: {"default": DEFAULT_FORMAT_PREFIX + name, "env_var_format": ENV_VAR_FORMAT_PREFIX + name.upper()}
     for key, name in _FORMATS.items()
 }
-"""What is told about a task → its name in configuration files and in the environment."""
+"""Kind of information about a task → its name in configuration files, and its name in the environment."""
 
 
 def context_to_airflow_vars(context: Mapping[str, Any], in_env_var_format: bool = False) -> dict[str, str]:
-    """The running task as texts, for the environment or the configuration of what it starts.
+    """Information about the running task as texts, for the environment or the configuration of a program that it starts.
 
     Args:
         in_env_var_format: names such as `AIRFLOW_CTX_DAG_ID`; without, `airflow.ctx.dag_id`.
     """
     kind = "env_var_format" if in_env_var_format else "default"
     found: dict[str, str] = {}
-    for key, value in _told(context):
+    for key, value in _values_of(context):
         if value:
             found[AIRFLOW_VAR_NAME_FORMAT_MAPPING[f"AIRFLOW_CONTEXT_{key}"][kind]] = _text(key, value)
     return {**found, **context_variables(context)}
 
 
-def _told(context: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _values_of(context: Mapping[str, Any]) -> list[tuple[str, Any]]:
     task, ti, run = context.get("task"), context.get("ti") or context.get("task_instance"), context.get("dag_run")
     date = getattr(run, "logical_date", None)
     return [
@@ -78,7 +78,7 @@ def _text(key: str, value: Any) -> str:
     """One value as a text.
 
     Raises:
-        TypeError: an address or an owner is no text.
+        TypeError: an e-mail address or an owner is not a string.
     """
     if isinstance(value, datetime):
         return value.isoformat()
@@ -91,7 +91,7 @@ def _text(key: str, value: Any) -> str:
 
 
 def context_merge(context: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-    """Put values into a context: the arguments are those of `dict.update`."""
+    """Add values to a context. The arguments are those of `dict.update`."""
     context.update(*args, **kwargs)
 
 
@@ -103,7 +103,7 @@ class KeywordParameters:
 
     @classmethod
     def determine(cls, func: Callable[..., Any], args: Collection[Any], kwargs: Mapping[str, Any]) -> KeywordParameters:
-        """Those of `kwargs`, the context among them, that a function takes beside `args`."""
+        """The keyword arguments, including context variables, that a function accepts in addition to `args`."""
         return cls(determine_kwargs(func, args, kwargs))
 
     def unpacking(self) -> Mapping[str, Any]:
@@ -112,12 +112,12 @@ class KeywordParameters:
 
 
 def determine_kwargs(func: Callable[..., Any], args: Collection[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `kwargs`, the context among them, that a function takes beside `args`."""
+    """The keyword arguments, including context variables, that a function accepts in addition to `args`."""
     return arguments_for(func, list(args), {}, kwargs)
 
 
 def make_kwargs_callable(func: Callable[..., R]) -> Callable[..., R]:
-    """The same function, which may be called with keyword arguments that it does not take."""
+    """A wrapper of the function that ignores keyword arguments which the function does not accept."""
 
     @functools.wraps(func)
     def called(*args: Any, **kwargs: Any) -> R:

@@ -1,4 +1,4 @@
-"""`airflow.security.permissions` of Airflow 2: names that DAG files put into `access_control`."""
+"""`airflow.security.permissions` of Airflow 2: names that DAG files use in `access_control`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`airflow.plugins_manager`: the functions that load plugins and put their parts in place.
+"""`airflow.plugins_manager`: the functions that load plugins.
 
-Here a plugin is loaded when one of its names is used, so there is nothing left to do. The script with which the package
+Here a plugin is loaded when one of its names is used, so these functions do nothing. The script with which the package
 `standard` runs a function in another Python calls `integrate_macros_plugins`.
 """
 

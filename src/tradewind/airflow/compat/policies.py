@@ -9,7 +9,7 @@ __all__ = ["pod_mutation_hook"]
 
 
 def pod_mutation_hook(pod: Any) -> None:
-    """Change a pod before it is made: the function of that name in the module `airflow_local_settings`, where there is one."""
+    """Change a pod before it is created. Calls the function with this name in `airflow_local_settings`, if there is one."""
     try:
         settings = importlib.import_module("airflow_local_settings")
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`airflow.task.priority_strategy`: priority weights that a class computes."""
+"""`airflow.task.priority_strategy`: classes that compute priority weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PriorityWeightStrategy"]
 
 
 class PriorityWeightStrategy(ABC):
-    """Base of strategies: `weight_rule=OurStrategy()`. It is asked when the file is read, for the first try of each task."""
+    """Base of strategies: `weight_rule=OurStrategy()`. It is called when the file is read, for the first try of each task."""
 
     @abstractmethod
     def get_weight(self, ti: Any) -> int:

@@ -57,13 +57,13 @@ def execute_in_subprocess(cmd: list[str], cwd: str | None = None, env: Mapping[s
     """Run a command, log its output line by line, and wait for its end.
 
     Raises:
-        subprocess.CalledProcessError: it ended with another exit code than 0.
+        subprocess.CalledProcessError: the exit code is not 0.
     """
     execute_in_subprocess_with_kwargs(cmd, cwd=cwd, env=env)
 
 
 def execute_in_subprocess_with_kwargs(cmd: list[str], **kwargs: Any) -> None:
-    """The same, with arguments of `subprocess.Popen`."""
+    """As `execute_in_subprocess`, with arguments of `subprocess.Popen`."""
     log.info("Executing cmd: %s", shlex.join(cmd))
     with subprocess.Popen(
         cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0, close_fds=True, text=False, **kwargs
@@ -75,10 +75,10 @@ def execute_in_subprocess_with_kwargs(cmd: list[str], **kwargs: Any) -> None:
 
 
 def execute_interactive(cmd: list[str], **kwargs: Any) -> None:
-    """Run a command that talks to the terminal.
+    """Run a command that uses the terminal.
 
     Raises:
-        subprocess.CalledProcessError: it ended with another exit code than 0.
+        subprocess.CalledProcessError: the exit code is not 0.
     """
     subprocess.run(cmd, check=True, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, **kwargs)
 
@@ -92,7 +92,7 @@ def kill_child_processes_by_pids(pids_to_kill: list[int], timeout: int = 5) -> N
 def reap_process_group(
     process_group_id: int, logger: Any, sig: int = signal.SIGTERM, timeout: int | None = None
 ) -> dict[int, int | None]:
-    """Send a signal to a process group, and kill what is left of it after `timeout` seconds (`core.killed_task_cleanup_time`).
+    """Send a signal to a process group, and kill its remaining processes after `timeout` seconds (`core.killed_task_cleanup_time`).
 
     Returns:
         pid → exit code; None where it is not known.
@@ -128,16 +128,16 @@ def _end(processes: list[psutil.Process], sig: int, timeout: int) -> dict[int, i
 
 
 def set_new_process_group() -> None:
-    """Make this process the leader of a group of its own, unless it leads its session."""
+    """Make this process the leader of a new process group, unless it is a session leader."""
     if os.getpid() != os.getsid(0):
         os.setpgid(0, 0)
 
 
 def check_if_pidfile_process_is_running(pid_file: str, process_name: str) -> None:
-    """Remove a file with the id of a process that has ended.
+    """Remove a pid file if its process has ended.
 
     Raises:
-        AirflowException: the process runs.
+        AirflowException: the process is running.
     """
     if not os.path.isfile(pid_file):
         return

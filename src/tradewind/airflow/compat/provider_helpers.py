@@ -58,7 +58,7 @@ _ZIPPED = re.compile(rf"(.*\.zip)?{re.escape(os.sep)}?(.*)")
 
 
 class AirflowContextDeprecationWarning(DeprecationWarning):
-    """A name of the context is old."""
+    """An old name of a context variable is used."""
 
 
 @dataclass
@@ -71,7 +71,7 @@ class DatasetLineageInfo:
 
 
 class PodDefaults:
-    """The container beside a task's in its pod, which hands over XComs: Airflow 1's names."""
+    """The sidecar container in the pod of a task, which returns the XCom. The names are those of Airflow 1."""
 
     XCOM_MOUNT_PATH = "/airflow/xcom"
     SIDECAR_CONTAINER_NAME = "airflow-xcom-sidecar"
@@ -88,7 +88,7 @@ def build_airflow_dagrun_url(dag_id: str, run_id: str) -> str:
 
 
 def build_airflow_url_with_query(query: dict[str, Any]) -> str:
-    """The address of a DAG's page with a query: what Airflow 2 had."""
+    """The address of a DAG's page with a query, as in Airflow 2."""
     return urljoin(_base_url(), f"dags/{quote(str(query.get('dag_id', '')), safe='')}/grid?{urlencode(query)}")
 
 
@@ -104,7 +104,7 @@ def build_mime_message(
     mime_charset: str = "utf-8",
     custom_headers: Mapping[str, Any] | None = None,
 ) -> tuple[MIMEMultipart, list[str]]:
-    """(the message, all who receive it)."""
+    """(the message, all recipients)."""
     message = MIMEMultipart(mime_subtype)
     message["Subject"] = subject
     if mail_from:
@@ -136,7 +136,7 @@ def context_copy_partial(source: Any, keys: Any) -> dict[str, Any]:
 
 
 def correct_maybe_zipped(fileloc: str | os.PathLike[str] | None) -> Any:
-    """The path of the zip file where a path leads into one; other paths as they are."""
+    """The path of the zip file that contains the path; other paths unchanged."""
     if not fileloc:
         return fileloc
     found = _ZIPPED.search(str(fileloc))
@@ -145,13 +145,13 @@ def correct_maybe_zipped(fileloc: str | os.PathLike[str] | None) -> Any:
 
 
 def get_unique_dag_module_name(file_path: str) -> str:
-    """The name of a DAG file's module, as Airflow 3 makes it."""
+    """The name of a DAG file's module, as in Airflow 3."""
     digest = hashlib.sha1(str(file_path).encode(), usedforsecurity=False).hexdigest()
     return f"unusual_prefix_{digest}_{re.sub(r'[^a-zA-Z0-9_]', '_', Path(file_path).stem)}"
 
 
 def get_airflow_git_version() -> str | None:
-    """The commit of Airflow: none."""
+    """Return None: there is no commit of Airflow."""
     return None
 
 
@@ -183,5 +183,5 @@ def _get_normalized_scheme(uri: str) -> str:
 
 @contextlib.contextmanager
 def _airflow_parsing_context_manager(dag_id: str | None = None, task_id: str | None = None) -> Iterator[None]:
-    """A file is read for one DAG and task. Here files are read for all of them."""
+    """Do nothing: in Airflow a file can be read for one DAG or task; here it is read for all."""
     yield

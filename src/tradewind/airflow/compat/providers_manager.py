@@ -1,4 +1,4 @@
-"""`airflow.providers_manager`: what installed provider packages offer, as Airflow's singleton answers it."""
+"""`airflow.providers_manager`: the contents of installed provider packages, with the attributes of Airflow's singleton."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class ConnectionFormWidgetInfo(NamedTuple):
 
 
 class Hooks(Mapping[str, HookInfo | None]):
-    """Connection type → hook. A hook's module is imported when its entry is read; None where it cannot be imported."""
+    """Connection type → hook. A hook's module is imported when its entry is read; None if it cannot be imported."""
 
     def __getitem__(self, connection_type: str) -> HookInfo | None:
         path = hook_classes.known()[connection_type]
@@ -120,7 +120,7 @@ class Hooks(Mapping[str, HookInfo | None]):
 def _hook_info(connection_type: str, class_name: str, package: str) -> HookInfo | None:
     try:
         cls = import_string(class_name)
-    except Exception as error:  # somebody else's code
+    except Exception as error:  # code of the package may raise anything
         log.warning("the hook %s of %s cannot be imported: %s: %s", class_name, package, type(error).__name__, error)
         return None
     return HookInfo(
@@ -135,7 +135,7 @@ def _hook_info(connection_type: str, class_name: str, package: str) -> HookInfo 
 
 
 class ProvidersManager:
-    """What the installed provider packages offer. Every `ProvidersManager()` answers the same."""
+    """The contents of the installed provider packages. All objects of this class have the same contents."""
 
     resource_version = "0"
 
@@ -203,7 +203,7 @@ class ProvidersManager:
 
     @property
     def field_behaviours(self) -> dict[str, dict[str, Any]]:
-        """Connection type → how its form differs."""
+        """Connection type → differences of its form."""
         return {
             kind: hook.form["ui-field-behaviour"] for kind, hook in offers.hooks().items() if "ui-field-behaviour" in hook.form
         }
@@ -252,7 +252,7 @@ class ProvidersManager:
 
     @property
     def asset_factories(self) -> dict[str, Callable[..., Any]]:
-        """URI scheme → maker of assets."""
+        """URI scheme → function that creates an asset."""
         return _imported(offers.asset_factories())
 
     dataset_factories = asset_factories
@@ -283,11 +283,11 @@ class ProvidersManager:
 
 
 ProvidersManagerTaskRuntime = ProvidersManager
-"""Airflow 3's name of the manager in processes that run tasks."""
+"""Airflow 3's name of `ProvidersManager` in processes that run tasks."""
 
 
 def _nothing() -> None:
-    """Descriptions are read when they are needed."""
+    """Do nothing: descriptions are read when they are needed."""
 
 
 def _imported(paths: Mapping[str, str]) -> dict[str, Callable[..., Any]]:

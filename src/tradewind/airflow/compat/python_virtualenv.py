@@ -26,10 +26,10 @@ def prepare_virtualenv(
     index_urls: list[str] | None = None,
     **_kwargs: Any,
 ) -> str:
-    """Make a virtual environment and install packages into it.
+    """Create a virtual environment and install packages into it.
 
     Returns:
-        Path of its Python.
+        Path of its Python interpreter.
 
     Raises:
         subprocess.CalledProcessError: a command failed.
@@ -65,7 +65,7 @@ def write_python_script(
     """Write a script from a template file, for `docker` and `kubernetes` decorators.
 
     Args:
-        template_file: a path; a provider package gives its own.
+        template_file: path of the template, for example in a provider package.
     """
     path = Path(template_file)
     loader = jinja2.FileSystemLoader(str(path.parent))
@@ -74,7 +74,7 @@ def write_python_script(
 
 
 def remove_task_decorator(python_source: str, task_decorator_name: str) -> str:
-    """Drop a decorator, with its arguments, from the source of a function."""
+    """Remove a decorator and its arguments from the source of a function."""
 
     def without(source: str, name: str) -> str:
         start = re.search(rf"^[ \t]*{re.escape(name)}(?![\w.])", source, re.MULTILINE)

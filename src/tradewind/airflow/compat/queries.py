@@ -2,7 +2,7 @@
 
 The objects come from the scheduler through the channel of the task (while a DAG file is read: only variables, connections, pools
 and DAGs). This module tests the conditions. The rows that a query can see are limited: the latest 1,000 runs of each DAG that
-it names, or the latest 100 of each DAG where it names none; the task instances of the runs that it names, or of the latest 25
+it names, or the latest 100 of each DAG if it names no DAG; the task instances of the runs that it names, or of the latest 25
 runs of each DAG.
 """
 
@@ -68,7 +68,7 @@ class Query:
         return made
 
     def filter(self, *clauses: Any) -> Query:
-        """Only objects for which all conditions hold."""
+        """Keep only objects that meet all conditions."""
         found = []
         for clause in clauses:
             if isinstance(clause, bool):  # the result of a comparison with something that is not a column
@@ -82,11 +82,11 @@ class Query:
     where = filter
 
     def filter_by(self, **values: Any) -> Query:
-        """Only objects with these values."""
+        """Keep only objects with these values."""
         return self.filter(*(getattr(self._table, name) == value for name, value in values.items()))
 
     def order_by(self, *clauses: Any) -> Query:
-        """Sorted by these columns."""
+        """Sort by these columns."""
         orders = [order_of(clause) for clause in clauses]
         if None in orders:
             refuse("an order_by of this kind")
@@ -97,19 +97,19 @@ class Query:
         return self._with(groups=columns)
 
     def limit(self, number: int | None) -> Query:
-        """At most this number of results."""
+        """Return at most this number of results."""
         return self._with(limit=number)
 
     def offset(self, number: int) -> Query:
-        """Without the first ones."""
+        """Skip this number of results."""
         return self._with(offset=number)
 
     def distinct(self, *_columns: Any) -> Query:
-        """Each result once."""
+        """Return each result only once."""
         return self._with(distinct=True)
 
     def options(self, *_options: Any) -> Query:
-        """Loading options have no meaning here."""
+        """Do nothing: loading options have no effect here."""
         return self
 
     with_for_update = options
@@ -127,9 +127,9 @@ class Query:
     outerjoin = select_from = union = join
 
     def delete(self, *_args: Any, **_options: Any) -> int:
-        """Delete the objects. Only XComs: they are removed with their run, so nothing is done and the log says so.
+        """Only for XComs: do nothing and log a warning, because XComs are removed together with their run.
 
-        In a process that runs tests, the objects of its memory are deleted.
+        In a process that runs tests, delete the objects in its memory.
 
         Raises:
             NotYetSupported: another table.
@@ -211,7 +211,7 @@ class Query:
         return found[0] if isinstance(found, tuple) else found
 
     def count(self) -> int:
-        """How many results."""
+        """The number of results."""
         return len(self.all())
 
     def get(self, key: Any) -> Any:

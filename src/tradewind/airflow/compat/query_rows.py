@@ -66,7 +66,7 @@ class StoredTaskInstance(Stored):
     table = "TaskInstance"
 
     def current_state(self, *_args: Any, **_options: Any) -> str | None:
-        """Its state when it was read."""
+        """The state of the task instance when it was read."""
         state: str | None = self.__dict__["state"]
         return state
 

@@ -1,4 +1,4 @@
-"""`airflow.utils.operator_resources`: what a task says it needs."""
+"""`airflow.utils.operator_resources`: the resources that a task needs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ __all__ = ["CpuResource", "DiskResource", "GpuResource", "RamResource", "Resourc
 
 
 class Resource:
-    """An amount of something.
+    """An amount of one resource.
 
     Args:
-        qty: how much, in `units_str`.
+        qty: the amount, in `units_str`.
     """
 
     def __init__(self, name: str, units_str: str, qty: float) -> None:
@@ -49,7 +49,7 @@ class GpuResource(Resource):
 
 
 class Resources:
-    """What a task needs. It is recorded, nothing is reserved."""
+    """The resources that a task needs. They are recorded, but not reserved."""
 
     def __init__(self, cpus: float = 1, ram: float = 512, disk: float = 512, gpus: float = 0) -> None:
         self.cpus, self.ram = CpuResource(cpus), RamResource(ram)

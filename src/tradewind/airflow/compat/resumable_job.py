@@ -12,10 +12,10 @@ __all__ = ["ResumableJobMixin"]
 class ResumableJobMixin(ABC):
     """For an operator that submits one job and waits for it.
 
-    The job's id is kept in `task_state_store` of the context, where there is one; a retry asks for the job's status first.
+    The id of the job is stored in `task_state_store` of the context, if there is one. A retry first reads the status of this job.
 
     Args:
-        durable: keep the id.
+        durable: store the id.
     """
 
     external_id_key: str = "remote_job_id"
@@ -46,7 +46,7 @@ class ResumableJobMixin(ABC):
 
     @abstractmethod
     def submit_job(self, context: Any) -> Any:
-        """Submit the job; its id."""
+        """Submit the job and return its id."""
 
     @abstractmethod
     def get_job_status(self, external_id: Any, context: Any) -> str:
@@ -54,11 +54,11 @@ class ResumableJobMixin(ABC):
 
     @abstractmethod
     def is_job_active(self, status: str) -> bool:
-        """Whether the job still runs."""
+        """Whether the job is still running."""
 
     @abstractmethod
     def is_job_succeeded(self, status: str) -> bool:
-        """Did the job succeed?"""
+        """Whether the job has succeeded."""
 
     @abstractmethod
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`airflow.sdk.definitions.retry_policy`: classes that decide by its exception whether a failed task is tried again."""
+"""`airflow.sdk.definitions.retry_policy`: classes that decide from the exception whether a failed task is retried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class RetryAction(Enum):
-    """What happens after a failure."""
+    """The action after a failure."""
 
     RETRY = "retry"
     FAIL = "fail"
@@ -27,7 +27,7 @@ class RetryAction(Enum):
 
 @dataclass(frozen=True)
 class RetryDecision:
-    """What a policy decided. `retry_delay` None: the delay of the task."""
+    """The decision of a policy. `retry_delay` None: the delay of the task."""
 
     action: RetryAction = RetryAction.DEFAULT
     retry_delay: timedelta | None = None
@@ -35,12 +35,12 @@ class RetryDecision:
 
     @classmethod
     def fail(cls, reason: str | None = None) -> RetryDecision:
-        """No further try."""
+        """Fail without a further try."""
         return cls(RetryAction.FAIL, reason=reason)
 
     @classmethod
     def retry(cls, delay: timedelta | None = None, reason: str | None = None) -> RetryDecision:
-        """Another try, as long as the task has one left."""
+        """Retry, if the task has tries left."""
         return cls(RetryAction.RETRY, delay, reason)
 
     @classmethod
@@ -76,7 +76,7 @@ class RetryPolicy(ABC):
 
 @dataclass
 class RetryRule:
-    """What to do for some exceptions: classes, or their full names."""
+    """The action for some exceptions, given as classes or as full names."""
 
     exception: type[BaseException] | str | list[type[BaseException] | str]
     action: RetryAction = RetryAction.RETRY
@@ -106,7 +106,7 @@ class RetryRule:
 
     @property
     def exception_path(self) -> str:
-        """Full names of the exceptions, commas between."""
+        """Full names of the exceptions, separated by commas."""
         return ",".join(
             listed if isinstance(listed, str) else f"{listed.__module__}.{listed.__qualname__}" for listed in self._listed()
         )
@@ -171,7 +171,7 @@ class ExceptionRetryPolicy(RetryPolicy):
 
 
 class ChainRetryPolicy(RetryPolicy):
-    """Policies in order: the first one that does not answer DEFAULT decides."""
+    """Policies in order: the first policy that does not return DEFAULT decides."""
 
     def __init__(self, policies: list[RetryPolicy]) -> None:
         self.policies = policies

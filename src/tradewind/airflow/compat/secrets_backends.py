@@ -1,4 +1,4 @@
-"""`airflow.secrets`: base of the backends that know connections and variables."""
+"""`airflow.secrets`: base class of the backends that provide connections and variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_SECRETS_SEARCH_PATH = ["airflow.secrets.environment_variables.Environmen
 
 
 class BaseSecretsBackend:
-    """Base of secrets backends: they look for the text of a connection, of a variable or of a setting."""
+    """Base of secrets backends: they return the text of a connection, a variable or a setting."""
 
     def __init__(self, **_kwargs: Any) -> None:
         pass
@@ -43,12 +43,12 @@ class BaseSecretsBackend:
         """The text of a connection (a URI or JSON), or None.
 
         Raises:
-            NotImplementedError: a backend must say.
+            NotImplementedError: the backend does not define it.
         """
         raise NotImplementedError
 
     def get_conn_uri(self, conn_id: str) -> str | None:
-        """The URI of a connection, or None: what backends for Airflow 1 and 2 define."""
+        """The URI of a connection, or None. Backends for Airflow 1 and 2 define this method."""
         raise NotImplementedError
 
     def deserialize_connection(self, conn_id: str, value: str) -> Connection:
@@ -64,7 +64,7 @@ class BaseSecretsBackend:
         return self.deserialize_connection(conn_id, value) if value else None
 
     def get_connections(self, conn_id: str) -> list[Connection]:
-        """The connections of that id: none or one."""
+        """The connections with this id: none or one."""
         found = self.get_connection(conn_id)
         return [found] if found else []
 
@@ -72,7 +72,7 @@ class BaseSecretsBackend:
         """The text of a variable, or None.
 
         Raises:
-            NotImplementedError: a backend must say.
+            NotImplementedError: the backend does not define it.
         """
         raise NotImplementedError
 
@@ -97,7 +97,7 @@ class LocalFilesystemBackend(BaseSecretsBackend):
     """Connections and variables of two files: JSON, YAML, or lines `NAME=VALUE` (`.env`).
 
     Args:
-        variables_file_path, connections_file_path: the files; None for none.
+        variables_file_path, connections_file_path: paths of the files; None: there is no such file.
     """
 
     def __init__(self, variables_file_path: str | None = None, connections_file_path: str | None = None) -> None:
@@ -132,7 +132,7 @@ class MetastoreBackend(BaseSecretsBackend):
 
 
 def load_variables(file_path: str) -> dict[str, str]:
-    """The variables of a file. Values that are no text are their JSON.
+    """The variables of a file. Values that are not strings are converted to JSON.
 
     Raises:
         AirflowException: the file cannot be read, or is not a mapping.

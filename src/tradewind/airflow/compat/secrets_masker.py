@@ -20,7 +20,7 @@ Redacted = Any
 
 
 class SecretsMasker(logging.Filter):
-    """Hides secrets in records, and finds them in values."""
+    """Hides secrets in log records and in values."""
 
     MAX_RECURSION_DEPTH = 5
     min_length_to_mask = 5
@@ -32,7 +32,7 @@ class SecretsMasker(logging.Filter):
         self.patterns: set[str] = set()
         """The secrets that were added to this masker. Each masker hides the secrets of all maskers of the process."""
         self.replacer: re.Pattern[str] | None = None
-        """Airflow's expression of all secrets. Not used: the mask is that of the process."""
+        """Airflow's regular expression of all secrets. Not used: the process has one mask."""
 
     def add_mask(self, secret: Any, name: str | None = None) -> None:
         """Hide a secret from now on."""

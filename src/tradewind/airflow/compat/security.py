@@ -21,7 +21,7 @@ __all__ = [
 
 
 def get_fqdn(hostname_or_ip: str | None = None) -> str:
-    """The full name of a host, in small letters; of this one without an argument."""
+    """The full name of a host in lower case; without an argument, of this host."""
     found = hostname_or_ip
     if not found or found in ("0.0.0.0", "127.0.0.1"):
         found = socket.getfqdn()
@@ -37,7 +37,7 @@ def get_components(principal: str) -> list[str] | None:
 
 
 def replace_hostname_pattern(components: list[str], host: str | None = None) -> str:
-    """A principal from its parts, with the name of this host in the place of `_HOST`."""
+    """A principal from its parts, with `_HOST` replaced by the name of this host."""
     name = components[1]
     if not name or name.lower() == "_host":
         name = get_fqdn(host)
@@ -45,12 +45,12 @@ def replace_hostname_pattern(components: list[str], host: str | None = None) -> 
 
 
 def principal_from_username(username: str, realm: str) -> str:
-    """A user's principal; a name that has its realm stays."""
+    """The principal of a user. A name that already has a realm is unchanged."""
     return username if "@" in username or not realm else f"{username}@{realm}"
 
 
 def get_kerberos_principle(principal: str | None = None) -> str:
-    """The principal of the settings (`kerberos.principal`), with the name of this host in the place of `_HOST`."""
+    """The principal of the settings (`kerberos.principal`), with `_HOST` replaced by the name of this host."""
     return (principal or conf.get("kerberos", "principal", fallback="airflow")).replace("_HOST", get_fqdn())
 
 
@@ -61,7 +61,7 @@ def renew_from_kt(principal: str | None, keytab: str, exit_on_fail: bool = True)
         The exit code of `kinit`.
 
     Raises:
-        AirflowException: it failed, and `exit_on_fail` is set.
+        AirflowException: `kinit` failed, and `exit_on_fail` is set.
     """
     done = subprocess.run(
         [

@@ -1,7 +1,7 @@
 """`airflow.sdk.serde` and `airflow.serialization.serde`: values as JSON data, and back.
 
 The data has the format of Tradewind's XComs, not of Airflow's. Dataclasses and objects of classes with fields come back as
-dictionaries, because no class is imported that is named in data.
+dictionaries, because classes that the data names are not imported.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def deserialize(o: Any, full: bool = True, type_hint: Any = None) -> Any:
 
 
 def encode(cls: str, version: int, data: Any) -> dict[str, Any]:
-    """Airflow's form of the data of an object of a class."""
+    """Airflow's format for the data of an object."""
     return {"__classname__": cls, "__version__": version, "__data__": data}
 
 
 def decode(d: dict[str, Any]) -> tuple[str, int, Any]:
-    """Class name, version and data of Airflow's form."""
+    """Class name, version and data in Airflow's format."""
     return d["__classname__"], d["__version__"], d.get("__data__")

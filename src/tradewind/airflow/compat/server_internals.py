@@ -1,8 +1,8 @@
 """Names of Airflow's own services: its API server, scheduler, metadata database and command line.
 
-Provider packages import them, at the top of modules that extend those services. Here the names exist, so that such modules can be
-imported and their other classes used. Calling one of these functions, or making an object of one of these classes, raises an error
-that names it. Classes can be subclassed.
+Provider packages import them, at the top of modules that extend those services. Here the names exist, so that such modules can
+be imported and their other classes used. Calling one of these functions, or creating an object of one of these classes, raises
+an error that names it. Classes can be subclassed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _made: dict[str, Any] = {}
 
 
 class AirflowService:
-    """Base of the classes here: its objects cannot be made, subclasses that define `__init__` themselves can."""
+    """Base class of the classes here. Objects can be created only of subclasses that define `__init__` themselves."""
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
         raise _refusal(type(self).__name__)
@@ -45,7 +45,7 @@ def _function(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """The class, function or constant of that name; the spelling says which of them it is.
+    """The class, function or constant of that name; the spelling of the name decides which of them it is.
 
     Raises:
         AttributeError: a special name.

@@ -1,6 +1,6 @@
 """`airflow.utils.session`: sessions of Airflow's metadata database.
 
-User code never shares a process with credentials of the database. A session reads through the channel of the running task
+A process that runs user code never has credentials of the database. A session reads through the channel of the running task
 (see `queries`); all changes except those of variables are refused with a message that names the alternative.
 """
 
@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 
 class Session:
-    """A session that reads, and refuses to write."""
+    """A session that can read, and refuses to write."""
 
     def __call__(self) -> Session:
-        """`settings.Session` is called to get a session."""
+        """Return this session: `settings.Session()` creates a session in Airflow."""
         return self
 
     def __enter__(self) -> Session:
@@ -108,7 +108,7 @@ class Session:
 def _warned(verb: str, command: str, one: Connection) -> bool:
     """While a DAG file is imported: warn its author that a connection is not changed.
 
-    Every reading of the file would change it again, also after somebody has corrected it by hand.
+    Otherwise each import of the file would change the connection again, even after a person has corrected it.
     """
     if not open_dags.is_reading():
         return False
@@ -134,7 +134,7 @@ def create_session(*_args: Any, **_kwargs: Any) -> Iterator[Session]:
 
 
 def provide_session(function: Callable[P, T]) -> Callable[P, T]:
-    """Fill the parameter `session` of a function where the caller gave none."""
+    """Pass a session to a function if the caller gives none."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

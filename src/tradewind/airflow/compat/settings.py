@@ -1,4 +1,4 @@
-"""`airflow.settings`: what DAG files read from it. There is no database session in a process that runs user code."""
+"""`airflow.settings`: the values that DAG files read. There is no database session in a process that runs user code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ engine = None
 """There is no SQLAlchemy engine here."""
 
 SQL_ALCHEMY_CONN = ""
-"""Processes of user code hold no credentials of the database."""
+"""Processes of user code have no credentials of the database."""
 
 STATE_COLORS: dict[str, str] = {}
 
@@ -54,9 +54,9 @@ HEADER = ""
 WEB_COLORS = {"LIGHTBLUE": "#4d9de0", "LIGHTORANGE": "#FF9933"}
 MIN_SERIALIZED_DAG_UPDATE_INTERVAL = 30
 STORE_SERIALIZED_DAGS = False
-"""Airflow 1.10 read whether DAGs come from the database; DAG files hand it to `DagBag`, which reads files."""
+"""Airflow 1.10: whether DAGs are read from the database. DAG files pass it to `DagBag`, which reads files here."""
 _ENABLE_AIP_52 = True
-"""Airflow 2.6 asked this before it allowed setup and teardown tasks; its examples read it."""
+"""Airflow 2.6: whether setup and teardown tasks are allowed. Its examples read it."""
 
 ALLOW_FUTURE_EXEC_DATES = False
 CAN_FORK = True
@@ -74,11 +74,11 @@ def configure_orm(disable_connection_pool: bool = False, pool_class: Any = None)
 
 
 def configure_vars() -> None:
-    """Do nothing: what depends on settings is read when it is used. Test helpers call it after they have changed settings."""
+    """Do nothing: settings are read when they are used. Test helpers call this after they have changed settings."""
 
 
 def __getattr__(name: str) -> Any:
-    """What depends on this process's settings is read when it is used.
+    """Values that depend on the settings of this process are read at their first use.
 
     Raises:
         AttributeError: there is no such setting here.

@@ -1,6 +1,6 @@
-"""Operators of one database, as Airflow 1 and 2 had them: they run SQL with the argument names of that time.
+"""Operators for a single database, with the argument names of Airflow 1 and 2.
 
-Provider packages have dropped them for `SQLExecuteQueryOperator`.
+Provider packages have replaced them by `SQLExecuteQueryOperator`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class SnowflakeOperator(SQLExecuteQueryOperator):
     Args:
         sql: see `SQLExecuteQueryOperator`.
         snowflake_conn_id: the connection.
-        warehouse, database, role, schema, authenticator, session_parameters: in the place of what the connection says.
+        warehouse, database, role, schema, authenticator, session_parameters: override the values of the connection.
     """
 
     ui_color = "#ededed"

@@ -1,4 +1,4 @@
-"""`airflow.utils.sqlalchemy` and `airflow.models.base`: column types that provider packages use for tables of their own."""
+"""`airflow.utils.sqlalchemy` and `airflow.models.base`: column types that provider packages use for their own tables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ naming_convention = {
     "fk": "%(table_name)s_%(column_0_name)s_fkey",
     "pk": "%(table_name)s_pkey",
 }
-"""How constraints are named."""
+"""The naming convention of constraints."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment: written in UTC, read with its zone."""
+    """A column of moments: stored in UTC, read as timezone-aware values."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -30,14 +30,14 @@ class UtcDateTime(TypeDecorator[datetime]):
         """The moment in UTC.
 
         Raises:
-            ValueError: it has no zone.
+            ValueError: the value has no time zone.
         """
         if value is not None and value.tzinfo is None:
             raise ValueError("naive datetime is disallowed")
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
-        """The moment with its zone."""
+        """The moment as a timezone-aware value."""
         return value if value is None or value.tzinfo is not None else value.replace(tzinfo=UTC)
 
 
@@ -47,5 +47,5 @@ def StringID(*, length: int = 250, **kwargs: Any) -> String:
 
 
 def _get_schema() -> str | None:
-    """The schema of Airflow's tables: none."""
+    """Return None: Airflow's tables have no schema."""
     return None

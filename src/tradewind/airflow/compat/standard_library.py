@@ -1,4 +1,4 @@
-"""Names that Airflow 2 took from Python's standard library for older Pythons."""
+"""Names of Python's standard library that Airflow 2 provided for older versions of Python."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ __all__ = [
 
 
 def mkdirs(path: str, mode: int = 0o777) -> None:
-    """Make a folder and those around it, unless they are there."""
+    """Create a folder and its missing parent folders."""
     os.makedirs(path, mode=mode, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`airflow.utils.state`: the states as Airflow 1 and 2 named them on one class."""
+"""`airflow.utils.state`: the states as attributes of one class, as in Airflow 1 and 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["JobState", "State"]
 
 
 class JobState(StrEnum):
-    """State of a service of Airflow's."""
+    """The state of one of Airflow's services."""
 
     RUNNING = "running"
     SUCCESS = "success"
@@ -27,7 +27,7 @@ class _States(frozenset[Any]):
 
 
 class State:
-    """Names of all states (`State.SUCCESS`), and the groups that DAG files ask for."""
+    """Names of all states (`State.SUCCESS`), and the groups of states that DAG files use."""
 
     NONE = None
     REMOVED = TaskState.REMOVED

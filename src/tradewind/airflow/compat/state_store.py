@@ -1,4 +1,4 @@
-"""`airflow.sdk.state` and `airflow.triggers.shared_stream`: bases that provider packages subclass. Nothing here calls them yet."""
+"""`airflow.sdk.state`, `airflow.triggers.shared_stream`: base classes for provider packages. Tradewind does not call them yet."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BaseStoreBackend(ABC):
 
 
 class AdvanceItem(NamedTuple):
-    """An event of a shared stream that its subscribers have resolved."""
+    """An event of a shared stream that its subscribers have handled."""
 
     broker_payload: Any
     outcome: Any
@@ -68,8 +68,8 @@ class SharedStreamProducer(ABC):
 
     @abstractmethod
     def open_stream(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Connect, and yield (event, what the broker needs to advance)."""
+        """Connect, and yield (event, the value that the broker needs to advance)."""
 
     @abstractmethod
     async def advance(self, batch: Sequence[AdvanceItem]) -> None:
-        """Tell the broker that these events are done."""
+        """Tell the broker that these events were handled."""

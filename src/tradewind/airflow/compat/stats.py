@@ -1,4 +1,4 @@
-"""`airflow.stats`: metrics that user code sends. None are collected yet, so that they cost nothing."""
+"""`airflow.stats`: metrics that user code sends. They are not collected yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Stats:
 
     @classmethod
     def initialize(cls, *_args: Any, **_kwargs: Any) -> None:
-        """Choose the destination of metrics."""
+        """Do nothing: metrics have no destination."""
 
     @classmethod
     def incr(cls, *_args: Any, **_kwargs: Any) -> None:

@@ -16,5 +16,5 @@ def get_random_string(length: int = 8, choices: str = string.ascii_letters + str
 
 
 def to_boolean(astring: str | None) -> bool:
-    """Whether the text means yes."""
+    """Whether the text is a word for true, such as `yes` or `1`."""
     return astring is not None and astring.lower() in TRUE_LIKE_VALUES

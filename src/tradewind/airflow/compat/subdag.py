@@ -16,7 +16,7 @@ __all__ = ["SkippedStatePropagationOptions", "SubDagOperator"]
 
 
 class SkippedStatePropagationOptions(Enum):
-    """When a sub-DAG counted as skipped. Accepted, without effect: a task group has no state of its own."""
+    """When a sub-DAG counts as skipped. Accepted, without effect: a task group has no state of its own."""
 
     ALL_LEAVES = "all_leaves"
     ANY_LEAF = "any_leaf"
@@ -25,14 +25,14 @@ class SkippedStatePropagationOptions(Enum):
 class SubDagOperator(TaskGroup):
     """A DAG inside a DAG, shown and run as a task group of the outer one.
 
-    The inner tasks keep their ids where the outer DAG has none of them; otherwise the group's id is put before each. The inner
+    The inner tasks keep their ids if the outer DAG uses none of them; otherwise each gets the prefix of the group. The inner
     DAG's schedule, dates and limits have no effect; its `default_args` and `params` hold for its tasks.
 
     Args:
-        subdag: the inner DAG, complete.
+        subdag: the inner DAG with all its tasks.
         task_id: id of the group.
         dag: the outer DAG; default is the one of the innermost open block.
-        trigger_rule: rule of the first tasks inside that have the usual one.
+        trigger_rule: the trigger rule of the first tasks inside, if they have the default rule.
         more: arguments of Airflow's operator (`executor`, `conf`, `pool`, …), without effect.
 
     Raises:

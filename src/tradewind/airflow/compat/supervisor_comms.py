@@ -1,11 +1,11 @@
-"""`airflow.sdk.execution_time.comms`: the messages between a task of Airflow 3 and its supervisor, as tests use them.
+"""`airflow.sdk.execution_time.comms`: the messages between a task of Airflow 3 and its supervisor. Tests use them.
 
-Tasks of Tradewind send other messages (`tradewind.wire`). Tests put a stand-in for the supervisor into the module that runs tasks:
+Tasks of Tradewind send other messages (`tradewind.wire`). Tests replace the supervisor in the module that runs tasks:
 
     monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", comms, raising=False)
     comms.send.return_value = ConnectionResult(conn_id="aws_default", conn_type="aws", ...)
 
-While it is there, it answers requests for connections, variables and XComs of a process in which no task runs.
+From then on this object answers requests for connections, variables and XComs in a process in which no task runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Message(BaseModel):
 
 
 class ConnectionResult(_Message):
-    """A connection. Its schema is called `schema_`, because pydantic uses the other name."""
+    """A connection. The attribute `schema_` is its schema, because pydantic uses the name `schema`."""
 
     conn_id: str
     conn_type: str | None = None
@@ -99,7 +99,7 @@ class ErrorResponse(_Message):
 
 
 class OKResponse(_Message):
-    """The request was carried out."""
+    """The request was executed."""
 
     ok: bool
     type: str = "OKResponse"
@@ -161,7 +161,7 @@ class BundleInfo(_Message):
 
 
 class StartupDetails(_Message):
-    """What a task of Airflow is told when it starts."""
+    """The information that a task of Airflow gets at its start."""
 
     ti: Any
     dag_rel_path: str = ""
@@ -177,11 +177,11 @@ ToTask = ToSupervisor = BaseModel
 
 
 class CommsDecoder:
-    """The connection of a task to its supervisor: tests make mocks with its methods."""
+    """The connection of a task to its supervisor: tests create mocks with its methods."""
 
     def send(self, msg: Any) -> Any:
         """Send a message and return the answer."""
-        raise runtime.NoRuntime(f"{type(msg).__name__} was sent while no supervisor is there to answer")
+        raise runtime.NoRuntime(f"{type(msg).__name__} was sent, but no supervisor can answer it")
 
     async def asend(self, msg: Any) -> Any:
         """As `send`, in an event loop."""
@@ -193,11 +193,11 @@ class CommsDecoder:
 
 
 class SupervisorRuntime:
-    """Lets a stand-in for the supervisor answer (implements `runtime.Runtime`).
+    """Lets a test's replacement for the supervisor answer requests (implements `runtime.Runtime`).
 
     Args:
         comms: an object with Airflow's `send`.
-        behind: answers all other questions.
+        behind: the runtime that answers all other requests.
     """
 
     local = True
@@ -207,7 +207,7 @@ class SupervisorRuntime:
         self.behind = behind
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
-        """The answer of the stand-in. What it does not know does not exist."""
+        """The answer of the replacement. A value that it does not have does not exist."""
         match question:
             case GetConnection():
                 found = self.comms.send(RequestConnection(conn_id=question.conn_id))
@@ -240,7 +240,7 @@ class SupervisorRuntime:
                     yield task_id, index, encode_xcom(found.value), None
 
     def read_spill(self, name: str) -> bytes:
-        """Values of a stand-in are never in files."""
+        """Raise an error: values of a replacement are never in files."""
         return self.behind.read_spill(name)
 
 
@@ -250,7 +250,7 @@ def _parts(found: ConnectionResult) -> dict[str, Any]:
 
 
 def use_stand_in(comms: Any) -> None:
-    """Let a stand-in for the supervisor answer; None: no longer. Without effect in a process that a scheduler has started."""
+    """Let this replacement answer requests; None: end this. Without effect in a process that a scheduler has started."""
     current = runtime.current()
     behind = current.behind if isinstance(current, SupervisorRuntime) else current
     if not runtime.is_local():

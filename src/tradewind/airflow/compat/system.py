@@ -36,7 +36,7 @@ IS_WINDOWS = platform.system() == "Windows"
 
 
 def getuser() -> str:
-    """The name of the user whose process this is; the number where the system knows no name."""
+    """The name of the user who runs this process; the user id if the system has no name for it."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -73,7 +73,7 @@ class TimeoutPosix:
     """A `with` block that raises `AirflowTaskTimeout` when it takes longer.
 
     Args:
-        seconds: of wall-clock time.
+        seconds: wall-clock time.
     """
 
     def __init__(self, seconds: float = 1, error_message: str = "Timeout") -> None:
@@ -114,7 +114,7 @@ def uncompress_file(input_file_name: str, file_extension: str, dest_dir: str) ->
         Path of the unpacked file.
 
     Raises:
-        NotImplementedError: another ending.
+        NotImplementedError: the file has another extension.
     """
     openers: dict[str, Any] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File}
     opener = openers.get(file_extension.lower())

@@ -1,4 +1,4 @@
-"""What sessions of tests change: rows in the memory of the process (`tradewind.execution.local_database`)."""
+"""The rows that sessions of tests change, in the memory of the process (`tradewind.execution.local_database`)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tradewind.wire import runtime
 
 
 def is_possible() -> bool:
-    """Whether this process runs tests, and reads no DAG file."""
+    """Whether this process runs tests and is not reading a DAG file."""
     return runtime.is_local() and not open_dags.is_reading() and (is_open() or in_test_process())
 
 
 def add(one: Any) -> bool:
-    """Keep a row. False: it is no row of a test, or this process runs no tests."""
+    """Store a row. Returns False if tests cannot store rows of this kind, or if this process runs no tests."""
     if not is_possible():
         return False
     kept = open_database()
@@ -40,7 +40,7 @@ def add(one: Any) -> bool:
 
 
 def delete(one: Any) -> bool:
-    """Delete a row. False: it is no row of a test, or this process runs no tests."""
+    """Delete a row. Returns False if tests cannot store rows of this kind, or if this process runs no tests."""
     if not is_possible():
         return False
     kept = database()
@@ -58,7 +58,7 @@ def delete(one: Any) -> bool:
 
 
 def delete_all(objects: Callable[[], list[Any]]) -> int:
-    """Delete the rows of a query. Returns how many; 0 for a table that has no rows here."""
+    """Delete the rows of a query. Returns how many; 0 for a table that tests cannot change."""
     open_database()
     try:
         found = objects()
@@ -68,7 +68,7 @@ def delete_all(objects: Callable[[], list[Any]]) -> int:
 
 
 def _delete_stored(one: Any) -> bool:
-    """Delete the row that an object of a query shows."""
+    """Delete the row from which an object of a query was made."""
     columns = vars(one)
     kind = getattr(one, "table", "")
     if kind == "TaskInstance":

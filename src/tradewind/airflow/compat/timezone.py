@@ -1,4 +1,4 @@
-"""`airflow.utils.timezone`: aware moments."""
+"""`airflow.utils.timezone`: timezone-aware datetimes."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ def is_naive(value: _dt.datetime) -> bool:
 
 
 def utcnow() -> _dt.datetime:
-    """Now, aware, in UTC."""
+    """The current time as a timezone-aware datetime in UTC."""
     return _dt.datetime.now(_dt.UTC)
 
 
 def utc_epoch() -> _dt.datetime:
-    """The first moment of 1970, aware."""
+    """The start of 1970 as a timezone-aware datetime in UTC."""
     return _dt.datetime(1970, 1, 1, tzinfo=_dt.UTC)
 
 
 def convert_to_utc(value: _dt.datetime | None) -> _dt.datetime | None:
-    """A moment in UTC; without a zone, the default one is meant."""
+    """Convert a datetime to UTC. A datetime without a time zone is in the default time zone."""
     if value is None:
         return None
     return (value if is_localized(value) else value.replace(tzinfo=_default())).astimezone(_dt.UTC)
 
 
 def make_aware(value: _dt.datetime | None, timezone: tzinfo | None = None) -> _dt.datetime | None:
-    """The same clock time in a zone (the default one).
+    """The same local time with a time zone (default: the default time zone).
 
     Raises:
-        ValueError: the moment has a zone already.
+        ValueError: the datetime already has a time zone.
     """
     if value is None:
         return None
@@ -68,10 +68,10 @@ def make_aware(value: _dt.datetime | None, timezone: tzinfo | None = None) -> _d
 
 
 def make_naive(value: _dt.datetime, timezone: tzinfo | None = None) -> _dt.datetime:
-    """The clock time of a zone (the default one), without the zone.
+    """The local time in a time zone (default: the default time zone), without the time zone.
 
     Raises:
-        ValueError: the moment has no zone.
+        ValueError: the datetime has no time zone.
     """
     if is_naive(value):
         raise ValueError("make_naive() cannot be applied to a naive datetime")
@@ -79,21 +79,21 @@ def make_naive(value: _dt.datetime, timezone: tzinfo | None = None) -> _dt.datet
 
 
 def datetime(*args: Any, **kwargs: Any) -> _dt.datetime:
-    """`datetime.datetime(…)` that is aware: in the default zone unless `tzinfo` says otherwise."""
+    """A timezone-aware `datetime.datetime(…)`: in the default time zone, unless `tzinfo` is given."""
     if "tzinfo" not in kwargs:
         kwargs["tzinfo"] = _default()
     return _dt.datetime(*args, **kwargs)  # noqa: DTZ001  the zone is among the arguments
 
 
 def parse(string: str, timezone: tzinfo | None = None, *, strict: bool = False) -> _dt.datetime:
-    """Read a date; without a zone, `timezone` or the default one is meant."""
+    """Parse a date. A date without a time zone is in `timezone`, or in the default time zone."""
     import pendulum  # lazy import: 80 ms; only where a date is read
 
     return pendulum.parse(string, tz=timezone or _default(), strict=strict)  # type: ignore[return-value]
 
 
 def coerce_datetime(value: _dt.datetime | None, tz: tzinfo | None = None) -> Any:
-    """A pendulum moment; without a zone, `tz` or UTC is meant."""
+    """Convert to a pendulum datetime. A datetime without a time zone is in `tz`, or in UTC."""
     if value is None:
         return None
     import pendulum  # lazy import: 80 ms; only where a date is looked at
@@ -102,14 +102,14 @@ def coerce_datetime(value: _dt.datetime | None, tz: tzinfo | None = None) -> Any
 
 
 def from_timestamp(timestamp: float, tz: Any = "UTC") -> Any:
-    """The moment that is this number of seconds after 1970."""
+    """The datetime that is this number of seconds after the start of 1970."""
     import pendulum  # lazy import: 80 ms; only where a date is looked at
 
     return pendulum.from_timestamp(timestamp, tz)
 
 
 def parse_timezone(name: str | int) -> tzinfo:
-    """The zone of a name or of an offset in seconds."""
+    """The time zone with a name, or with an offset in seconds."""
     import pendulum  # lazy import: 80 ms; only where a zone is asked for
 
     return pendulum.timezone(name)

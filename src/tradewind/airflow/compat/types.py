@@ -1,4 +1,4 @@
-"""`airflow.utils.types`, and the names of XComs."""
+"""`airflow.utils.types`, and the key of a task's XCom."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Logger = logging.Logger
 
 
 class XComCoordinate(NamedTuple):
-    """Which task instance an XCom belongs to."""
+    """The task instance and key of an XCom."""
 
     dag_id: str
     run_id: str
@@ -81,7 +81,7 @@ def is_arg_set(value: Any) -> bool:
 
 
 class DagRunTriggeredByType(StrEnum):
-    """Who made a run."""
+    """What created a run."""
 
     CLI = "cli"
     OPERATOR = "operator"

@@ -1,4 +1,4 @@
-"""`UIAlert`: a message for Airflow's dashboard, as `airflow_local_settings` defines them. It is kept, and not shown."""
+"""`UIAlert`: a message for Airflow's dashboard, as defined in `airflow_local_settings`. It has no effect."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class UIAlert:
     """A message.
 
     Args:
-        message, text: two names of the same: Airflow 2 has the first, Airflow 3 the second.
+        message, text: the text; `message` is the name in Airflow 2, `text` in Airflow 3.
         category: `info`, `warning` or `error`.
-        roles: the roles that see it; None: all.
+        roles: the roles that see the message; None: all.
         html: the message is HTML.
     """
 
@@ -33,5 +33,5 @@ class UIAlert:
         self.html = html
 
     def should_show(self, _application: Any = None) -> bool:
-        """Whether the present person sees it: nobody does."""
+        """Return False: the message is not shown."""
         return False

@@ -1,6 +1,6 @@
 """`airflow.version`: the release of Airflow that provider packages and DAG files see.
 
-It is the version of the installed stand-in (`tradewind providers install`), else the one whose names Tradewind serves.
+It is the version of the installed stand-in (`tradewind providers install`), otherwise the release whose names Tradewind serves.
 """
 
 from tradewind.airflow.names import VERSION

@@ -1,6 +1,6 @@
-"""Decorators of Airflow's web server that plugins put before their views: permissions, CSRF, the audit log.
+"""Decorators of Airflow's web server that plugins use for their views: permissions, CSRF, the audit log.
 
-The views themselves do not run here (`docs/reference/plugins.md`). The decorators leave functions as they are, so that the module
+The views themselves do not run here (`docs/reference/plugins.md`). The decorators return functions unchanged, so that the module
 of a plugin can be imported and its operators, macros and listeners can be used.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["action_logging", "api_auth", "csrf", "decorator", "login_required", 
 
 
 def decorator(*given: Any, **_options: Any) -> Any:
-    """Return the decorated function as it is. Accepts both forms, `@name` and `@name(…)`."""
+    """Return the decorated function unchanged. Accepts both forms, `@name` and `@name(…)`."""
     if len(given) == 1 and callable(given[0]):
         return given[0]
     return _unchanged
@@ -37,7 +37,7 @@ api_auth = _Decorators()
 
 
 def __getattr__(name: str) -> Any:
-    """A decorator of that name: `has_access_dag`, `requires_access_view`, ….
+    """The decorator with this name: `has_access_dag`, `requires_access_view`, ….
 
     Raises:
         AttributeError: the name is not that of a decorator.

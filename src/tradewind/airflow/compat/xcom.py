@@ -1,6 +1,6 @@
-"""`airflow.models.xcom`: XComs by the functions of Airflow's class, which extra links of provider packages use.
+"""`airflow.models.xcom`: the functions of Airflow's class for XComs, which extra links of provider packages use.
 
-All of them work in a running task. They read through the task's own `ti.xcom_pull`; nothing reads a database.
+All of them work in a running task. They read through the task's own `ti.xcom_pull`; no function reads a database.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BaseXCom(Table):
         """The value that a task instance pushed, or None.
 
         Args:
-            ti_key: its key: DAG id, task id, run id and map index.
+            ti_key: the key of the task instance: DAG id, task id, run id and map index.
         """
         index = getattr(ti_key, "map_index", -1)
         return cls.get_one(
@@ -155,13 +155,13 @@ class BaseXCom(Table):
 
     @staticmethod
     def deserialize_value(result: Any) -> Any:
-        """A value from its JSON; `result` has it as attribute `value`, or is it."""
+        """A value from its JSON, which is `result` itself or its attribute `value`."""
         text = getattr(result, "value", result)
         return None if text is None else json.loads(text, cls=XComDecoder)
 
     @staticmethod
     def purge(xcom: Any, *_args: Any) -> None:
-        """Called before an XCom is deleted; backends remove what they stored elsewhere."""
+        """Called before an XCom is deleted; backends remove the data that they have stored elsewhere."""
 
 
 class XCom(BaseXCom):
@@ -182,7 +182,7 @@ def _indexes(map_index: int | None) -> tuple[int, ...] | None:
 
 
 def _of_stand_in(question: XComPull) -> Any:
-    """The value that a test's stand-in for the supervisor has, or None."""
+    """The value that a test's replacement for the supervisor has, or None."""
     answer = runtime.ask(question)
     values = answer.values if isinstance(answer, XComs) else ()
     return decode_xcom(values[0][2]) if values else None

@@ -1,4 +1,4 @@
-"""What public DAG files import from `airflow.example_dags`: the helpers of Airflow's examples, written anew.
+"""New implementations of those helpers of `airflow.example_dags` that public DAG files import.
 
-A folder `example_dags` on `sys.path` comes first. See `tradewind.airflow.finder`.
+A folder `example_dags` on `sys.path` has priority. See `tradewind.airflow.finder`.
 """
