@@ -50,9 +50,9 @@ WORKLOADS: dict[str, Workload] = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(WORKLOADS)}")
-    parser.add_argument("--quick", action="store_true", help="small and few: to see that it works, not to quote")
+    parser.add_argument("--quick", action="store_true", help="few repetitions, small sizes: not for results")
     parser.add_argument("--full", action="store_true", help="also 100,000 tasks with processes (six minutes more)")
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "benchmarks", help="where RESULTS.md and raw/ go")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "benchmarks", help="folder for RESULTS.md and raw/")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in WORKLOADS]
     if unknown:

@@ -1,7 +1,8 @@
 """The bare hop: the minimum cost of a durable chain with one process per task on this machine, in one small loop.
 
-For each task: a dispatch commit, a fork from a template of the same size as ours, an accept commit, user code, a report commit.
-SQLite in WAL with synchronous=FULL, rows as wide as ours. No rules, no messages between processes but two bytes over a pipe.
+For each task: a dispatch commit, a fork from a template of the same size as Tradewind's, an accept commit, user code, a report
+commit. SQLite in WAL with synchronous=FULL, rows as wide as Tradewind's. No scheduling rules; the only messages between
+processes are two bytes over a pipe.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 * the time from the end of a task to the start of the next one, against the time from `send_task` to the start of a no-op;
 * tasks per second of a fan, against no-ops per second of a bare worker with as many processes;
-* CPU time a task, which hardly depends on what else the machine does.
+* CPU time per task, which hardly depends on other load of the machine.
 
-Both run in turn on the same machine, so their ratio says more than either figure. A no-op of bare Celery is a call of a function
-in a process that lives on; a task has a process of its own, a log and three committed transitions.
+Both run in turn on the same machine, so their ratio is more reliable than either figure. A no-op of bare Celery is a call of a
+function in a process that continues to run; a task has a process of its own, a log and three committed transitions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A template for measurements: the same process image, created by the same code, but without a worker host.
 
 `python -m benchmarks.forker LOOP FOLDER FILE [ARGUMENT …]` becomes the base image, forks the template of FOLDER/FILE, and runs
-LOOP (a function of this module) in it. What a loop prints is its result: JSON, one value a line.
+LOOP (a function of this module) in it. The output of a loop is its result: JSON, one value per line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Child = Callable[[bytes, list[int]], None]
 class Once:
     """Replaces `ForkServer`: the base image creates one template, and the template runs the loop of the measurement."""
 
-    def __init__(self, link: socket.socket, child: Child, *told: Callable[[], None]) -> None:
+    def __init__(self, link: socket.socket, child: Child, *callbacks: Callable[[], None]) -> None:
         self.link = link
         self.child = child
 
@@ -66,7 +66,7 @@ def limits(xcom_folder: str) -> TaskLimits:
 
 
 ARGUMENTS: list[str] = []
-"""FOLDER, FILE, and those of the loop."""
+"""The arguments: FOLDER, FILE, and those of the loop."""
 
 LIFELINE = os.pipe()
 """Reading end and writing end: the task processes of this measurement end together with it."""
@@ -75,7 +75,7 @@ _out = os.dup(1)
 """The output for results, because the stdout of a template is silenced."""
 
 
-def tell(value: object) -> None:
+def print_result(value: object) -> None:
     os.write(_out, json.dumps(value).encode() + b"\n")
 
 
@@ -97,16 +97,16 @@ def forks(child: Child) -> None:
             os._exit(0)
         os.waitpid(pid, 0)
         samples.append((time.perf_counter_ns() - began) / 1e6)
-    tell({"rss_mb": _rss_mb(), "ms": samples})
+    print_result({"rss_mb": _rss_mb(), "ms": samples})
 
 
 def rate(child: Child) -> None:
-    """The same without reading the clock; starts at a byte on stdin. Argument: the number of forks.
+    """As `forks`, without reading the clock; starts when a byte arrives on stdin. Argument: the number of forks.
 
     Returns (start, end) in monotonic ns.
     """
     number = int(ARGUMENTS[2])
-    tell("ready")
+    print_result("ready")
     os.read(0, 1)
     began = time.monotonic_ns()
     for _ in range(number):
@@ -114,14 +114,14 @@ def rate(child: Child) -> None:
         if pid == 0:
             os._exit(0)
         os.waitpid(pid, 0)
-    tell([began, time.monotonic_ns()])
+    print_result([began, time.monotonic_ns()])
 
 
 def hop(child: Child) -> None:
     """The bare hop, see `barehop`. Arguments: database file, hops."""
     from benchmarks import barehop
 
-    tell(barehop.chain(ARGUMENTS[2], int(ARGUMENTS[3])))
+    print_result(barehop.chain(ARGUMENTS[2], int(ARGUMENTS[3])))
 
 
 def attempts(child: Child) -> None:
@@ -168,7 +168,7 @@ def attempts(child: Child) -> None:
         _, _, usage = os.wait4(pid, 0)
         steps.append(time.perf_counter_ns())
         micros = [(step - began) / 1e3 for step in steps]
-        tell([*micros, (usage.ru_utime + usage.ru_stime) * 1e6, usage.ru_minflt])
+        print_result([*micros, (usage.ru_utime + usage.ru_stime) * 1e6, usage.ru_minflt])
 
 
 def _profile_until_exit(profile: Any, path: str) -> None:

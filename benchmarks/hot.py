@@ -1,6 +1,6 @@
 """The workloads of the hot path on one deployment: chains, fans, layers, bash, the first task after a trigger.
 
-The machine's limits are measured between the repetitions, from the template image of the very same DAG file.
+The machine's limits are measured between the repetitions, from the template image of the same DAG file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _hops(marks: Sequence[Mark]) -> list[float]:
 
 
 def chain(bench: Bench) -> list[Result]:
-    """40 × fib(10), hop by hop, beside the bare hop; then 10 × fib(33)."""
+    """A chain of 40 × fib(10): each hop, compared with the bare hop; then 10 × fib(33)."""
     result, long = Result("chain"), Result("chain_long")
     deployment = Deployment()
     deployment.add_file("chain.py", dagfiles.chain("chain", deployment.marks.path, 40, 10))
@@ -63,12 +63,12 @@ def chain(bench: Bench) -> list[Result]:
             long.add("total_s", [total])
             long.add("compute_s", [compute])
             long.add("overhead_s", [total - compute])
-        bench.say(f"10 × fib(33): {long.median('total_s'):.2f} s, of it {long.median('overhead_s'):.3f} s overhead")
+        bench.say(f"10 × fib(33): {long.median('total_s'):.2f} s, of which {long.median('overhead_s'):.3f} s overhead")
     return [result, long]
 
 
 def fan(bench: Bench) -> list[Result]:
-    """1 → 1,000 → 1, beside the bare fork rate of one parent per core."""
+    """1 → 1,000 → 1 tasks, compared with the bare fork rate of one parent per core."""
     width = bench.pick(1000, 300)
     result = Result("fan")
     result.facts["width"] = width
@@ -114,7 +114,7 @@ def layered(bench: Bench) -> list[Result]:
 
 
 def bash(bench: Bench) -> list[Result]:
-    """200 bash tasks without edges."""
+    """200 bash tasks without dependencies."""
     result, tasks = Result("bash"), 200
     deployment = Deployment()
     deployment.add_file("bash.py", dagfiles.bash("bash", deployment.marks.path, tasks))

@@ -1,4 +1,4 @@
-"""Costs of a whole installation: its start, a thousand DAG files, two hundred DAGs per minute, four years of weather."""
+"""Costs of a whole installation: its start, a thousand DAG files, two hundred DAGs per minute, the example with weather data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks.bench import Bench
 from benchmarks.deployment import REPOSITORY, Deployment, have_standalone, stock_environment, tradewind_command
 from benchmarks.measure import Result, pss_mb, running_ns
 
-NEEDS_STANDALONE = "needs `tradewind standalone`, which is not there"
+NEEDS_STANDALONE = "needs `tradewind standalone`, which is not installed"
 
 
 def start_up(bench: Bench) -> list[Result]:
-    """Time from the start to healthy; of the command line; of the import."""
+    """Times: from the start to healthy, of the command line, of the import."""
     result = Result("start_up")
     if not have_standalone():
         result.problem = NEEDS_STANDALONE

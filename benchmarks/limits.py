@@ -1,6 +1,6 @@
 """The limits of this machine: forks, commits, messages, and a hop that consists only of them.
 
-Forks are taken from the product's own template image, made by the product's code (`forker`), with the allocator settings that the
+Forks are made from Tradewind's own template image, created by Tradewind's code (`forker`), with the allocator settings that the
 worker host gives its templates.
 """
 
@@ -40,7 +40,7 @@ def forker(loop: str, file: Path, *arguments: object) -> list[object]:
 
 
 def forks(file: Path, number: int, result: Result) -> None:
-    """Fork, exit, wait; one after the other."""
+    """Times of fork, exit and wait, one after the other."""
     (found,) = forker("forks", file, number)
     assert isinstance(found, dict)
     result.add("fork_ms", found["ms"])

@@ -1,7 +1,8 @@
 """Statistics, and measurements from /proc: CPU time by role, load of other processes, memory.
 
-CPU seconds are those of the kernel (utime, stime, and of reaped children cutime, cstime), so they hardly move when others use
-the machine; wall times do. `Span.ext` is what others used meanwhile: a large one makes wall times upper bounds.
+CPU seconds are those of the kernel (utime, stime, and of reaped children cutime, cstime), so they hardly change when other
+processes use the machine; wall times do. `Span.ext` is the CPU time of other processes: if it is large, wall times are upper
+bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ROLES = {
 
 
 def quantile(values: Sequence[float], q: float) -> float:
-    """Linear interpolation between the nearest ranks; nan for nothing."""
+    """Linear interpolation between the nearest ranks; nan for an empty sequence."""
     ordered = sorted(values)
     if not ordered:
         return float("nan")
@@ -98,7 +99,7 @@ def processes() -> dict[int, Process]:
 
 
 def tree(roots: Iterable[int]) -> list[Process]:
-    """The processes `roots` and everything below them."""
+    """The processes `roots` and all their descendants."""
     everything = processes()
     below: dict[int, list[int]] = {}
     for process in everything.values():
@@ -174,7 +175,7 @@ def running_ns(members: Iterable[Process]) -> int:
 class Span:
     """CPU and time between `Span(roots)` and `end()`.
 
-    After `end`: `seconds`, `cpu` (by role), `total` CPU seconds of the deployment, `ext` CPU seconds that others used.
+    After `end`: `seconds`, `cpu` (by role), `total` CPU seconds of the deployment, `ext` CPU seconds of other processes.
     """
 
     def __init__(self, roots: Sequence[int] = ()) -> None:

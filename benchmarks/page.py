@@ -1,7 +1,7 @@
 """The data of the web page, with 10 … 1,000,000 task instances in the database: how long the server needs for each answer.
 
-Each size is one DAG in a home folder of its own, filled by `page_data`; besides, a thousand DAGs. `standalone` serves it, and one
-client asks again and again. `first` is the first request after the start: nothing is kept in memory yet.
+Each size is one DAG in a home folder of its own, filled by `page_data`; and one more has a thousand DAGs. `standalone` serves
+it, and one client asks again and again. `first` is the first request after the start, before anything is in the cache.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`python -m benchmarks.page_data --home FOLDER --dags N --tasks N --runs N`: a database for tests and measurements of the page.
 
 Writes real DAG files (`FOLDER/dags`), registers them, and fills the database with runs, task instances, attempts and logs by SQL:
-some 100,000 task instances a second. The same arguments give the same data, except for the moments, which end now. No scheduler
-may be running in the home folder.
+some 100,000 task instances a second. The same arguments give the same data, except for the times, which end at the present. No
+scheduler may be running in the home folder.
 
 Nine of ten runs are successful. A failed run has one failed task, whose downstream tasks are upstream_failed. With
 `--unfinished N`, the newest run of the first N DAGs has not ended: some of its tasks are successful, two wait for a retry, two run,
@@ -82,17 +82,17 @@ class Wanted(NamedTuple):
 
     dags: int
     tasks: int
-    """Of each DAG."""
+    """For each DAG."""
     runs: int
-    """Of each DAG."""
+    """For each DAG."""
     unfinished: int = 0
     """How many DAGs have a newest run that has not ended."""
     attempts: int = 3
-    """Of how many of the newest runs of each DAG the attempts and the journal are written."""
+    """Number of the newest runs of each DAG for which attempts and journal are written."""
     log_mb: int = 0
     """Size of the log of one failed task, MB; 0: as short as the others."""
     paused: bool = False
-    """No scheduler starts a further run."""
+    """Pause the DAGs, so that a scheduler starts no further run."""
 
 
 class Shape(NamedTuple):
@@ -371,9 +371,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page_data", description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--home", type=Path, required=True, help="a new home folder; then start with TRADEWIND_HOME=FOLDER")
     parser.add_argument("--dags", type=int, default=1)
-    parser.add_argument("--tasks", type=int, default=10, help="of each DAG")
-    parser.add_argument("--runs", type=int, default=10, help="of each DAG, one for each day")
-    parser.add_argument("--unfinished", type=int, default=0, help="so many DAGs have a newest run that has not ended")
+    parser.add_argument("--tasks", type=int, default=10, help="number for each DAG")
+    parser.add_argument("--runs", type=int, default=10, help="number for each DAG, one for each day")
+    parser.add_argument("--unfinished", type=int, default=0, help="number of DAGs whose newest run has not ended")
     parser.add_argument("--attempts", type=int, default=3, help="newest runs of each DAG with attempts, journal and logs")
     parser.add_argument("--log-mb", type=int, default=0, help="size of one failed task's log in the first DAG, MB")
     given = parser.parse_args()

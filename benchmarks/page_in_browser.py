@@ -1,8 +1,9 @@
 """The grid of the web page in Chromium, beside a bare page that draws the same cells: when each has painted, and how it scrolls.
 
 The bare page has no library: it asks the same server for the same two answers, unpacks them, and fills one rectangle for each
-stretch of equal states that is in view. What the web page needs beyond it is what its code costs. The two are opened in turn, so
-that other work on the machine meets both. `first` is a visit with an empty cache; later visits find the files in the cache.
+stretch of equal states that is in view. The difference to the web page is the cost of the page's code. The two are opened in
+turn, so that other load of the machine affects both. `first` is a visit with an empty cache; later visits find the files in the
+cache.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ WATCH = """
   }).observe({ type: "event", durationThreshold: 16, buffered: true });
 })();
 """
-"""Notes when the first cells are on the screen, sums the shifts of the layout, and keeps the times from an input to its paint."""
+"""Records when the first cells are on the screen, sums the shifts of the layout, and keeps the times from an input to its paint."""
 
 BARE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>bare</title><style>
 html,body{margin:0;height:100%}p{margin:0;height:24px}#box{position:relative;height:calc(100% - 24px);overflow:auto}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 CONDITIONS = (
-    "Peers were measured separately, before ours, on 2 vCPU (AMD EPYC, KVM), Debian 12, CPython 3.11: apache-airflow 3.3.2, "
+    "Peers were measured separately, before Tradewind, on 2 vCPU (AMD EPYC, KVM), Debian 12, CPython 3.11: apache-airflow 3.3.2, "
     "prefect 3.8.8, dagster 1.13.27, luigi 3.8.1, byte code compiled, other load on the machine noted. Windmill, Temporal and "
-    "Hatchet are their makers' published figures on 4 vCPU. They are orders of magnitude, not a race on equal terms."
+    "Hatchet are their makers' published figures on 4 vCPU. They show orders of magnitude, because the conditions differ."
 )
 
 FIGURES = {

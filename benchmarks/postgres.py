@@ -110,7 +110,7 @@ def _connections(server: PostgresServer) -> int:
 
 
 def _fill(server: PostgresServer, database: str, runs: int, bench: Bench) -> int:
-    """Write finished runs with `TASKS` task instances each; the number of rows that there are then."""
+    """Write finished runs with `TASKS` task instances each. Returns the number of rows."""
     now = time.time_ns() // 1000 - _DAY
     server.execute(_INSERT_RUNS.format(now=now, tasks=TASKS, runs=runs), database)
     step = 5000

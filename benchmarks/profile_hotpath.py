@@ -1,6 +1,6 @@
 """Shows where the time of one task is spent: `python -m benchmarks.profile_hotpath [--tasks N] [--lines N] [--no-strace]`.
 
-Scheduler and host: cProfile over a fan (it makes Python code slower by about half, so read shares, not sums). Runner: cProfile
+Scheduler and host: cProfile over a fan (it makes Python code slower by about half, so compare shares, not sums). Runner: cProfile
 in single attempts, forked from a warm image with the host played by this program. Template and runner: system calls counted by
 strace, where it is installed, with one runner's whole sequence.
 """
@@ -34,7 +34,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="twprof-"))
     if options.only in (None, "fan", "chain"):
-        print("# Accounts without a profiler, and profiles of scheduler and host\n")
+        print("# Times without a profiler, and profiles of scheduler and host\n")
         _accounts(options.tasks, options.only)
         for kind in [options.only] if options.only else ["fan", "chain"]:
             _profiled(folder, kind, options.tasks, options.lines)

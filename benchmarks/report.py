@@ -361,7 +361,9 @@ def _celery(r: Result) -> list[Row]:
 
 
 def _in_browser(r: Result) -> list[Row]:
-    """The grid in Chromium beside a bare page that draws the same cells. Least of several visits: other work only adds to it."""
+    """The grid in Chromium beside a bare page that draws the same cells. The least of several visits, because other load of the
+    machine only increases it.
+    """
     size = "1k" if r.samples.get("1k grid drawn") and not r.samples.get("1M grid drawn") else "1M"
     frame, drawn, bare = (
         min(r.samples.get(f"{size} {what}") or [math.nan]) for what in ("grid frame", "grid drawn", "bare drawn")
@@ -491,7 +493,9 @@ def _quick_note(results: Results) -> list[str]:
 
 
 def _kill_test(results: Results) -> list[str]:
-    """The last `make chaos` with each number of worker hosts: judged from marker lines that tasks sync, and a process census."""
+    """The last `make chaos` with each number of worker hosts, evaluated from the marker lines of the tasks and a list of
+    processes.
+    """
     names = sorted(name for name in results if name.startswith("kill_test"))
     if not names:
         return ["Not run yet: `make chaos`."]

@@ -169,7 +169,7 @@ def memory(dag: str) -> dict[str, float]:
 
 
 def traced(dag: str) -> dict[str, float]:
-    """The same, counted by Python's allocator (without SQLite's page cache, which is limited)."""
+    """As `memory`, counted by Python's allocator (without SQLite's page cache, which is limited)."""
     tracemalloc.start()
     return _growth(dag, lambda: float(tracemalloc.get_traced_memory()[0]))
 
@@ -226,7 +226,7 @@ MODES: dict[str, Callable[[str], dict[str, Any]]] = {
 
 
 def scale(bench: Bench) -> list[Result]:
-    """All of the above for runs of growing size."""
+    """All measurements of this module for runs of growing size."""
     result = Result("scale")
     sizes = [100, 1000, 5000] if bench.quick else [100, 1000, 10_000, 100_000]
     deployment = Deployment(standalone=False)

@@ -1,6 +1,6 @@
 """Counts the lines of Tradewind's code that a piece of work executes.
 
-A figure that no other process disturbs: what looks at everything there is shows as lines that grow with everything. Work inside
+Other processes do not change this number. If code visits all objects of a kind, the number grows with the objects. Work inside
 SQLite and inside functions written in C is not counted.
 """
 

@@ -112,7 +112,7 @@ def test_operators_of_plugins_stand_where_airflow_1_had_them(plugin_folder: Path
 
 
 def test_a_missing_operator_is_said_to_be_in_no_plugin(plugin_folder: Path) -> None:
-    with pytest.raises(ImportError, match=r"no plugin is called so.*Plugins are read from"):
+    with pytest.raises(ImportError, match=r"no plugin has this name.*Plugins are read from"):
         exec("from airflow.operators import NoSuchOperator")
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("airflow.operators.no_such_plugin")
