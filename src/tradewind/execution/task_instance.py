@@ -90,6 +90,18 @@ _TRIGGERED_BY = {
 }
 
 
+def _date_of(name: str, doc: str | None = None) -> Any:
+    """A date of a run as an attribute. Tests set it; the run of the deployment keeps its own."""
+
+    def read(run: DagRun) -> DateTime | None:
+        return to_pendulum(run._dates.get(name))
+
+    def write(run: DagRun, date: datetime | None) -> None:
+        run._dates = {**run._dates, name: None if date is None else micros_of(date)}
+
+    return property(read, write, doc=doc)
+
+
 class DagRun:
     """A run of a DAG, read-only. Dates are pendulum datetimes in UTC; None for a date that the run does not have (yet)."""
 
@@ -119,8 +131,8 @@ class DagRun:
     def __init__(
         self,
         *,
-        dag_id: str,
-        run_id: str,
+        dag_id: str = "",
+        run_id: str = "",
         run_type: str = RunType.MANUAL,
         state: str | None = None,
         dates: Mapping[str, int | None] | None = None,
@@ -220,12 +232,15 @@ class DagRun:
             dag=dag,
         )
 
-    def _date(self, name: str) -> DateTime | None:
-        return to_pendulum(self._dates.get(name))
-
-    @property
-    def logical_date(self) -> DateTime | None:
-        return self._date("logical_date")
+    logical_date = _date_of("logical_date", "None for a run without one.")
+    execution_date = _date_of("logical_date", "Airflow 1 and 2's name of the logical date.")
+    data_interval_start = _date_of("data_interval_start")
+    data_interval_end = _date_of("data_interval_end")
+    run_after = _date_of("run_after")
+    partition_date = _date_of("partition_date", "The time for which the partition key stands.")
+    start_date = _date_of("start_date")
+    end_date = _date_of("end_date")
+    queued_at = _date_of("queued_at")
 
     @property
     def consumed_asset_events(self) -> list[Any]:
@@ -234,40 +249,6 @@ class DagRun:
         from tradewind.execution import asset_events, context
 
         return asset_events.consumed_by(context.get_current_context())
-
-    @property
-    def execution_date(self) -> DateTime | None:
-        """Airflow 1 and 2's name of the logical date."""
-        return self._date("logical_date")
-
-    @property
-    def data_interval_start(self) -> DateTime | None:
-        return self._date("data_interval_start")
-
-    @property
-    def data_interval_end(self) -> DateTime | None:
-        return self._date("data_interval_end")
-
-    @property
-    def run_after(self) -> DateTime | None:
-        return self._date("run_after")
-
-    @property
-    def partition_date(self) -> DateTime | None:
-        """The time for which the partition key stands."""
-        return self._date("partition_date")
-
-    @property
-    def start_date(self) -> DateTime | None:
-        return self._date("start_date")
-
-    @property
-    def end_date(self) -> DateTime | None:
-        return self._date("end_date")
-
-    @property
-    def queued_at(self) -> DateTime | None:
-        return self._date("queued_at")
 
     @property
     def is_backfill(self) -> bool:
@@ -605,10 +586,20 @@ class TaskInstance:
         """When this attempt started."""
         return to_pendulum(self.started)
 
+    @start_date.setter
+    def start_date(self, date: datetime) -> None:
+        """Users' tests set it."""
+        self.started = micros_of(date)
+
     @property
     def end_date(self) -> DateTime | None:
         """None while the task is running; set for callbacks."""
         return to_pendulum(self.ended)
+
+    @end_date.setter
+    def end_date(self, date: datetime | None) -> None:
+        """Users' tests set it."""
+        self.ended = None if date is None else micros_of(date)
 
     @property
     def duration(self) -> float | None:

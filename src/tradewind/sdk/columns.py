@@ -207,7 +207,7 @@ def of_table(table: type, names: str) -> None:
     for name in names.split():
         before = table.__dict__.get(name)
         if isinstance(before, property):
-            made: Any = ColumnProperty(before.fget, doc=before.__doc__)
+            made: Any = ColumnProperty(before.fget, before.fset, doc=before.__doc__)
             made.name, made.owner = name, table
         else:
             made = Column(name, table, before)

@@ -101,7 +101,6 @@ DEFAULTS = {
     ("email", "default_email_on_retry"): "True",
     ("email", "email_backend"): "airflow.utils.email.send_email_smtp",
     ("email", "email_conn_id"): "smtp_default",
-    ("email", "from_email"): "",
     ("email", "ssl_context"): "default",
     ("kerberos", "ccache"): "/tmp/airflow_krb5_ccache",
     ("kerberos", "forwardable"): "True",

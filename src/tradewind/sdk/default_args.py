@@ -85,6 +85,8 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
         if outermost:
             defaults = state["_default_args"] = _merged_defaults(kwargs)
             state["_task_id_given"] = kwargs.get("task_id")
+            if any_keyword:
+                kwargs["default_args"] = defaults  # as Airflow: operators may hand them to operators that they make
         else:
             defaults = state["_default_args"]
         if not _RENAMED.isdisjoint(kwargs):

@@ -35,14 +35,15 @@ class Param:
         schema: JSON schema (see `param_schema`) as keyword arguments: `Param(5, type="integer", minimum=1)`.
     """
 
-    __slots__ = ("description", "schema", "value")
+    __slots__ = ("description", "schema", "source", "value")
 
     def __init__(self, default: Any = NOTSET, description: str | None = None, **schema: Any) -> None:
         # Airflow accepts the schema as keyword arguments or as one dictionary named schema
         nested = schema.pop("schema", None)
         if nested is not None:
             schema = {**nested, **schema}
-        schema.pop("source", None)
+        self.source: str | None = schema.pop("source", None)
+        """Airflow's `dag` or `task`. It is kept for `serialize`."""
         self.value = default
         self.description = description
         self.schema = schema
@@ -54,7 +55,7 @@ class Param:
     def serialize(self) -> dict[str, Any]:
         """The parameter as a dictionary, by Airflow's names."""
         value = None if self.value is NOTSET else self.value
-        return {"value": value, "description": self.description, "schema": self.schema, "source": None}
+        return {"value": value, "description": self.description, "schema": self.schema, "source": self.source}
 
     @property
     def has_value(self) -> bool:

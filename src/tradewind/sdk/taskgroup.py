@@ -160,6 +160,16 @@ class TaskGroup(Node):
 
     # --- tasks inside ---------------------------------------------------------------------------------------------------
 
+    @property
+    def upstream_join_id(self) -> str:
+        """The id of the point in a graph where dependencies enter the group. Packages (openlineage) read it."""
+        return f"{self.group_id}.upstream_join_id"
+
+    @property
+    def downstream_join_id(self) -> str:
+        """The id of the point in a graph where dependencies leave the group."""
+        return f"{self.group_id}.downstream_join_id"
+
     def iter_tasks(self) -> Iterator[BaseOperator]:
         """All tasks inside, including those of inner groups, in the order of creation."""
         pending: list[BaseOperator | TaskGroup] = list(reversed(self.children.values()))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 import tradewind.airflow  # noqa: F401  serves the namespace
+from tradewind import DAG, Param, TaskGroup
 from tradewind.execution import local_database
+from tradewind.execution.context import DagRun, TaskInstance
 from tradewind.hooks.http import HttpHook
+from tradewind.operators.empty import EmptyOperator
 from tradewind.sdk.variables import BaseHook, Connection
 
 from airflow import settings  # isort: skip
@@ -85,3 +89,30 @@ def test_values_of_the_execution_api_are_checked_and_keep_further_fields() -> No
     assert context.dag_run.new == 1
     with pytest.raises(ValueError, match="task_id"):
         datamodels.TaskInstance(dag_id="d", run_id="r")
+
+
+def test_a_test_sets_the_dates_of_a_run_and_of_a_task_instance() -> None:
+    run = DagRun()
+    run.logical_date = run.data_interval_start = run.run_after = datetime(2026, 1, 2, tzinfo=UTC)
+    run.end_date = None
+    assert run.logical_date == run.execution_date == datetime(2026, 1, 2, tzinfo=UTC)
+    assert run.end_date is None
+    with DAG("d", schedule=None):
+        ti = TaskInstance(EmptyOperator(task_id="t"))
+    ti.start_date, ti.end_date = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 2, 0, 1, tzinfo=UTC)
+    assert ti.duration == 60
+    assert str(DagRun.logical_date) != str(DagRun.run_after), "the class has columns for queries"
+
+
+def test_the_ends_of_a_group_in_a_graph_have_ids() -> None:
+    with DAG("d", schedule=None), TaskGroup("outer"), TaskGroup("inner") as group:
+        EmptyOperator(task_id="t")
+    assert (group.upstream_join_id, group.downstream_join_id) == (
+        "outer.inner.upstream_join_id",
+        "outer.inner.downstream_join_id",
+    )
+
+
+def test_a_parameter_keeps_its_source() -> None:
+    assert Param(1, source="task").serialize()["source"] == "task"
+    assert Param(1).serialize()["source"] is None

@@ -124,7 +124,7 @@ def test_a_unit_test_may_replace_the_init_of_a_base() -> None:
 
     with mock.patch.object(Check, "__init__", return_value=None) as init:
         AcmeCheck(task_id="t", sql="select 1")
-    init.assert_called_once_with(task_id="t", sql="select 1")
+    init.assert_called_once_with(task_id="t", sql="select 1", default_args={})
 
     class Forgets(BaseOperator):
         def __init__(self, **kwargs: Any) -> None: ...
