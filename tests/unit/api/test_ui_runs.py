@@ -47,6 +47,20 @@ def failed(world: World) -> World:
     return world
 
 
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("no task that decides the state of the run failed", None),
+        ("b is failed", "b is failed"),
+        ("marked success by ada\nbecause", "marked success by ada"),
+    ],
+)
+def test_only_reasons_that_somebody_has_to_know_are_shown(failed: World, stored: str, shown: str | None) -> None:
+    with failed.store.engine.transaction():
+        failed.store.engine.run("UPDATE dag_run SET reason = ? WHERE run_id = 'r1'", (stored,))
+    assert failed.json(f"{PAGE}/dags/sales/runs/r1")["reason"] == shown
+
+
 def test_a_run_has_its_tasks_in_the_rows_of_the_structure(failed: World) -> None:
     found = failed.json(RUN)
     assert (found["run"]["state"], found["version"]) == ("failed", 1)

@@ -30,6 +30,9 @@ USUAL_TASKS_MAX = 5_000
 """The usual times of tasks are not computed for DAGs with more tasks than this."""
 USUAL_RUNS = 5
 
+_SUCCESS = english(phrase("run_reason_success"))
+"""The stored reason of a usual success. The page shows only reasons that somebody has to know."""
+
 Row = Annotated[int, Query(ge=0, le=2**31)]
 
 
@@ -55,7 +58,7 @@ def get_page_run(
         run=reader.run_details(dag_id, run_id),
         version=shape.number,
         structure=shape.structure if structure and shape.number != known_version else None,
-        reason=first_line(row.reason),
+        reason=None if row.reason == _SUCCESS else first_line(row.reason),
         usual=usual([one.ended_at - one.started_at for one in former]),
         states=STATE_NAMES,
         totals=totals,

@@ -1,8 +1,8 @@
 // A task instance: its log, why it waits, its templates and XComs, and all of its tries. The map index, the try and the tab are the address.
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { ExternalLink } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 
 import { useAddress, useSetAddress } from "../../address";
 import type { Schemas } from "../../api/client";
@@ -51,6 +51,7 @@ export default function TaskPage() {
   const refusal = useRefusal("edit:task_instance");
   const set = useSetAddress();
   const shownTry = tryOf(found, address.try);
+  useMarkOfOneTry(shownTry?.try_number);
   const tab: Tab | undefined = TABS.find((one) => one === address.tab) ?? (instance ? firstTab(instance.state, instance.start_date !== null) : undefined);
   const index = instance?.map_index ?? mapIndex ?? -1;
   const chosen = useMemo(() => (index >= 0 ? [[taskId, index] as const] : [taskId]), [taskId, index]);
@@ -121,6 +122,17 @@ export default function TaskPage() {
       {dialog === "mark" && <MarkDialog dagId={dagId} runId={runId} tasks={chosen} onClose={() => setDialog(null)} />}
     </Page>
   );
+}
+
+/** The hash of the address marks a line of one log: when another try is shown, the mark goes. */
+function useMarkOfOneTry(shown: number | undefined): void {
+  const navigate = useNavigate();
+  const before = useRef(shown);
+  useEffect(() => {
+    if (shown === undefined || shown === before.current) return;
+    if (before.current !== undefined) void navigate({ to: ".", search: true, hash: "", replace: true, resetScroll: false });
+    before.current = shown;
+  }, [navigate, shown]);
 }
 
 /** The try that is shown: the wanted one, else the current one. */
