@@ -1,7 +1,7 @@
-"""Opens the database of accounts, and takes over the file of users that earlier releases had.
+"""Opens the database of accounts, and imports the file of users that earlier releases had.
 
 `$TRADEWIND_HOME/passwords` was JSON: `{"admin": {"role": "admin", "password": "$argon2id$…", "logins": "…"}}`. Its users become
-accounts once; then the file is renamed. Logins from before stay valid.
+accounts once; then the file is renamed. Earlier logins stay valid.
 """
 
 from __future__ import annotations
@@ -85,5 +85,5 @@ def _entries(text: str, path: str) -> dict[str, tuple[str, str, str]]:
 
 
 def _stamp(password: str, logins: str) -> str:
-    """As earlier releases computed it, so that their login tokens stay valid."""
+    """Compute the stamp of an account as earlier releases did, so that their login tokens stay valid."""
     return hashlib.sha256((password + logins).encode()).hexdigest()[:16]

@@ -12,16 +12,16 @@ from tradewind.store.sql.dialects.sqlite import SqliteEngine
 
 
 class Backup(NamedTuple):
-    """What a backup holds."""
+    """The content of a backup."""
 
     runs: int
-    """How many DAG runs."""
+    """Number of DAG runs."""
     secret: tuple[str, bytes] | None
-    """Key and encrypted value of a variable; None: no variable is encrypted."""
+    """Key and encrypted value of one variable; None: no variable is encrypted."""
 
 
 def inspect_backup(file: str) -> Backup:
-    """Check a backup and return what it holds.
+    """Check a backup and return its content.
 
     Raises:
         NotFound: there is no such file.

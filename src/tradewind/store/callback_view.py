@@ -29,7 +29,7 @@ class CallbackView(Shape, frozen=True, kw_only=True):
     parked: bool
     """It failed in all its tries, and waits until a person retries or drops it."""
     problem: str | None
-    """Why its last try failed."""
+    """Reason of the last failed try."""
     created_at: Moment
     due_at: Moment
     log: str
@@ -37,7 +37,7 @@ class CallbackView(Shape, frozen=True, kw_only=True):
 
 
 def shown(item: OutboxItem) -> CallbackView:
-    """What is shown of an item of the outbox. If its content cannot be read, its identity is shown."""
+    """Return the view of an item of the outbox. If its content cannot be read, the view has only its identity."""
     try:
         work: Workload = decode_workload(item.payload)
     except msgspec.MsgspecError:
@@ -69,7 +69,7 @@ class MissView(Shape, frozen=True, kw_only=True):
     task_id: str | None
     """None: the deadline of the run itself."""
     name: str
-    """The name that its author gave it; for the sla of a task `sla of 60 s`."""
+    """The name that its author gave it; otherwise, for the sla of a task, `sla of 60 s`."""
     due_at: Moment
     noticed_at: Moment
 
@@ -88,7 +88,7 @@ def miss_shown(miss: DeadlineMiss) -> MissView:
 
 
 def failure(view: CallbackView) -> Phrase:
-    """A sentence about a failed callback, for `why`."""
+    """Return a sentence about a failed callback, for `why`."""
     times, problem = _times(view.tries), str(view.problem)
     if view.parked:
         return phrase("callback_parked", callback=view.what, times=times, problem=problem, number=str(view.id))

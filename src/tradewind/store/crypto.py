@@ -2,9 +2,9 @@
 
 A stored value is `fernet:<key id>:<Fernet token>`. The key id is the first eight hex digits of the key's SHA-256, so that an error
 message can name the missing key. Plain Fernet tokens, as Airflow stores them, can be read too. There may be several keys, the
-newest first: the first one encrypts, each one decrypts, and `rotate` encrypts a value again with the first one.
+newest first: the first one encrypts, all of them decrypt, and `rotate` encrypts a value again with the first one.
 
-There is no plain-text fallback: without the right key a value can be neither written nor read.
+There is no plain-text mode: without the right key a value can be neither written nor read.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Vault:
         return tuple(self._keys)
 
     def encrypt(self, plain: str) -> str:
-        """The encrypted text to store."""
+        """Return the encrypted text to store."""
         first = next(iter(self._keys))
         return f"{_PREFIX}{first}:{self._fernet(first).encrypt(plain.encode()).decode('ascii')}"
 
     def decrypt(self, stored: str, what: str) -> str:
-        """The plain text of a stored value.
+        """Return the plain text of a stored value.
 
         Args:
-            what: what the value belongs to, for messages: "variable 'api_token'".
+            what: the owner of the value, for messages: "variable 'api_token'".
 
         Raises:
-            ConfigError: it was encrypted with another key, or changed.
+            ConfigError: the value was encrypted with another key, or was changed.
         """
         match = _STORED.fullmatch(stored)
         if match is not None:
@@ -96,11 +96,11 @@ class Vault:
         )
 
     def needs_rotation(self, stored: str) -> bool:
-        """Whether it was encrypted with another key than the newest."""
+        """Whether the value was encrypted with another key than the newest one."""
         return not stored.startswith(f"{_PREFIX}{next(iter(self._keys))}:")
 
     def rotate(self, stored: str, what: str) -> str:
-        """The same value, encrypted with the newest key; unchanged if it is already.
+        """Return the value encrypted with the newest key; unchanged if it already is.
 
         Raises:
             ConfigError: as `decrypt`.
@@ -119,7 +119,7 @@ class Vault:
 
 
 def open_vault(setting: str | None, key_file: str, *, create: bool = False) -> Vault:
-    """The vault of an installation.
+    """Return the vault of an installation.
 
     Args:
         setting: value of the setting secrets.fernet_key: keys separated by commas, the newest first; None: use the file.
@@ -142,7 +142,7 @@ def open_vault(setting: str | None, key_file: str, *, create: bool = False) -> V
 
 
 def generate_key() -> str:
-    """A new random Fernet key."""
+    """Return a new random Fernet key."""
     return base64.urlsafe_b64encode(os.urandom(32)).decode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""Opens the store that a URL names, and imports the dialect of that database only.
+"""Opens the store that a URL names, and imports only the dialect of that database.
 
 A URL is `sqlite:///` and the path of a file (`sqlite:////var/lib/tradewind.db`), or only the path, or
 `postgresql://user:password@host:port/database`. The name of a driver is ignored: `postgresql+psycopg2://` is the same.
@@ -38,24 +38,24 @@ class DatabaseOptions(NamedTuple):
     busy_timeout_ms: int = 30_000
     """How long a statement waits for a lock of another process."""
     synchronous: str = "FULL"
-    """"FULL": a commit survives a power failure; "NORMAL": a commit survives the end of any process."""
+    """"FULL": a commit survives a power failure; "NORMAL": a commit survives only the end of a process."""
     max_page_count: int = 0
-    """Largest size of the file in pages of 4 KiB; 0: no limit."""
+    """Maximum size of the file in pages of 4 KiB; 0: no limit."""
     cache_kib: int = 16 * 1024
     """Size of the page cache, KiB."""
     holder: str = ""
-    """For a connection of a scheduler to a server: the random text that names the scheduler in its lease."""
+    """Only for a scheduler's connection to a server: the random text that identifies the scheduler in its lease."""
 
 
 def open_store(url: str | PathLike[str], *, migrate: bool = True, **options: Any) -> SqlStore:
     """Open the store for writing; create or migrate the database. Only one process may do this at a time (see `cli/lock.py`).
 
     Args:
-        migrate: apply the migrations that the database lacks.
+        migrate: apply the missing migrations.
         options: fields of `DatabaseOptions`.
 
     Raises:
-        ConfigError: the URL names no database that Tradewind can use.
+        ConfigError: Tradewind cannot use the database that the URL names.
         StoreMismatch: the database comes from a newer release.
         StoreError: the database cannot be opened or written.
     """
@@ -67,7 +67,7 @@ def open_store(url: str | PathLike[str], *, migrate: bool = True, **options: Any
 
 
 def open_reader(url: str | PathLike[str], **options: Any) -> SqlStore:
-    """Open the store for reading only; any number of processes may, beside the writer. Raises as `open_store`."""
+    """Open the store only for reading; any number of processes may do so, beside the writer. Raises as `open_store`."""
     engine = connect(url, DatabaseOptions(**options), read_only=True)
     schema.check(engine)
     return SqlStore(engine)
@@ -76,7 +76,7 @@ def open_reader(url: str | PathLike[str], **options: Any) -> SqlStore:
 def open_lease(
     url: str | PathLike[str], store: FullStore, holder: str, hostname: str, pid: int, gateway: str = ""
 ) -> Lease | None:
-    """The lease that decides which of several schedulers may write; None for a file, which is guarded by a lock.
+    """Return the lease that decides which of several schedulers may write; None for a file, which is protected by a lock.
 
     After the lease is acquired, each transaction of the store begins with a check of the lease. Closing the store releases the
     lease.
@@ -103,7 +103,7 @@ def copy_store(path: str | PathLike[str], url: str, **options: Any) -> dict[str,
     """Copy a store from its SQLite file into the database of a server, in one transaction; table → number of rows.
 
     Args:
-        path: path of the file. No other process writes to it. The file is migrated to the schema of this release.
+        path: path of the file. No other process may write to it. The file is migrated to the schema of this release.
         url: a database with Tradewind's tables and no runs.
 
     Raises:
@@ -133,7 +133,7 @@ _FILLED = ("scheduler", "dag", "dag_run", "variable", "connection", "audit")
 
 
 def holds_nothing(url: str | PathLike[str], **options: Any) -> bool:
-    """Whether a database has no rows of Tradewind: it has no tables, or only empty ones, from a move that was interrupted.
+    """Whether a database has no rows of Tradewind: it has no tables, or only the empty tables of an interrupted move.
 
     Raises as `open_store`.
     """
@@ -154,14 +154,14 @@ def erase(url: str | PathLike[str], **options: Any) -> bool:
 
 
 def connect(url: str | PathLike[str], options: DatabaseOptions, *, read_only: bool) -> Engine:
-    """Connect to the database that a URL names, whatever tables it has. Raises as `open_store`."""
+    """Connect to the database that a URL names, whichever tables it has. Raises as `open_store`."""
     scheme, address = split(fspath(url))
     engine: Engine = importlib.import_module(_DIALECTS[scheme]).connect(address, options, read_only=read_only)
     return engine
 
 
 def split(url: str) -> tuple[str, str]:
-    """The scheme of a URL, and the address that the dialect connects to: for SQLite the path of the file.
+    """Return the scheme of a URL, and the address to which the dialect connects: for SQLite the path of the file.
 
     Raises:
         ConfigError: there is no dialect for the scheme.

@@ -12,13 +12,13 @@ SIDE_FILES = ("-shm", "-wal")
 """Endings of the files that SQLite keeps beside a database file."""
 
 PATIENCE_SECONDS = 0.5
-"""How long a query waits for a lock of another process."""
+"""Seconds for which a query waits for a lock of another process."""
 
 
 def first_column(path: str, sql: str, parameters: tuple[object, ...]) -> list[str]:
-    """The first column of a query's rows; empty if there is no database file. `path`: of a file, or the URL of a server.
+    """The first column of a query's rows; empty if there is no database file. `path`: path of a file, or URL of a server.
 
-    Raises the errors of the sqlite3 module, or our own for a server.
+    Raises the errors of the sqlite3 module, or StoreError for a server.
     """
     if on_server(path):
         from tradewind.store.factory import DatabaseOptions, connect  # lazy import: a file needs neither

@@ -1,7 +1,7 @@
 """The store in memory, for `dag.test()`, the test kit and the simulation: the same operations on a SQLite database without a file.
 
-The data ends with the process; everything else is as in production, guards, savepoints and roll-backs included. Each process
-applies the migrations once and copies the result into every store, which takes 0.2 ms instead of 8.
+The data exists as long as the process; all else is as in production, including guards, savepoints and roll-backs. Each process
+applies the migrations once and copies the result into every store, which takes 0.2 ms instead of 8 ms.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tradewind.store.sql.store import SqlStore
 
 
 class MemoryStore(SqlStore):
-    """An empty store with the newest schema. Not for use by several threads at a time."""
+    """An empty store with the newest schema. Only one thread at a time may use it."""
 
     def __init__(self) -> None:
         engine = SqliteEngine(":memory:")
@@ -22,7 +22,7 @@ class MemoryStore(SqlStore):
         super().__init__(engine)
 
     def copy(self) -> MemoryStore:
-        """A separate store with the same rows, to try what would happen. Not inside a transaction."""
+        """Return a separate store with the same rows, for experiments. Not inside a transaction."""
         copied = MemoryStore()
         self.engine.copy_into(copied.engine)
         return copied
@@ -30,7 +30,7 @@ class MemoryStore(SqlStore):
 
 @cache
 def empty_database() -> SqliteEngine:
-    """A database with the newest schema, to be copied."""
+    """Return a database with the newest schema, which is to be copied."""
     engine = SqliteEngine(":memory:")
     schema.migrate(engine)
     return engine

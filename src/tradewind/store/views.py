@@ -1,6 +1,6 @@
 """The rows of lists: structs with Airflow 3's field names, ready to be written as JSON.
 
-The API returns them as they are; the command line shows some of their fields. Moments are ISO 8601 in UTC with `Z`,
+The API returns them unchanged; the command line shows some of their fields. Moments are ISO 8601 in UTC with `Z`,
 durations are seconds. Source of the names: the response schemas of Airflow's REST API v2 (3.3).
 """
 
@@ -39,7 +39,7 @@ Item = TypeVar("Item")
 
 
 class Listing(NamedTuple, Generic[Item]):
-    """One page of a list. `total`: how many rows match in all; None if counting would take too long."""
+    """One page of a list. `total`: number of all matching rows; None if counting would take too long."""
 
     rows: list[Item]
     total: int | None
@@ -66,7 +66,7 @@ NO_CONDITIONS = Conditions()
 
 
 class DagConditions(NamedTuple):
-    """Further conditions of a list of DAGs. An empty field is no condition."""
+    """Additional conditions of a list of DAGs. An empty field is no condition."""
 
     among: Mapping[str, Sequence[str | int]] = MappingProxyType({})
     """`bundle_name`: one of these values."""
@@ -74,9 +74,9 @@ class DagConditions(NamedTuple):
     display_name_prefix: str | None = None
     has_asset_schedule: bool | None = None
     asset: str | None = None
-    """A part of the name or the URI of an asset that the DAG is scheduled on."""
+    """A part of the name or the URI of an asset on which the DAG is scheduled."""
     favorite_of: str | None = None
-    """A user: with `is_favorite` only their favorites, else only other DAGs."""
+    """Name of a user: with `is_favorite` only the favorites of this user, otherwise only other DAGs."""
     is_favorite: bool = True
     last_run_states: Sequence[str] = ()
     last_run_ranges: Mapping[str, int] = MappingProxyType({})
@@ -117,7 +117,7 @@ class DagView(Shape, frozen=True, kw_only=True):
     dag_display_name: str
     is_paused: bool
     is_stale: bool
-    """No file defines it any more."""
+    """Whether no file defines the DAG any more."""
     last_parsed_time: Moment | None
     last_parse_duration: float | None
     last_expired: Moment | None
@@ -211,7 +211,7 @@ class RunView(Shape, frozen=True, kw_only=True):
     data_interval_end: Moment | None
     run_after: Moment
     last_scheduling_decision: Moment | None
-    """Always null: the scheduler decides on events, not in rounds."""
+    """Always null: the scheduler reacts to events, it has no rounds in which it decides."""
     run_type: RunType
     state: RunState
     triggered_by: TriggeredBy | None
@@ -251,7 +251,7 @@ class TryView(Shape, frozen=True, kw_only=True):
     operator_name: str | None
     queued_when: Moment | None
     scheduled_when: Moment | None
-    """Always null: only the journal has it."""
+    """Always null: only the journal contains it."""
     pid: int | None
     executor: str | None
     executor_config: str
@@ -259,7 +259,7 @@ class TryView(Shape, frozen=True, kw_only=True):
 
 
 class TaskInstanceView(TryView, frozen=True, kw_only=True):
-    """One task instance with its present state."""
+    """One task instance with its current state."""
 
     id: Uuid
     logical_date: Moment | None
@@ -275,9 +275,9 @@ class TriedView(TryView, frozen=True, kw_only=True):
     """One try in the list of tries. Airflow does not have the last two fields."""
 
     reason: str | None
-    """Why its latest attempt ended as it did; null if there is no reason."""
+    """The reason of the end of its latest attempt; null if there is no reason."""
     lost_attempts: int
-    """How many attempts of this try had started and were lost with their worker."""
+    """Number of attempts of this try that had started and were lost together with their worker."""
 
 
 class HitlUserView(Shape, frozen=True, kw_only=True):
@@ -300,7 +300,7 @@ class HitlQuestion(Shape, frozen=True, kw_only=True):
     assigned_users: list[HitlUserView]
     created_at: Moment
     responded_by_user: HitlUserView | None
-    """Null while nobody has answered, and if the defaults are the answer."""
+    """Null if nobody has answered, or if the defaults are the answer."""
     responded_at: Moment | None
     chosen_options: list[str] | None
     params_input: dict[str, Any]
@@ -344,9 +344,9 @@ class AttemptView(Shape, frozen=True, kw_only=True):
     exit_code: int | None
     signal: int | None
     cpu_seconds: float | None
-    """CPU that its processes have used; null: not known."""
+    """CPU time of its processes; null: unknown."""
     peak_memory_bytes: int | None
-    """Greatest resident memory of one of its processes; null: not known."""
+    """Greatest resident memory of one of its processes; null: unknown."""
 
 
 class StepView(Shape, frozen=True, kw_only=True):
@@ -354,7 +354,7 @@ class StepView(Shape, frozen=True, kw_only=True):
 
     at: Moment
     state: str | None
-    """The new state; null: none, as before scheduling and after a clear."""
+    """The new state; null: no state, as before scheduling and after a clear."""
     before: str | None
     attempt: int
     """The fence after the change: it grows with every dispatch."""
@@ -364,13 +364,13 @@ class StepView(Shape, frozen=True, kw_only=True):
 
 
 class JobView(Shape, frozen=True, kw_only=True):
-    """One run of a service, from its start to its end. Airflow does not have `pid` and `reason`."""
+    """One process of a service, from its start to its end. Airflow does not have `pid` and `reason`."""
 
     id: int
     dag_id: str | None
     dag_display_name: str | None
     state: str
-    """`running`, `success` (it ended in order) or `failed`."""
+    """`running`, `success` (it ended normally) or `failed`."""
     job_type: str
     start_date: Moment
     end_date: Moment | None
@@ -434,7 +434,7 @@ class StateCount(Shape, frozen=True, kw_only=True):
 
 
 class DagStatsView(Shape, frozen=True, kw_only=True):
-    """How many runs of a DAG are in each state."""
+    """Number of runs of a DAG in each state."""
 
     dag_id: str
     dag_display_name: str
@@ -442,7 +442,7 @@ class DagStatsView(Shape, frozen=True, kw_only=True):
 
 
 class HealthFacts(NamedTuple):
-    """What the database knows about the services. Moments in microseconds."""
+    """The facts about services in the database. Moments are microseconds."""
 
     scheduler_epoch: int | None
     scheduler_hostname: str | None
@@ -461,7 +461,7 @@ class LogFile(NamedTuple):
     earlier: str = ""
     """The path that earlier releases used for the same log."""
     outcome: str | None = None
-    """How the attempt ended; None: it has not ended, or this is not known."""
+    """How the attempt ended; None: it has not ended, or the end is unknown."""
 
 
 class FastApiApp(Shape, frozen=True):
@@ -533,7 +533,7 @@ class PluginView(Shape, frozen=True):
     listener_events: list[str] = []
     """The events for which its listeners have functions."""
     recorded_only: list[str] = []
-    """What it provides that has no effect."""
+    """Names of provided objects that have no effect."""
 
 
 _PLUGIN_TABLES = (
@@ -554,7 +554,7 @@ class PluginImportErrorView(Shape, frozen=True):
 
 
 def read_plugins(listed: str) -> list[PluginView]:
-    """Decodes the plugins that the store keeps (`Reader.plugins`), sorted by name.
+    """Decode the plugins in the store (`Reader.plugins`), sorted by name.
 
     Earlier versions stored only the names of views and apps. Those are left out until the parser sends the list again.
     """
@@ -605,7 +605,7 @@ class LastAssetEventView(Shape, frozen=True, kw_only=True):
 
 
 class AssetWatcherView(Shape, frozen=True, kw_only=True):
-    """A watcher of an asset, and what its trigger does."""
+    """A watcher of an asset, and the state of its trigger."""
 
     name: str
     trigger_id: int
@@ -615,7 +615,7 @@ class AssetWatcherView(Shape, frozen=True, kw_only=True):
     worker: str | None
     """The worker that runs the trigger; None: it does not run."""
     failures: int
-    """Failures in a row."""
+    """Number of failures in a row."""
     error: str | None
     next_start: Moment | None
     """When a trigger that ended or failed is started again."""

@@ -1,10 +1,11 @@
 """The interfaces of the store: `Store` for the scheduler, which writes, and `Reader` for the API and the command line.
 
-Each subject has a module with two protocols: what can be read, and what can be written besides. `RowReader` is all that can be
-read as rows, `Reader` adds the lists that people are shown. Code that only reads takes a reader.
+Each subject has a module with two protocols: one with the methods that read, one with the methods that write. `RowReader` has all
+methods that
+return rows, `Reader` adds the lists for people. Code that only reads takes a reader.
 
-A method that writes has its whole effect or none, and checks what it expects of the rows. Errors are `model.errors.StoreError` and
-its subclasses, besides those that a method names. Every store passes the suite in tests/unit/store/suite.
+A method that writes has its whole effect or none, and checks the rows that it depends on. Errors are `model.errors.StoreError` and
+its subclasses, and those that a method names. Every store passes the tests in tests/unit/store/suite.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class RowReader(
     DatabaseReader,
     Protocol,
 ):
-    """All that can be read as rows (`model.rows`)."""
+    """All methods that read rows (`model.rows`)."""
 
 
 class Reader(RowReader, ListReader, Protocol):
-    """All that can be read: rows, and lists with Airflow's field names."""
+    """All methods that read: rows, and lists with Airflow's field names."""
 
 
 class Store(
@@ -66,7 +67,7 @@ class Store(
     DatabaseStore,
     Protocol,
 ):
-    """All that the scheduler reads and writes."""
+    """All methods that the scheduler uses."""
 
 
 class FullStore(Store, ListReader, Protocol):

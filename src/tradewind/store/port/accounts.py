@@ -1,7 +1,8 @@
 """Accounts of people and services, their roles, teams, tokens and sessions. The API and the command line write them.
 
-A method that changes something takes the moment (`at`, microseconds) and who changes it (`actor`), and writes the entry for the
-audit log in the same transaction. Errors are `StoreError` and its subclasses, besides those that a method names.
+A method that changes something takes the time (`at`, microseconds) and the author of the change (`actor`), and writes the entry for
+the
+audit log in the same transaction. Errors are `StoreError` and its subclasses, and those that a method names.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ class PeopleStore(Protocol):
     """Accounts and their passwords."""
 
     def accounts(self, kind: AccountKind | None = None) -> list[Account]:
-        """All accounts by name, or those of one kind."""
+        """All accounts by name, or only the accounts of one kind."""
 
     def account(self, name: str) -> Account | None:
         """The account with this name."""
 
     def need_account(self, name: str) -> Account:
-        """The account with this name. Raises NotFound, naming the nearest."""
+        """The account with this name. Raises NotFound with the nearest name."""
 
     def external_account(self, external_id: str) -> Account | None:
         """The account with this id at the identity provider or the directory."""
@@ -79,7 +80,7 @@ class PeopleStore(Protocol):
         full_name: str | None = None,
         is_active: bool | None = None,
     ) -> Account:
-        """Change the fields that are given. An account that becomes inactive loses its sessions, and gets the new `stamp`.
+        """Change the given fields. An account that becomes inactive loses its sessions, and gets the new `stamp`.
 
         Raises:
             NotFound: there is no such account.
@@ -90,7 +91,7 @@ class PeopleStore(Protocol):
         """Delete an account with its tokens and sessions. Raises NotFound, and Conflict for the only admin."""
 
     def note_login(self, name: str, at: int) -> None:
-        """Remember when the account logged in."""
+        """Store the time when the account logged in."""
 
     def take_over(self, entries: Mapping[str, tuple[str, str, str]], at: int) -> bool:
         """Create the accounts of a file of users: name → (role, password hash, stamp). False: this was done before."""
@@ -115,7 +116,7 @@ class RoleStore(Protocol):
         """Replace the custom roles of an account. Raises NotFound for the account or a role."""
 
     def grants(self, role: str | None = None) -> list[DagGrant]:
-        """The grants of a custom role, or of all."""
+        """The grants of a custom role, or of all roles."""
 
     def set_grants(self, role: str, grants: Iterable[tuple[str, GrantAction]], *, at: int, actor: str) -> None:
         """Replace the grants of a custom role: (pattern of DAG ids, action). Raises NotFound."""
@@ -130,23 +131,23 @@ class RoleStore(Protocol):
         """Delete a team. Its DAGs belong to no team then. Raises NotFound."""
 
     def members(self, team: str | None = None) -> list[TeamMember]:
-        """The members of a team, or of all."""
+        """The members of a team, or of all teams."""
 
     def set_member(self, team: str, account: str, role: str | None, *, at: int, actor: str) -> bool:
-        """Add an account to a team or change its role there; with the role None, remove it. False: it was no member.
+        """Add an account to a team or change its role in the team; with the role None, remove it. False: it was not a member.
 
         Raises:
             NotFound: there is no such team or account.
         """
 
     def team_dags(self, team: str | None = None) -> list[TeamDags]:
-        """The DAGs of a team, or of all."""
+        """The DAGs of a team, or of all teams."""
 
     def assign_dags(self, dags: TeamDags, *, at: int, actor: str) -> None:
         """Give a bundle, or DAGs by a pattern, to a team. Raises NotFound, and Conflict if another team has them."""
 
     def unassign_dags(self, dags: TeamDags, *, at: int, actor: str) -> bool:
-        """Take a bundle or a pattern from a team. False: the team did not have it. Raises NotFound."""
+        """Remove a bundle or a pattern from a team. False: the team did not have it. Raises NotFound."""
 
 
 class SessionStore(Protocol):
@@ -156,13 +157,13 @@ class SessionStore(Protocol):
         """Store a new token. Raises NotFound: there is no such account."""
 
     def tokens(self, account: str | None = None) -> list[AccountToken]:
-        """The tokens of an account, or of all."""
+        """The tokens of an account, or of all accounts."""
 
     def token(self, id: str) -> tuple[AccountToken, str] | None:
         """A token and the hash of its secret."""
 
     def note_token_use(self, id: str, at: int, address: str) -> None:
-        """Remember when and from where a token was used."""
+        """Store when and from which address a token was used."""
 
     def revoke_token(self, id: str, *, at: int, actor: str) -> bool:
         """Delete a token. False: there was none."""
@@ -179,7 +180,7 @@ class SessionStore(Protocol):
         """The sessions of an account, or of all accounts, the most recently used first."""
 
     def note_session_use(self, id: str, at: int, address: str) -> None:
-        """Remember when and from where a session was used."""
+        """Store when and from which address a session was used."""
 
     def end_session(self, id: str, *, at: int, actor: str, address: str, event: str = "end session") -> bool:
         """Delete a session. `event`: its name in the audit log. False: there was none."""
@@ -203,6 +204,6 @@ class AccountStore(PeopleStore, RoleStore, SessionStore, Protocol):
     """All operations on accounts. Safe for several threads and processes."""
 
     def back_up(self, file: str) -> None:
-        """Write a consistent copy of all accounts into a new file, also while others write."""
+        """Write a consistent copy of all accounts into a new file, even while others write."""
 
     def close(self) -> None: ...

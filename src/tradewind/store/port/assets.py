@@ -30,7 +30,7 @@ class AssetReader(Protocol):
         """Partition keys of a DAG for which events wait, by first event. `after`: only keys with an event after this number."""
 
     def dropped_asset_event(self, dag_id: str) -> tuple[int, str] | None:
-        """Number of the last event of the DAG's assets, and why it was dropped; None where it was not."""
+        """Number of the last event of the DAG's assets, and why it was dropped; None: it was not dropped."""
 
     def asset_events_of_run(self, run: int) -> list[AssetEventRow]:
         """The events that a run consumed, in order."""
@@ -49,10 +49,10 @@ class AssetReader(Protocol):
         """Events of an asset or of an alias, by number. `after` and `before` are moments (µs), both included."""
 
     def find_asset(self, *, number: int | None = None, name: str = "", uri: str = "") -> AssetRow | None:
-        """An asset by number, or by name and URI as far as given. Of several, one that DAGs name now, else the newest."""
+        """An asset by number, or by the given name and URI. If several match: one that DAGs name now, otherwise the newest."""
 
     def watchers(self) -> list[WatcherRow]:
-        """What the triggers of asset watchers do, by number."""
+        """The states of the triggers of asset watchers, by number."""
 
     def producers(self, asset: AssetRow) -> list[tuple[str, str]]:
         """(DAG id, task id) of the tasks of active DAGs that have the asset as an outlet."""
@@ -62,20 +62,20 @@ class AssetStore(Protocol):
     """Writes events of assets."""
 
     def record_asset_events(self, events: Sequence[NewAssetEvent], epoch: int = 0) -> tuple[list[int], frozenset[str]]:
-        """Record events from outside; their numbers, and the DAGs whose condition they may have changed.
+        """Record events from outside. Returns their numbers, and the DAGs whose condition they may have changed.
 
-        A DAG for which an earlier event of the same asset waits already is not among these. An event whose `origin` was recorded
-        for its asset before is left out.
+        DAGs for which an earlier event of the same asset already waits are left out. An event is ignored if its `origin` was
+        already recorded for its asset.
 
         Args:
-            epoch: of the scheduler that asks; 0: not checked.
+            epoch: epoch of the scheduler that asks; 0: not checked.
 
         Raises:
             Stale: a newer scheduler has begun an epoch.
         """
 
     def note_watcher(self, row: WatcherRow, epoch: int) -> None:
-        """Write what the trigger of an asset watcher does now. Raises Stale."""
+        """Write the state of the trigger of an asset watcher. Raises Stale."""
 
     def keep_watchers(self, numbers: Sequence[int], epoch: int) -> None:
         """Delete the rows of all other watchers. Raises Stale."""
@@ -92,10 +92,10 @@ class AssetStore(Protocol):
         """
 
     def drop_waiting_events(self, dag_id: str | None, asset: int | None, before: int | None, actor: str, at: int) -> list[str]:
-        """Mark events that wait as superseded; the DAGs concerned.
+        """Mark waiting events as superseded. Returns the DAGs for which they waited.
 
         Args:
             dag_id: only for this DAG.
             asset: only of the asset with this number.
-            before: only those emitted before this moment, µs.
+            before: only those emitted before this time, microseconds.
         """

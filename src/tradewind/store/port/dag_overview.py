@@ -23,7 +23,7 @@ class DagSummary(NamedTuple):
 
 
 class DagDisplay(NamedTuple):
-    """Further fields of a DAG, which the page shows: its names and its schedule."""
+    """More fields of a DAG for the page: its names and its schedule."""
 
     dag_id: str
     file: str
@@ -65,7 +65,7 @@ class DagOverview(Protocol):
         """The newest runs of these DAGs by `run_after`, at most `limit` of each, the oldest first."""
 
     def run_counts(self, dag_ids: Sequence[str]) -> dict[str, dict[int, int]]:
-        """How many runs of these DAGs are queued, running and failed, by state code."""
+        """Number of queued, running and failed runs of these DAGs, by state code."""
 
     def import_error_count(self) -> int:
-        """How many DAG files cannot be imported."""
+        """Number of DAG files that cannot be imported."""

@@ -33,27 +33,27 @@ class DagReader(Protocol):
         """The definition of a version. Raises NotFound."""
 
     def current_definition(self, dag_id: str) -> DagDefinition:
-        """The definition of a DAG's current version. Raises NotFound, naming the nearest DAG id."""
+        """The definition of a DAG's current version. Raises NotFound with the nearest DAG id."""
 
     def dag_ids(self) -> list[str]:
-        """Ids of all DAGs, inactive ones included, sorted."""
+        """Ids of all DAGs, including inactive ones, sorted."""
 
     def dag(self, dag_id: str) -> DagPlan | None:
         """The plan of a DAG."""
 
     def need_dag(self, dag_id: str) -> DagPlan:
-        """The plan of a DAG. Raises NotFound, naming the nearest DAG id."""
+        """The plan of a DAG. Raises NotFound with the nearest DAG id."""
 
     def plans(self) -> list[DagPlan]:
         """The plans of all DAGs, by id."""
 
     def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
-        """Intervals of the DAG's schedule that no run was created for, the latest first."""
+        """Intervals of the DAG's schedule for which no run was created, the latest first."""
 
     def known_files(self, bundle: str) -> dict[str, tuple[str, bool]]:
-        """File → (hash of its last good content, whether its result depends on more than its content).
+        """File → (hash of its last good content, whether its definitions depend on more than its content).
 
-        Only files with an active DAG or an import error. The hash is empty if the file has to be parsed in any case: it has an
+        Only files with an active DAG or an import error. The hash is empty if the file must be parsed in any case: it has an
         import error, or its DAGs come from different contents.
         """
 
@@ -61,14 +61,14 @@ class DagReader(Protocol):
         """(bundle, file) → its import error."""
 
     def plugins(self) -> str:
-        """What `set_plugins` was given last; `[]` before."""
+        """The last argument of `set_plugins`; `[]` if there was none."""
 
 
 class DagStore(Protocol):
     """Writes DAGs."""
 
     def register_file(self, parsed: ParsedFile, *, paused_at_creation: bool) -> list[str]:
-        """Store what parsing a file resulted in; return the ids of the DAGs whose plan changed.
+        """Store the result of parsing a file. Returns the ids of the DAGs whose plan changed.
 
         A file with an import error keeps its last good versions. A DAG id that another active file has is refused: the first file
         keeps it. A DAG that the file no longer contains becomes inactive; its runs finish on their version.
@@ -78,22 +78,22 @@ class DagStore(Protocol):
         """Record that files (name → stored hash) are the same in this version. Returns the ids of the DAGs that moved."""
 
     def used_bundle_versions(self, bundle: str) -> list[str]:
-        """The versions of a bundle that unfinished runs keep to, and those that the next runs of its DAGs get."""
+        """The versions of a bundle that are still needed: by unfinished runs, and by the next runs of its DAGs."""
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
-        """These files are gone: deactivate their DAGs and delete their import errors. Return the ids of the DAGs."""
+        """Deactivate the DAGs of deleted files, and delete the files' import errors. Returns the ids of the DAGs."""
 
     def set_plugins(self, listed: str) -> None:
         """Store the plugins: JSON, a list of `sdk.plugins.describe_plugin`."""
 
     def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool:
-        """Pause or unpause a DAG; whether that changed anything. Raises NotFound, naming the nearest DAG id."""
+        """Pause or unpause a DAG. Returns whether this changed anything. Raises NotFound with the nearest DAG id."""
 
     def set_favorite(self, dag_id: str, user: str, is_favorite: bool) -> None:
         """Add a DAG to the favorites of a user, or remove it from them.
 
         Raises:
-            NotFound: there is no such DAG; names the nearest id.
+            NotFound: there is no such DAG; the message has the nearest id.
             Conflict: it is not a favorite.
         """
 

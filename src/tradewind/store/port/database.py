@@ -11,9 +11,9 @@ class DatabaseReader(Protocol):
     """Facts about the open database."""
 
     dags_folder: str
-    """The folder that absolute file names in lists begin with; set by the process that shows them."""
+    """The folder with which absolute file names in lists begin. The process that shows the lists sets it."""
     bundle_folders: Mapping[str, str]
-    """Name of a further bundle → its folder, for the same purpose."""
+    """Name of another bundle → its folder, for the same purpose."""
     bundle_pages: Mapping[str, str]
     """Name of a bundle → address of the page that shows a version of it, with `{version}`; set like `dags_folder`."""
 
@@ -24,7 +24,7 @@ class DatabaseReader(Protocol):
         """Number of the newest migration in the database."""
 
     def settings(self) -> dict[str, Any]:
-        """The settings in force on this connection, by the database's own names."""
+        """The active settings of this connection, by the database's own names."""
 
     def size(self) -> int:
         """Size of the database in bytes."""
@@ -39,14 +39,14 @@ class DatabaseReader(Protocol):
         """Write a consistent copy of the database into a new or empty file."""
 
     def query(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Column names and rows of a statement that a person wrote. Raises StoreError."""
+        """Return column names and rows of a statement that a person wrote. Raises StoreError."""
 
     @property
     def is_current(self) -> bool:
         """Whether a new connection would open the same database: the file was not deleted or replaced."""
 
     def replaced(self) -> str | None:
-        """A message if the database was deleted or replaced, else None. Saves the content of the open one first."""
+        """Return a message if the database was deleted or replaced, else None. Saves the content of the open one first."""
 
     def release_memory(self) -> None:
         """Free all caches."""

@@ -1,4 +1,4 @@
-"""Changes that people make to runs and task instances: clear, mark, notes, and the feed that tells the scheduler of them."""
+"""Changes of runs and task instances by people: clear, mark, notes, and the feed that tells the scheduler about them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tradewind.model.states import RunState, TaskState
 
 
 class EditReader(Protocol):
-    """Reads what an edit would change."""
+    """Reads the rows that an edit would change."""
 
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
     ) -> list[tuple[int, str, int, TaskState]]:
-        """What a clear would reset: (slot, task id, map index, state). Both options together: failed or running."""
+        """The task instances that a clear would reset: (slot, task id, map index, state). Both options: failed or running."""
 
     def task_instances_of(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
         """The task instances of these tasks: (slot, task id, map index, state)."""
@@ -25,7 +25,7 @@ class EditReader(Protocol):
 
 
 class EditStore(Protocol):
-    """Writes what people change. Each edit raises the run's revision, so that the scheduler loads the run again."""
+    """Writes changes by people. Each edit increases the run's revision, so that the scheduler loads the run again."""
 
     def clear(
         self,
@@ -40,15 +40,15 @@ class EditStore(Protocol):
     ) -> RunRow:
         """Reset task instances; a run that has ended is queued again, except without `reset_run`.
 
-        With `to_latest`, a run that keeps to a version of its bundle does so no longer: it follows the newest version of its DAG,
-        and the scheduler has it keep to that version with its next step. A run of a DAG that is not active keeps its version.
+        With `to_latest`, a run that keeps a version of its bundle keeps it no longer: it follows the newest version of its DAG,
+        which the scheduler assigns to it with its next step. A run of a DAG that is not active keeps its version.
 
         A task instance with a live attempt becomes `restarting`: the attempt is stopped before the task may start again. Each task
         instance gets its retries again. A pool that a person chose for a task instance counts until the live attempt ends.
 
         Raises:
             NotFound: there is no such run.
-            Changed: somebody else changed the rows in the same moment; nothing was written.
+            Changed: somebody else changed the rows at the same time; nothing was written.
         """
 
     def mark(
@@ -67,17 +67,17 @@ class EditStore(Protocol):
         Args:
             executors: slot → name of its executor, recorded with attempts that are stopped before their start.
 
-        Task instances that are in that state already, and removed ones, stay as they are. So does the state of the run.
+        Task instances that already have the state, and removed ones, do not change. The state of the run does not change either.
 
         Raises:
             NotFound: there is no such run.
-            Changed: somebody else changed the rows in the same moment; nothing was written.
+            Changed: somebody else changed the rows at the same time; nothing was written.
         """
 
     def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
-        """Set the state of a run; its task instances stay as they are.
+        """Set the state of a run; its task instances do not change.
 
-        A run that is set to `running` continues with what is left of it, and fails when that has ended.
+        A run that is set to `running` continues with its unfinished task instances, and fails when they have ended.
         """
 
     def set_run_note(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
@@ -87,7 +87,7 @@ class EditStore(Protocol):
         """Set the note of task instances; None removes it. Raises NotFound."""
 
     def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
-        """Append an entry to a run's feed; its number. The cursor stays: the run's owner moves it. Raises NotFound."""
+        """Append an entry to a run's feed. Returns its number. Only the scheduler moves the cursor. Raises NotFound."""
 
     def consume_feed(self, run: int, upto: int) -> None:
-        """Move the cursor of a run's feed; never back."""
+        """Move the cursor of a run's feed forward. It never moves back."""

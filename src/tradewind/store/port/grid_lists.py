@@ -33,7 +33,7 @@ class GridRun(NamedTuple):
     ended_at: int | None
     has_note: bool
     revision: int
-    """Increases with each change of the run and of its task instances."""
+    """A number that increases with each change of the run and of its task instances."""
     journal_seq: int
     rows_created: int
     triggering_user: str | None
@@ -49,10 +49,10 @@ class Step(NamedTuple):
 
 
 class GridLists(Protocol):
-    """Each method executes one statement, or as many as its docstring says."""
+    """Each method executes one statement, or the number that its docstring names."""
 
     def grid_version(self, dag_id: str, number: int | None = None) -> tuple[int, int]:
-        """(id, number) of a version of a DAG; None: the present one. Raises NotFound: no such DAG or version.
+        """(id, number) of a version of a DAG; None: the current one. Raises NotFound: no such DAG or version.
 
         Executes one statement, and one more for the message of an error.
         """
@@ -70,12 +70,12 @@ class GridLists(Protocol):
             before: a run id; only runs older than this one.
 
         Raises:
-            NotFound: there is no run `before`; names the nearest. (Two statements with `before`.)
+            NotFound: there is no run `before`; the message has the nearest id. (Two statements with `before`.)
         """
 
     def run_summaries(self, runs: Sequence[int]) -> dict[int, tuple[int, RunSummary]]:
-        """Run → (the length of its journal when it ended last, the summary of its states), if there is a summary. The summary
-        is valid while the journal has not grown.
+        """Run → (the length of its journal at its last end, the summary of its states), if there is a summary. The summary
+        is valid as long as the journal has the same length.
         """
 
     def instance_states(self, run: int) -> list[tuple[int, str, int]]:

@@ -11,7 +11,7 @@ class ImportStore(Protocol):
     """Writes imported runs and positions. Existing rows are not changed."""
 
     def version_of_import(self, dag_id: str, definition: bytes, hash: str, at: int) -> int:
-        """The number of the version of a DAG with this encoded definition; created if there is none.
+        """Return the number of the version of a DAG with this encoded definition. Create the version if it does not exist.
 
         The current version of the DAG does not change: only imported runs have this version.
 
@@ -23,7 +23,7 @@ class ImportStore(Protocol):
         """Create a run with all its rows; its number. None: a run with its id or its logical date exists."""
 
     def advance_schedule(self, dag_id: str, last: tuple[int, int, int, int]) -> bool:
-        """Move the position of a schedule forward; False if it has this position or a later one.
+        """Move the position of a schedule forward. False: it already has this position or a later one.
 
         Args:
             last: logical date, start and end of the data interval, and start of the latest run that was created elsewhere.

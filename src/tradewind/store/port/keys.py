@@ -1,4 +1,4 @@
-"""Pools, variables and connections. Their values are stored as they are given: encrypted (see `store.crypto`)."""
+"""Pools, variables and connections. Their values are stored unchanged: the caller encrypts them (see `store.crypto`)."""
 
 from __future__ import annotations
 

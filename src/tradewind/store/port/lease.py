@@ -29,15 +29,15 @@ class Lease(Protocol):
         """Acquire the lease if it is free, has expired, or its holder has lost its connection. Otherwise return its holder.
 
         Raises:
-            StoreBusy: a transaction of the former holder still runs; try again.
+            StoreBusy: a transaction of the previous holder still runs; try again.
             StoreError: the database cannot be used now.
         """
 
     def acquire(self, patience_seconds: float) -> None:
-        """Acquire the lease, and wait for it at most this long.
+        """Acquire the lease, and wait at most this long for it.
 
         Raises:
-            StoreBusy: another scheduler holds it; the message says which.
+            StoreBusy: another scheduler holds it; the message names the scheduler.
             StoreError: the database cannot be used now.
         """
 
@@ -50,4 +50,4 @@ class Lease(Protocol):
         """
 
     def release(self) -> None:
-        """Release the lease, so that a standby scheduler need not wait. Never raises."""
+        """Release the lease, so that a standby scheduler need not wait. Raises no errors."""

@@ -63,7 +63,7 @@ class DagLists(Protocol):
         """DAGs that match all filters.
 
         Args:
-            paused, active, has_import_errors: None: either.
+            paused, active, has_import_errors: None: do not filter by this.
             tags: any of these tags; with `all_tags` all of them.
             owners: any of these owners.
 
@@ -75,10 +75,10 @@ class DagLists(Protocol):
         """DAG → the name to show. A DAG that does not exist is left out."""
 
     def dag_view(self, dag_id: str) -> DagView:
-        """One DAG. Raises NotFound, naming the nearest id."""
+        """One DAG. Raises NotFound with the nearest id."""
 
     def dag_details(self, dag_id: str) -> DagDetailsView:
-        """One DAG with all details. Raises NotFound, naming the nearest id."""
+        """One DAG with all details. Raises NotFound with the nearest id."""
 
     def is_favorite(self, dag_id: str, user: str) -> bool:
         """Whether the DAG is a favorite of this user."""
@@ -103,7 +103,7 @@ class DagLists(Protocol):
         """Versions of one DAG, or of all with `~`. Conditions: `version_number`, `bundle_name`, `bundle_version`.
 
         Raises:
-            NotFound: there is no such DAG; names the nearest id.
+            NotFound: there is no such DAG; the message has the nearest id.
             BadQuery: `order_by` names an unknown field.
         """
 
@@ -111,7 +111,7 @@ class DagLists(Protocol):
         """The version of a DAG with this number, counted from 1. Raises NotFound."""
 
     def version_file(self, dag_id: str, number: int) -> tuple[str, str | None, str]:
-        """Where a version of a DAG was read: bundle, version of the bundle, path of the file inside it. Raises NotFound."""
+        """The source of a version of a DAG: bundle, version of the bundle, path of the file inside it. Raises NotFound."""
 
 
 class RunLists(Protocol):
@@ -139,7 +139,7 @@ class RunLists(Protocol):
         offset: int = 0,
         order_by: Sequence[str] = (),
     ) -> Listing[XComEntryView]:
-        """XComs of a task, a run, a DAG or all of them (`~`), without their values.
+        """XComs of a task, a run, a DAG or all DAGs (`~`), without their values.
 
         Args:
             conditions: on `key`, `map_index`, `run_id`, `task_id`, `dag_display_name`; ranges of `logical_date`, `run_after`.
@@ -174,19 +174,19 @@ class RunLists(Protocol):
             conditions: on `dag_id`, `run_id`, `triggering_user_name`, `partition_key`, `bundle_version`, `dag_version`.
             conf_contains: a part of the conf's JSON text.
             consuming_asset: a part of the name or the URI of an asset whose event the run consumed.
-            cursor: of an earlier page; empty: the first page. Then `offset` has no effect and the total is None.
+            cursor: cursor of an earlier page; empty: the first page. Then `offset` has no effect and the total is None.
 
         Raises:
-            NotFound: there is no such DAG; names the nearest id.
+            NotFound: there is no such DAG; the message has the nearest id.
             BadQuery: an unknown filter or order.
             TooBroad: the query took too long.
         """
 
     def run_details(self, dag_id: str, run_id: str) -> RunView:
-        """One run. Raises NotFound, naming the nearest DAG id or the latest runs."""
+        """One run. Raises NotFound with the nearest DAG id or the latest runs."""
 
     def dag_stats(self, dag_ids: Sequence[str] = ()) -> list[DagStatsView]:
-        """How many runs of each DAG are in each state, states without runs included. `dag_ids` empty: all active DAGs."""
+        """Number of runs of each DAG in each state, including states without runs. `dag_ids` empty: all active DAGs."""
 
 
 class TaskLists(Protocol):
@@ -216,8 +216,8 @@ class TaskLists(Protocol):
             conditions: on `dag_id`, `run_id`, `task_id`, `map_index`, `try_number`, `rendered_map_index`, `version_number`,
                 `pool`, `queue`, `operator`, `executor`, `task_display_name`.
             task_group: tasks in this group, or in a group within it.
-            cursor: of an earlier page; empty: the first page. Then `offset` has no effect and the total is None.
-            order_by: empty: by run as it became due, then in the order of the DAG file.
+            cursor: cursor of an earlier page; empty: the first page. Then `offset` has no effect and the total is None.
+            order_by: empty: by the time when the run became due, then in the order of the DAG file.
 
         Raises:
             NotFound: there is no such DAG or run.
@@ -226,7 +226,7 @@ class TaskLists(Protocol):
         """
 
     def task_instance(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> TaskInstanceView:
-        """One task instance. Raises NotFound, naming the nearest DAG, run or task."""
+        """One task instance. Raises NotFound with the nearest DAG, run or task."""
 
     def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TriedView]:
         """Every try of a task instance, the current one last. Raises NotFound."""
@@ -241,12 +241,12 @@ class TaskLists(Protocol):
         """The logs of a try, the oldest attempt first. An attempt that has not started may have no file yet.
 
         Raises:
-            NotFound: there is no such task instance, or it had no such try.
+            NotFound: there is no such task instance, or no such try.
         """
 
 
 class HitlFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which questions of tasks to list. A field that is None, empty or `~` matches all questions."""
+    """Filter for a list of questions of tasks. A field that is None, empty or `~` matches all questions."""
 
     dag_id: str = "~"
     run_id: str = "~"
@@ -260,7 +260,7 @@ class HitlFilter(msgspec.Struct, frozen=True, kw_only=True):
     """States of the task instance."""
     answered: bool | None = None
     user_ids: Sequence[str] = ()
-    """Who has answered."""
+    """Names of the people who have answered."""
     user_names: Sequence[str] = ()
     subject: str | None = None
     """Part of the subject."""
@@ -270,7 +270,7 @@ class HitlFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HitlLists(Protocol):
-    """Questions of tasks to persons (human in the loop)."""
+    """Questions of tasks to people (human in the loop)."""
 
     def hitl_details(
         self, wanted: HitlFilter, *, limit: int | None = 50, offset: int = 0, order_by: Sequence[str] = ()
@@ -278,7 +278,7 @@ class HitlLists(Protocol):
         """Questions of the current tries of task instances, the oldest first.
 
         Raises:
-            NotFound: there is no such DAG or run; names the nearest.
+            NotFound: there is no such DAG or run; the message has the nearest one.
             BadQuery: an unknown state, filter or order.
             TooBroad: the query took too long.
         """
@@ -319,7 +319,7 @@ class ServiceLists(Protocol):
         """Pools with their slots by state. Raises BadQuery."""
 
     def pool_details(self, name: str) -> PoolView:
-        """One pool. Raises NotFound, naming the nearest name."""
+        """One pool. Raises NotFound with the nearest name."""
 
     def event_logs(
         self,
@@ -355,10 +355,10 @@ class ServiceLists(Protocol):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[JobView]:
-        """Jobs: one for each time that a service ran.
+        """Jobs: one for each process of a service.
 
         Args:
-            now: microseconds; with `is_alive`.
+            now: microseconds; needed for `is_alive`.
             is_alive: True: running, with a heartbeat less than `JOB_ALIVE` before `now`; False: all others.
             ranges: `start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
 
@@ -367,7 +367,7 @@ class ServiceLists(Protocol):
         """
 
     def health_facts(self) -> HealthFacts:
-        """What the database knows about the services. Raises StoreError if it cannot be read."""
+        """The facts about services in the database. Raises StoreError if it cannot be read."""
 
 
 class AssetLists(Protocol):
@@ -385,13 +385,13 @@ class AssetLists(Protocol):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[AssetView]:
-        """Assets. `only_active`: those that an active DAG names, or that have an alias. Raises BadQuery."""
+        """Assets. `only_active`: only those that an active DAG names, or that have an alias. Raises BadQuery."""
 
     def asset_details(self, number: int) -> AssetView:
         """One asset. Raises NotFound."""
 
     def need_asset(self, name: str, uri: str) -> AssetView:
-        """The asset with this name and URI, as far as given. Raises NotFound, naming the nearest name."""
+        """The asset with the given name, URI, or both. Raises NotFound with the nearest name."""
 
     def asset_conflicts(self, number: int) -> list[str]:
         """Sentences about other assets of active DAGs with the same name or the same URI."""
@@ -426,7 +426,7 @@ class AssetLists(Protocol):
         offset: int = 0,
         order_by: Sequence[str] = ("timestamp",),
     ) -> Listing[AssetEventView]:
-        """Events of assets. `consumed_by`: number of a run. `ranges`: of `timestamp`. Raises BadQuery."""
+        """Events of assets. `consumed_by`: number of a run. `ranges`: ranges of `timestamp`. Raises BadQuery."""
 
     def asset_event(self, number: int) -> AssetEventView:
         """One event. Raises NotFound."""
@@ -434,10 +434,10 @@ class AssetLists(Protocol):
     def queued_events(
         self, *, dag_id: str | None = None, asset: int | None = None, before: int | None = None
     ) -> list[QueuedEventView]:
-        """Events that wait for DAGs, one entry for each DAG and asset. `before`: emitted before this moment, µs.
+        """Events that wait for DAGs, one entry for each DAG and asset. `before`: emitted before this time, microseconds.
 
         Raises:
-            NotFound: there is no such DAG; names the nearest id.
+            NotFound: there is no such DAG; the message has the nearest id.
         """
 
 

@@ -12,4 +12,4 @@ from tradewind.store.port.triage_lists import TriageLists
 
 
 class PageLists(GridLists, DagOverview, TriageLists, RunPageLists, PageLookups, Protocol):
-    """All of them."""
+    """All lists of the web page."""

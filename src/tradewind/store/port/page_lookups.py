@@ -1,12 +1,12 @@
-"""Smaller reads of the web page: calendar, search, favourites."""
+"""Smaller queries of the web page: calendar, search, favourites."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 QUARTER = 15 * 60 * 1_000_000
-"""A quarter of an hour, microseconds. Runs are counted by quarters, because the offset of every time zone is a multiple of a
-quarter.
+"""A quarter of an hour, microseconds. Runs are counted by quarters of an hour, because the offset of every time zone is a multiple
+of it.
 """
 
 

@@ -1,4 +1,4 @@
-"""Deleting old runs, and the files that belong to them."""
+"""Deletion of old runs, and of the files that belong to them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tradewind.model.rows import Removed, RetiredLog
 
 
 class RetentionReader(Protocol):
-    """Reads what is to be deleted."""
+    """Reads rows that are to be deleted."""
 
     def count_deletable_runs(self, ended_before: int, keep: int, dag_id: str) -> int:
-        """How many runs of a DAG `delete_old_runs` would delete in all."""
+        """Number of runs of a DAG that `delete_old_runs` would delete in all its steps."""
 
     def logs_to_delete(self, at_most: int) -> list[RetiredLog]:
         """Deleted runs whose logs may still exist, the earliest deletion first. Written with the deletion of the run."""
 
     def used_spills(self, names: list[str]) -> set[str]:
-        """Those of these spill files that an XCom refers to."""
+        """The names among these spill files that an XCom refers to."""
 
 
 class RetentionStore(Protocol):
@@ -40,4 +40,4 @@ class RetentionStore(Protocol):
         """Delete one run that has ended. Its number is not used again. Raises NotFound: there is no such run that has ended."""
 
     def delete_log_entries(self, gone: Sequence[RetiredLog]) -> None:
-        """Their logs are deleted. An entry whose run was deleted again since then stays."""
+        """Delete the entries of runs whose logs are deleted. An entry whose run was deleted again since then stays."""

@@ -61,7 +61,7 @@ class RunPageLists(Protocol):
         """The newest successful runs of a DAG that were due before a moment."""
 
     def task_times(self, runs: Sequence[int]) -> list[TaskTime]:
-        """When the task instances of these runs ran, without those that never started."""
+        """The times when the task instances of these runs ran, without those that never started."""
 
     def xcom_keys(self, run: int, task_id: str, map_index: int) -> list[XComKey]:
         """The keys of the XComs that a task instance has pushed."""

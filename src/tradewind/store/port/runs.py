@@ -20,7 +20,7 @@ from tradewind.model.states import RunState, TaskState
 
 
 class RunReader(Protocol):
-    """Reads runs. A run's number (`run`) is its key in the store; `run_id` is Airflow's name of it."""
+    """Reads runs. `run` is the number of a run, its key in the store; `run_id` is Airflow's id of it."""
 
     def run(self, run: int) -> RunRow | None:
         """The run with this number."""
@@ -29,13 +29,13 @@ class RunReader(Protocol):
         """The run of a DAG with this run id."""
 
     def need_run(self, dag_id: str, run_id: str) -> RunRow:
-        """The run of a DAG with this run id. Raises NotFound, naming the latest runs."""
+        """The run of a DAG with this run id. Raises NotFound with the latest runs."""
 
     def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
-        """Queued and running runs, of one DAG or of all, by DAG and run_after. A row that cannot be read is logged and left out."""
+        """Queued and running runs, of one DAG or of all DAGs, by DAG and run_after. Unreadable rows are logged and left out."""
 
     def runs_between(self, dag_id: str, start: int | None, end: int | None) -> list[RunRow]:
-        """Runs of a DAG by logical date (run_after where they have none), both bounds included, the oldest first.
+        """Runs of a DAG by logical date (run_after if they have none), both bounds included, the oldest first.
 
         Args:
             start, end: microseconds; None: no bound.
@@ -53,7 +53,7 @@ class RunReader(Protocol):
         """The latest runs of a DAG that pass all filters, the oldest first. `start` and `end` as for `runs_between`."""
 
     def snapshot(self, run: int) -> RunSnapshot | None:
-        """All that the scheduler needs to continue a run: rows, live attempts, deferrals. None: there is no such run."""
+        """All rows that the scheduler needs to continue a run: rows, live attempts, deferrals. None: there is no such run."""
 
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
@@ -69,10 +69,10 @@ class RunReader(Protocol):
         """Task id → state codes of its task instances in a run, by slot. Tasks without task instances are left out."""
 
     def task_state_counts(self, run: int) -> dict[TaskState, int]:
-        """How many task instances of a run are in each state; states without any are left out."""
+        """Number of task instances of a run in each state. States without task instances are left out."""
 
     def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
-        """Deferred task instances, of one run or of one DAG, the one that has waited longest first."""
+        """Deferred task instances, of one run or of one DAG, the longest wait first."""
 
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
         """Whether a run of the DAG with an earlier logical date has a task instance of this task."""
@@ -99,7 +99,7 @@ class RunStore(Protocol):
     """Writes runs."""
 
     def commit(self, batch: Batch) -> Committed:
-        """Write a batch in one transaction; the part of each run whole or not at all.
+        """Write a batch in one transaction; the changes of each run completely or not at all.
 
         Raises:
             Stale: a newer scheduler has begun an epoch; nothing was written.

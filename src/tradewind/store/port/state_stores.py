@@ -16,7 +16,7 @@ class StateStoreReader(Protocol):
     def task_state_entries(
         self, run: int, task_id: str, map_index: int, *, key: str | None = None, limit: int | None = None, offset: int = 0
     ) -> list[TaskStateEntry]:
-        """The values of a task instance by key; with `key` only this one."""
+        """The values of a task instance by key; with `key` only this value."""
 
     def count_task_state_entries(self, run: int, task_id: str, map_index: int) -> int:
         """Number of values of a task instance."""
@@ -24,7 +24,7 @@ class StateStoreReader(Protocol):
     def asset_state_entries(
         self, asset: int, *, key: str | None = None, limit: int | None = None, offset: int = 0
     ) -> list[AssetStateEntry]:
-        """The values of an asset by key; with `key` only this one."""
+        """The values of an asset by key; with `key` only this value."""
 
     def count_asset_state_entries(self, asset: int) -> int:
         """Number of values of an asset."""

@@ -78,7 +78,7 @@ class TriageLists(Protocol):
         """Runs that have not ended, the earliest `run_after` first."""
 
     def unfinished_count(self) -> int:
-        """How many runs have not ended."""
+        """Number of runs that have not ended."""
 
     def usual_durations(self, dag_ids: Sequence[str], limit: int) -> dict[str, list[int]]:
         """DAG → the durations of its newest successful runs, microseconds; at most `limit` of each."""

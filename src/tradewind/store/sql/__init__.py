@@ -1,1 +1,1 @@
-"""The embedded store: one SQLite file in WAL mode, one writer."""
+"""The store on SQL databases: statements that are the same for all databases, and the dialects."""

@@ -42,7 +42,7 @@ _SESSION = "id, account, created_at, seen_at, expires_at, address, agent, extern
 def _one_at_a_time(
     method: Callable[Concatenate[SqlAccounts, P], R],
 ) -> Callable[Concatenate[SqlAccounts, P], R]:
-    """The connection is used by one thread at a time."""
+    """Decorator: only one thread at a time uses the connection."""
 
     @wraps(method)
     def locked(self: SqlAccounts, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,7 +55,7 @@ def _one_at_a_time(
 def _writes(
     method: Callable[Concatenate[SqlAccounts, P], R],
 ) -> Callable[Concatenate[SqlAccounts, P], R]:
-    """The method is one transaction."""
+    """Decorator: the method is one transaction."""
 
     @wraps(method)
     def written(self: SqlAccounts, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -78,7 +78,7 @@ class AssetLists(ServiceLists):
         return self.asset_details(found.id)
 
     def _asset_views(self, rows: Sequence[Row]) -> list[AssetView]:
-        """Rows of `_COLUMNS` as they are shown, with three statements."""
+        """Return the views of rows of `_COLUMNS`, with three statements."""
         numbers = [row[0] for row in rows]
         references: dict[int, list[Row]] = {}
         for row in rows_among(self.engine, _REFERENCES, numbers):
@@ -205,7 +205,7 @@ class AssetLists(ServiceLists):
         return self._event_views([row])[0]
 
     def _event_views(self, rows: Sequence[Row]) -> list[AssetEventView]:
-        """Rows of `_EVENT` as they are shown, with one statement for the runs that they created."""
+        """Return the views of rows of `_EVENT`, with one statement for the runs that they created."""
         created: dict[int, list[CreatedRunView]] = {}
         for row in rows_among(self.engine, _CREATED_RUNS, [row[0] for row in rows]):
             created.setdefault(row[0], []).append(_created_run(row[1:]))
@@ -241,7 +241,7 @@ class AssetLists(ServiceLists):
 
 
 _NAMES = "((r.name = a.name AND r.uri IN (a.uri, '')) OR (r.name = '' AND r.uri = a.uri AND r.uri <> ''))"
-"""Condition: reference `r` means asset `a`."""
+"""Condition: the reference `r` stands for the asset `a`."""
 
 _COLUMNS = "a.id, a.name, a.uri, a.asset_group, a.extra, a.created_at, a.updated_at"
 _ORDERS = {

@@ -38,14 +38,14 @@ _EVENT = f"{_ASSET}, e.id, e.extra, e.at, e.source_dag, e.source_run, e.source_t
 
 
 class AssetOperations:
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     engine: Engine
 
     # --- references -------------------------------------------------------------------------------------------------
 
     def _note_assets(self, definition: DagDefinition, at: int, before: bytes | None) -> None:
-        """Replace the assets that a DAG refers to by those of its current definition.
+        """Replace the assets to which a DAG refers by the assets of its current definition.
 
         Args:
             before: the encoded `AssetSchedule` of its last definition.
@@ -153,7 +153,7 @@ class AssetOperations:
         return self.engine.row("SELECT 1 FROM asset_event WHERE asset = ? AND origin = ?", (asset.id, origin)) is not None
 
     def _asset_of(self, event: NewAssetEvent) -> AssetRow:
-        """The asset of an event; created if there is none yet."""
+        """Return the asset of an event. Create it if it does not exist."""
         asset = self.find_asset(name=event.name, uri=event.uri)
         if asset is None:
             name, uri = event.name or event.uri, event.uri or event.name
@@ -199,7 +199,7 @@ class AssetOperations:
         return partitioned | self._changed(event, asset, aliased, rows)
 
     def _deliver_partitions(self, event: int, dag_id: str, mapper: Mapper, key: str | None, paused: bool) -> set[str]:
-        """Deliver an event to a DAG with partitions. Where that is impossible, the delivery says why. Returns the DAG, or none."""
+        """Deliver an event to a DAG with partitions. If that is impossible, the delivery says why. Returns the DAG, or none."""
         targets, reason = list[str](), NO_KEY
         if paused:
             reason = PAUSED
@@ -220,7 +220,7 @@ class AssetOperations:
         return set()
 
     def _changed(self, event: int, asset: AssetRow, aliased: bool, rows: list[tuple[str, bool]]) -> set[str]:
-        """Of the DAGs that got an event, those whose condition it may have changed."""
+        """Return those of the DAGs that got an event whose condition the event may have changed."""
         if aliased:  # the alias may be new for this asset
             return {dag_id for dag_id, paused in rows if not paused}
         before = self.engine.row("SELECT max(id) FROM asset_event WHERE asset = ? AND id < ?", (asset.id, event))
@@ -228,7 +228,7 @@ class AssetOperations:
         return {dag_id for dag_id, paused in rows if not paused and not self._waits(dag_id, latest)}
 
     def _waits(self, dag_id: str, event: int | None) -> bool:
-        """Whether an event waits for a DAG and counts. Then a later event of the asset changes nothing for the DAG's condition."""
+        """Whether an event waits for a DAG and counts. Then a later event of the asset does not change the DAG's condition."""
         return (
             event is not None
             and self.engine.row(
@@ -478,7 +478,7 @@ class AssetOperations:
 
 
 def named(definition: DagDefinition) -> Iterable[tuple[tuple[str, str], Leaf]]:
-    """((kind, task id), asset or alias) for all references of a definition; the task id of its schedule is empty."""
+    """((kind, task id), asset or alias) for all references of a definition; the task id is empty for references of its schedule."""
     if definition.assets is not None:
         for leaf in leaves(definition.assets.condition):
             yield ("schedule", ""), leaf
@@ -496,7 +496,7 @@ def references(definition: DagDefinition) -> Iterable[tuple[str, str, str, str, 
 
 
 def event_row(row: Row) -> AssetEventRow:
-    """Makes a row of the columns of `_EVENT`."""
+    """Make a row from the columns of `_EVENT`."""
     return AssetEventRow(
         id=row[5],
         asset=AssetRow(*row[:5]),

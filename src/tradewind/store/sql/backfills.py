@@ -14,7 +14,7 @@ _FLAGS = (5, 11)
 
 
 class BackfillOperations(RunOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     def create_backfill(self, new: NewBackfill) -> BackfillRow:
         with self.engine.transaction():

@@ -1,8 +1,8 @@
 """Pages by cursor: a page begins after a given row, not after a number of rows.
 
 A cursor is a text that the client sends back. It contains the values of the ordering columns of the row at the end (or at the
-start) of a page, and a checksum of the order. So each page costs the same, however far it is from the first page, and rows
-that are added meanwhile do not shift the pages.
+start) of a page, and a checksum of the order. So each page has the same cost, however far it is from the first page, and rows
+that are added later do not shift the pages.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class CursorPage(msgspec.Struct, frozen=True):
 
 
 Select = Callable[[str, Where], tuple[str, Sequence[Value]]]
-"""(further columns, conditions) → the statement without ORDER BY, and its parameters."""
+"""(additional columns, conditions) → the statement without ORDER BY, and its parameters."""
 
 
 def cursor_page(engine: Engine, select: Select, where: Where, terms: Sequence[Term], cursor: str, limit: int) -> CursorPage:
-    """The page at a cursor; an empty cursor is the first page.
+    """Return the page at a cursor; an empty cursor means the first page.
 
     Raises:
         BadQuery: the text is not a cursor, or the cursor belongs to another order.

@@ -47,11 +47,11 @@ from tradewind.store.views import (
 from tradewind.timetables.describe import describe
 
 PRIORITIES_UP_TO = 5_000
-"""Total weights are computed for display in DAGs of up to this many tasks."""
+"""Maximum number of tasks of a DAG whose total weights are computed for display."""
 
 
 DEFINITIONS_PER_STATEMENT = 100
-"""How many definitions are in memory at once while they are decoded."""
+"""Maximum number of definitions that are in memory at once while they are decoded."""
 
 
 class ShownTask(msgspec.Struct, frozen=True, gc=False):
@@ -101,7 +101,7 @@ class ShownDag(msgspec.Struct):
 
 
 class ShownVersion:
-    """A version as lists need it; cached."""
+    """A version with the fields that lists need; cached."""
 
     __slots__ = ("dag", "data", "hash", "priorities", "view")
 
@@ -125,7 +125,7 @@ class ShownVersion:
         return (task.display_name if task is not None else None) or task_id
 
     def priority(self, slot: int, task_id: str) -> int | None:
-        """Total weight of the task there; None in DAGs too large for display."""
+        """Total weight of the task in this slot; None in DAGs that are too large for it."""
         tasks = self.dag.tasks
         if (
             slot >= len(tasks) or tasks[slot].task_id != task_id
@@ -150,7 +150,7 @@ class DagLists(RunOperations):
     bundle_pages: Mapping[str, str] = MappingProxyType({})
 
     SHOWN_TASKS_KEPT = 20_000
-    """Size of the cache of versions, as the number of their tasks."""
+    """Size of the cache of versions, counted in their tasks."""
 
     _shown: OrderedDict[int, ShownVersion] | None = None
 
@@ -343,7 +343,7 @@ class DagLists(RunOperations):
         return row[1], row[2], self.definition(row[0]).fileloc
 
     def shown_version(self, version: int) -> ShownVersion:
-        """What lists show of a version. A version without runs may be replaced by other content: the hash is compared each time.
+        """Return the fields of a version for lists. A version without runs may get other content, so the hash is compared.
 
         Raises:
             NotFound: there is no such version.
@@ -351,10 +351,10 @@ class DagLists(RunOperations):
         return self.shown_versions([version])[version]
 
     def shown_versions(self, versions: Collection[int]) -> dict[int, ShownVersion]:
-        """The same for several versions, with one statement for all, and one for each block of those that are not in the cache.
+        """Return the fields of several versions, with one statement for all, and one for each block that is not cached.
 
         Raises:
-            NotFound: one does not exist.
+            NotFound: one of the versions does not exist.
         """
         if self._shown is None:
             self._shown = OrderedDict()
@@ -512,7 +512,7 @@ _VERSION_ORDERS = {
 
 
 def identity(kind: int, number: int, place: int = 0) -> str:
-    """A UUID (version 8) made of a number, for what has a UUID in Airflow. The same number always gives the same UUID."""
+    """Make a UUID (version 8) from a number, for objects that have a UUID in Airflow. A number always gives the same UUID."""
     return f"{number >> 16:08x}-{number & 0xFFFF:04x}-8{kind:03x}-8000-{place:012x}"
 
 

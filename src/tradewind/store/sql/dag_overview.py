@@ -19,7 +19,7 @@ _FAILED = RunState.FAILED.code
 
 
 class _Named(msgspec.Struct):
-    """The names in a definition; the rest is not decoded."""
+    """The names in a definition; the other fields are not decoded."""
 
     dag_id: str
     display_name: str | None = None

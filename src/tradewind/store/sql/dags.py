@@ -27,13 +27,13 @@ _ZLIB = 0x78
 
 
 class DagOperations(AssetOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     engine: Engine
     _definitions: OrderedDict[int, DagDefinition]
 
     DEFINITIONS_KEPT = 64
-    """Number of decoded definitions kept in memory; others are read again when they are needed."""
+    """Maximum number of decoded definitions in memory; others are read again when they are needed."""
 
     def dag_bundles(self, dag_ids: Sequence[str] | None = None) -> list[DagBundle]:
         sql = "SELECT dag_id, bundle, version FROM dag"
@@ -155,9 +155,9 @@ class DagOperations(AssetOperations):
         return True
 
     def _new_version(self, parsed: ParsedFile, dag: ParsedDag, known: Row | None) -> int:
-        """The number of the version with this content; created if there is none.
+        """Return the number of the version with this content. Create the version if it does not exist.
 
-        A version is found by its hash, so that old content gets its old version again. If the present version has no runs, the new
+        A version is found by its hash, so that old content gets its old version again. If the current version has no runs, the new
         version replaces it. No number is used twice: schedulers and readers cache definitions by number.
         """
         engine = self.engine
@@ -181,7 +181,7 @@ class DagOperations(AssetOperations):
         return int(version)
 
     def _next_version(self, dag_id: str) -> tuple[int, int]:
-        """The number of a new version among all versions, and among those of its DAG."""
+        """Return the number of a new version among all versions, and its number among the versions of its DAG."""
         row = self.engine.row(
             """SELECT (SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_version
                        UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_version') AS known),

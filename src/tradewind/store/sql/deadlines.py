@@ -1,4 +1,4 @@
-"""Deadlines: future ones are items of the outbox, missed ones have rows of their own."""
+"""Deadlines: future deadlines are items of the outbox, missed deadlines have their own table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.store.sql.queries import Where
 
 
 def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
-    """Write the deadlines of a run into the outbox; they replace those from before a clear."""
+    """Write the deadlines of a run into the outbox. They replace the run's earlier deadlines."""
     if not definition.slas and not definition.deadlines:
         return
     dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at, cleared=run.clear_number > 0)
@@ -26,7 +26,7 @@ def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: 
 
 
 def durations(engine: Engine, dag_id: str, at_most: int) -> list[int]:
-    """How long the latest finished runs of a DAG took, µs, the latest first."""
+    """Durations of the latest finished runs of a DAG, microseconds, the latest run first."""
     rows = engine.rows(
         """SELECT ended_at - started_at FROM dag_run WHERE dag_id = ? AND ended_at IS NOT NULL AND started_at IS NOT NULL
            ORDER BY run_after DESC, id DESC LIMIT ?""",
@@ -36,7 +36,7 @@ def durations(engine: Engine, dag_id: str, at_most: int) -> list[int]:
 
 
 class DeadlineOperations:
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     engine: Engine
 

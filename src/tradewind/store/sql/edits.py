@@ -1,4 +1,4 @@
-"""Changes that people make: clear, mark, run states, notes. Each raises the run's revision: the scheduler loads the run again."""
+"""Edits by people: clear, mark, run states, notes. Each edit increases the run's revision: the scheduler loads the run again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNPINNED = "UPDATE dag_run SET bundle_version = NULL WHERE id = ? AND revision 
 
 
 class EditOperations(RunOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False

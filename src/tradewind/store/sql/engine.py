@@ -1,17 +1,17 @@
-"""A connection to a database, as the store's operations use it, and the dialect that its statements are written in.
+"""A connection to a database, as the store's operations use it, and the dialect in which its statements are written.
 
 The operations are written once. Their statements are plain SQL in a form that every dialect understands or can render:
 
-- parameters are `?`, and a statement holds no other `?`;
+- parameters are `?`, and a statement contains no other `?`;
 - `INSERT … ON CONFLICT (key) DO UPDATE SET column = excluded.column` or `DO NOTHING`;
 - `column IS ?` compares with a value that may be NULL;
 - booleans are 0 or 1 in an integer column, and a condition is a comparison;
 - "no limit" is `NO_LIMIT`; the larger of two values is a CASE expression; a derived table has a name;
 - what only some databases have (index hints, fixed order of a join, case-insensitive comparison) comes from `Engine.dialect`.
 
-SQLite executes this form as it is, so rendering costs nothing there. A dialect that has to render does so once for each
-statement, in its engine. What differs in behaviour (transactions, keys of new rows, time limits,
-errors) is a method of the engine.
+SQLite executes this form unchanged, so rendering costs nothing there. A dialect that must render a statement does so once, and its
+engine keeps the result. Differences in behaviour (transactions, keys of new rows, time limits,
+errors) are methods of the engine.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from tradewind.observe.failpoints import fp
 Row = tuple[Any, ...]
 
 NO_LIMIT = 2**63 - 1
-"""For LIMIT, where all rows are wanted."""
+"""Value of LIMIT if all rows are wanted."""
 
 
 class Dialect(Protocol):
-    """How one database writes what is not the same everywhere. Pure text: needs no connection."""
+    """The SQL of one database, where it differs from the SQL of others. Pure text: needs no connection."""
 
     @property
     def name(self) -> str:
         """As in the URL, and in the names of migration files: `sqlite`."""
 
     def render(self, statement: str) -> str:
-        """A statement of the form above, in the SQL of this database."""
+        """Translate a statement of the form above into the SQL of this database."""
 
     def index_hint(self, index: str) -> str:
         """Text after a table's name that makes the database use this index; empty if the database has no such hint."""
@@ -54,7 +54,7 @@ class Dialect(Protocol):
         """A column of an ORDER BY that a client chose; NULL comes first in ascending order."""
 
     def translate(self, error: Exception, database: str) -> TradewindError:
-        """The database's error as one of ours, with a message that says what to do.
+        """Translate the database's error into an error of Tradewind, with a message that says what to do.
 
         Args:
             database: the name of the database in the message, for example its path.
@@ -64,7 +64,7 @@ class Dialect(Protocol):
 Change = tuple[str, list[Row], bool]
 """A statement that writes, executed once for each tuple of parameters, and whether it is `GUARDED` or `FREE`.
 
-A plain tuple: one is made for each statement of each commit.
+A plain tuple, because one is created for each statement of each commit.
 """
 
 GUARDED, FREE = True, False
@@ -76,11 +76,11 @@ class _GuardMissed(Exception):
 
 
 class Engine(ABC):
-    """One connection with its transactions. Not for use by several threads at a time.
+    """One connection with its transactions. Only one thread at a time may use it.
 
     Attributes:
         path: the name of the database in messages: the path of its file, or ":memory:".
-        read_only: writes raise.
+        read_only: whether writes raise an error.
     """
 
     dialect: Dialect
@@ -89,34 +89,34 @@ class Engine(ABC):
     path: str
     read_only: bool
     has_round_trips: bool = False
-    """Whether the database is behind a network, so that statements that are executed together cost less."""
+    """Whether the database is behind a network, so that it is faster to execute several statements together."""
 
     # --- statements ------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def rows(self, sql: str, parameters: Any = ()) -> list[Row]:
-        """All rows of a query. Raises our errors."""
+        """Return all rows of a query. Raises StoreError."""
 
     @abstractmethod
     def row(self, sql: str, parameters: Any = ()) -> Row | None:
-        """The first row of a query. Raises our errors."""
+        """Return the first row of a query. Raises StoreError."""
 
     @abstractmethod
     def run(self, sql: str, parameters: Any = ()) -> int:
-        """Execute one statement; the number of rows that it matched or inserted."""
+        """Execute one statement. Returns the number of rows that it matched or inserted."""
 
     @abstractmethod
     def insert(self, sql: str, parameters: Any = ()) -> int:
-        """Execute one INSERT; the id of the new row."""
+        """Execute one INSERT. Returns the id of the new row."""
 
     @abstractmethod
     def many(self, sql: str, parameters: Any) -> int:
-        """Execute one statement for each tuple; the number of rows in all."""
+        """Execute one statement for each tuple. Returns the total number of rows."""
 
     def execute(self, changes: Iterable[Change]) -> bool:
-        """Execute these changes in order; False as soon as a guarded one did not match: the caller rolls all of them back.
+        """Execute these changes in order. False: a guarded change did not match; the caller rolls all of them back.
 
-        An engine over a network may send them in one round trip.
+        An engine over a network may send all of them in one round trip.
         """
         for statement, parameters, guarded in changes:
             if self.many(statement, parameters) != len(parameters) and guarded:
@@ -126,7 +126,7 @@ class Engine(ABC):
     def commit_changes(self, changes: Sequence[Change]) -> bool:
         """Execute these changes as one transaction. False: a guarded statement did not match, and nothing was written.
 
-        An engine over a network may do it in one round trip. Not inside a transaction. Raises as `transaction`.
+        An engine over a network may do this in one round trip. Not inside a transaction. Raises as `transaction`.
         """
         try:
             with self.transaction():
@@ -140,7 +140,7 @@ class Engine(ABC):
         """Execute one guarded statement that must change exactly one row.
 
         Args:
-            what: what it changes, for the message.
+            what: the object of the change, for the message.
 
         Raises:
             Changed: the row was not in the expected state; the caller rolls the transaction back.
@@ -161,30 +161,30 @@ class Engine(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Begin a transaction that will write: until its end no other process can write."""
+        """Begin a transaction that writes: until its end no other process can write."""
 
     @abstractmethod
     def commit(self) -> None: ...
 
     @abstractmethod
     def roll_back(self) -> None:
-        """Roll the transaction back, if it is still open. Never raises: a disk that fails may fail here too."""
+        """Roll the transaction back, if it is still open. Raises no errors: a disk that fails may fail here too."""
 
     @abstractmethod
     def savepoint(self) -> AbstractContextManager[None]:
-        """Inside a transaction: this part is written whole or not at all."""
+        """Inside a transaction: this part is written completely or not at all."""
 
     def exclusive(self) -> None:
-        """Inside a transaction: wait until no other process migrates. A database with one writer needs nothing more."""
+        """Inside a transaction: wait until no other process migrates. A database with one writer need not wait."""
 
     def without_deadline(self) -> AbstractContextManager[None]:
-        """Inside, a statement may take as long as it needs: for migrations and checks of everything."""
+        """Inside the block, statements have no time limit: for migrations and checks of the whole database."""
         return nullcontext()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction. Any exception rolls it back, and those of the database become ours. Inside another transaction it becomes
-        part of that one, and an exception rolls back only this part: an operation that fails leaves nothing behind.
+        """A transaction. Any exception rolls it back; errors of the database become StoreErrors. Inside another transaction it
+        becomes a part of that transaction, and an exception rolls back only this part.
 
         Raises:
             StoreBusy, StoreFull, StoreError: nothing was written.
@@ -222,7 +222,7 @@ class Engine(ABC):
 
     @abstractmethod
     def time_limit(self, seconds: float) -> AbstractContextManager[None]:
-        """Limit the total time of the queries inside.
+        """Limit the total time of the queries in the block.
 
         Raises:
             StoreInterrupted: a query took longer and was cancelled.
@@ -238,7 +238,7 @@ class Engine(ABC):
 
     @abstractmethod
     def copy_into(self, other: Engine) -> None:
-        """Replace the content of another database of the same dialect by the content of this one."""
+        """Replace the content of another database of the same dialect with the content of this database."""
 
     @abstractmethod
     def back_up(self, file: str) -> None:
@@ -246,7 +246,7 @@ class Engine(ABC):
 
     @abstractmethod
     def problems(self, at_most: int) -> list[str]:
-        """Damage that the database finds in itself; empty: none. Reads the whole database."""
+        """Damage that the database finds in itself; empty: no damage. Reads the whole database."""
 
     @abstractmethod
     def size(self) -> int:
@@ -262,11 +262,11 @@ class Engine(ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The settings in force on this connection, by the database's own names."""
+        """The active settings of this connection, by the database's own names."""
 
     @abstractmethod
     def query(self, sql: str) -> tuple[list[str], list[Row]]:
-        """Column names and rows of a statement that a person wrote. Raises StoreError."""
+        """Return column names and rows of a statement that a person wrote. Raises StoreError."""
 
     @property
     @abstractmethod
@@ -275,7 +275,7 @@ class Engine(ABC):
 
     @abstractmethod
     def replaced(self) -> str | None:
-        """A message if the database was deleted or replaced, else None. Saves the content of the open one first."""
+        """Return a message if the database was deleted or replaced, else None. Saves the content of the open one first."""
 
     @abstractmethod
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Lists of the questions of tasks to persons (human in the loop)."""
+"""Lists of the questions of tasks to people (human in the loop)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DETAIL_WIDTH = 13
 
 _SOURCE = """hitl_detail h JOIN task_instance t ON t.run = h.run AND t.slot = h.slot AND t.try_number = h.try_number
     JOIN dag_run r ON r.id = h.run"""
-"""A question of an earlier try is not the question of the task instance any more."""
+"""Only the question of the current try is the question of the task instance."""
 
 _ORDERS = {
     **{name: TASK_ORDERS[name] for name in ("dag_id", "run_id", "task_id", "map_index", "run_after")},

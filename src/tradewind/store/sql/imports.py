@@ -10,7 +10,7 @@ from tradewind.store.sql.runs import NEXT_RUN
 _RUN = f"""INSERT INTO dag_run (id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
     run_after, queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, task_count, rows_created, revision,
     journal_seq) VALUES ({NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)"""
-"""Revision 1: the run has a past, so the scheduler reads its rows before it continues the run."""
+"""Revision 1: the run already has rows, so the scheduler reads them before it continues the run."""
 
 _TASK = """INSERT INTO task_instance (run, slot, task_id, map_index, state, fence, try_number, max_tries, resume, requeues, due_at,
     queued_at, started_at, ended_at, reason, branch, map_length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""

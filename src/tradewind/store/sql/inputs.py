@@ -1,4 +1,4 @@
-"""Questions of tasks to persons, and their answers."""
+"""Questions of tasks to people, and their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: one row for each time that a service ran, with its last heartbeat and its end."""
+"""Jobs: one row for each process of a service, with its last heartbeat and its end."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tradewind.model.rows import JobRow, NewJob
 from tradewind.store.sql.outbox import OutboxOperations
 
 KEPT_JOBS = 1000
-"""The newest jobs are kept, this many."""
+"""Number of newest jobs that are kept."""
 
 _JOB = "id, life, job_type, state, hostname, unixname, pid, executor_class, started_at, heartbeat_at, ended_at, reason"
 
 
 class JobOperations(OutboxOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     def begin_job(self, new: NewJob, at: int) -> None:
         with self.engine.transaction():
@@ -75,5 +75,5 @@ class JobOperations(OutboxOperations):
 
 
 def about(job: NewJob | JobRow) -> dict[str, object]:
-    """What the audit log says about a service."""
+    """Return the entry about a service for the audit log."""
     return {"job_type": job.job_type, "hostname": job.hostname, "pid": job.pid}

@@ -9,7 +9,7 @@ from tradewind.store.sql.dags import DagOperations
 
 
 class KeyOperations(DagOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     # --- pools ----------------------------------------------------------------------------------------------------
 

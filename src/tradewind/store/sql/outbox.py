@@ -1,4 +1,4 @@
-"""The outbox: what has to be done outside because of a commit. A row stays until that is done."""
+"""The outbox: calls that a commit requires outside of the database. A row stays until its call is done."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, p
 
 
 class OutboxOperations(RunOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     def add_outbox_item(
         self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1

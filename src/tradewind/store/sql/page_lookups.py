@@ -1,4 +1,4 @@
-"""Smaller reads of the web page (see `store.port.page_lookups`)."""
+"""Smaller queries of the web page (see `store.port.page_lookups`)."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from tradewind.store.views import BadQuery, Conditions, TooBroad
 Value = str | int | None
 
 PAGE_SECONDS = 5.0
-"""The longest that one page may take. A list that an index serves takes milliseconds; this limit is for all others."""
+"""Maximum time for one page, seconds. A list with an index takes milliseconds; this limit is for all others."""
 
 COUNT_SECONDS = 1.0
-"""The longest that counting the rows of a list may take; a total that takes longer is left out."""
+"""Maximum time for counting the rows of a list, seconds. If counting takes longer, the total is left out."""
 
 _OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
@@ -39,12 +39,12 @@ class Where:
         self.parameters.extend(parameters)
 
     def one_of(self, column: str, values: Sequence[Value]) -> None:
-        """The column has one of these values. Without values: no condition."""
+        """Add the condition that the column has one of these values. Without values, add no condition."""
         if values:
             self.add(f"{column} IN ({', '.join('?' * len(values))})", *values)
 
     def ranges(self, columns: Mapping[str, str], ranges: Mapping[str, int]) -> None:
-        """`ranges`: `<field>_gte|gt|lte|lt` → microseconds, for the fields in `columns`.
+        """Add conditions from `ranges`: `<field>_gte|gt|lte|lt` → microseconds, for the fields in `columns`.
 
         Raises:
             BadQuery: an unknown field or comparison.
@@ -57,7 +57,7 @@ class Where:
             self.add(f"{columns[field]} {_OPERATORS[comparison]} ?", moment)
 
     def pattern(self, dialect: Dialect, column: str, pattern: str | None) -> None:
-        """Airflow's search pattern: part of the text in any case; `%` and `_` are wildcards, `|` means "or", `~` means all."""
+        """Add Airflow's search pattern: part of the text in any case; `%` and `_` are wildcards, `|` means "or", `~` means all."""
         if pattern is None or pattern == "~":
             return
         parts = [part for part in pattern.split("|") if part]
@@ -65,12 +65,12 @@ class Where:
             self.add("(" + " OR ".join([dialect.contains(column)] * len(parts)) + ")", *(f"%{part}%" for part in parts))
 
     def prefix(self, column: str, prefix: str | None) -> None:
-        """The text begins with this prefix, in the same case; an index can serve it."""
+        """Add the condition that the text begins with this prefix, in the same case. An index can serve it."""
         if prefix and prefix != "~":
             self.add(f"{column} >= ? AND {column} < ?", prefix, prefix + "\U0010ffff")
 
     def conditions(self, dialect: Dialect, columns: Mapping[str, str], given: Conditions) -> None:
-        """All conditions on the fields in `columns`.
+        """Add all conditions on the fields in `columns`.
 
         Raises:
             BadQuery: an unknown field.
@@ -89,7 +89,7 @@ class Where:
 
 
 def literal(text: str) -> str:
-    """A text for LIKE in which `%` and `_` stand for themselves as far as possible: `_` matches any character."""
+    """Return a text for LIKE in which `%` and `_` are ordinary characters as far as possible: `_` matches any character."""
     return text.replace("%", "_")
 
 
@@ -118,7 +118,7 @@ class Term(NamedTuple):
 
 
 def ordering(dialect: Dialect, order_by: Sequence[str], columns: Mapping[str, str], last: str) -> str:
-    """The ORDER BY of `order_terms`. Raises BadQuery."""
+    """Return the ORDER BY of `order_terms`. Raises BadQuery."""
     return order_clause(dialect, order_terms(order_by, columns, last))
 
 
@@ -127,7 +127,7 @@ def order_clause(dialect: Dialect, terms: Sequence[Term]) -> str:
 
 
 def order_terms(order_by: Sequence[str], columns: Mapping[str, str], last: str) -> list[Term]:
-    """The order by field names, with `-` in front for descending; `last` makes it unambiguous, so that pages do not overlap.
+    """Return the order by field names, with `-` in front for descending. `last` makes it unambiguous, so that pages do not overlap.
 
     Raises:
         BadQuery: an unknown field.
@@ -151,10 +151,10 @@ def order_terms(order_by: Sequence[str], columns: Mapping[str, str], last: str) 
 
 @contextmanager
 def bounded(engine: Engine, seconds: float) -> Iterator[None]:
-    """Limit the total time of the queries inside.
+    """Limit the total time of the queries in the block.
 
     Raises:
-        TooBroad: they took longer and were cancelled.
+        TooBroad: the queries took longer and were cancelled.
     """
     try:
         with engine.time_limit(seconds):
@@ -167,13 +167,13 @@ def bounded(engine: Engine, seconds: float) -> Iterator[None]:
 
 
 def page(engine: Engine, sql: str, parameters: Sequence[Value], limit: int | None, offset: int) -> list[Row]:
-    """`limit` rows (None: all) after the first `offset`, within `PAGE_SECONDS`."""
+    """Return `limit` rows (None: all) after the first `offset` rows, within `PAGE_SECONDS`."""
     with bounded(engine, PAGE_SECONDS):
         return engine.rows(f"{sql} LIMIT ? OFFSET ?", (*parameters, NO_LIMIT if limit is None else limit, offset))
 
 
 def count(engine: Engine, sql: str, parameters: Sequence[Value]) -> int | None:
-    """The number that a query returns; None if it takes too long."""
+    """Return the number that a query returns; None if it takes too long."""
     try:
         with bounded(engine, COUNT_SECONDS):
             row = engine.row(sql, parameters)
@@ -187,10 +187,10 @@ VALUES_PER_STATEMENT = 500
 
 
 def rows_among(engine: Engine, sql: str, values: Sequence[Value]) -> list[Row]:
-    """The rows of a statement for many values, with one execution for each 500 of them.
+    """Return the rows of a statement for many values, with one execution for each 500 values.
 
     Args:
-        sql: with `{}` for the placeholders of the values, and no other parameters.
+        sql: the statement with `{}` for the placeholders of the values, and without other parameters.
     """
     found: list[Row] = []
     for start in range(0, len(values), VALUES_PER_STATEMENT):

@@ -1,4 +1,4 @@
-"""Deleting old runs and DAGs, with everything that belongs to them."""
+"""Deletion of old runs and DAGs, with everything that belongs to them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tradewind.model.rows import Removed, RemovedRun, RetiredLog
 from tradewind.store.sql.services import ServiceOperations
 
 KEPT_OPS = 24 * 3600 * 1_000_000
-"""Results of commands are kept for a day: longer than any client repeats a command. Microseconds."""
+"""Results of commands are kept for a day, microseconds: longer than any client repeats a command."""
 
 _REMOVED = "id, dag_id, run_id, logical_date"
 """Columns of a `RemovedRun`."""
 
 
 class RetentionOperations(ServiceOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     def delete_old_runs(
         self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
@@ -100,7 +100,7 @@ class RetentionOperations(ServiceOperations):
         }
 
     def _keep_highest_number(self, key: str, table: str) -> None:
-        """Before the newest rows are deleted: keep the highest number that was ever used, so that none is used twice."""
+        """Before the newest rows are deleted: store the highest number that was ever used, so that no number is used twice."""
         newest = self.engine.row(f"SELECT max(id) FROM {table}")
         known = self.engine.row("SELECT value FROM meta WHERE key = ?", (key,))
         if newest is not None and newest[0] is not None and (known is None or newest[0] > int(known[0])):

@@ -1,4 +1,4 @@
-"""The part of one run in a commit, as statements. Pure: an engine executes them in order, or all in one round trip."""
+"""The statements that write one run in a commit. Pure: an engine executes them in order, or all in one round trip."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def changes_of(write: RunWrite, epoch: int) -> list[Change]:
-    """The statements that write the part of a run. If a guarded one does not change all its rows, none of them may stay.
+    """Return the statements that write the changes of a run. If a guarded one does not change all its rows, all are rolled back.
 
     Args:
-        epoch: of the scheduler that writes.
+        epoch: epoch of the scheduler that writes.
     """
     run = write.run
     changes: list[Change] = [(_MOVE_RUN, [_run_parameters(write, epoch)], GUARDED)]

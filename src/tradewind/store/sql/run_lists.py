@@ -29,7 +29,7 @@ from tradewind.store.sql.queries import (
 from tradewind.store.views import NO_CONDITIONS, BadQuery, Conditions, DagStatsView, Listing, RunView, StateCount
 
 TRIGGERED_BY = frozenset({"cli", "operator", "rest_api", "ui", "test", "timetable", "asset", "backfill"})
-"""Airflow's values; any other value is shown as null."""
+"""Values of Airflow; any other value is shown as null."""
 
 _FAILED = RunState.FAILED.code
 
@@ -117,7 +117,7 @@ class RunLists(DagLists):
         return Listing(self._run_views([row[0] for row in found.rows]), None, found.next_cursor, found.previous_cursor)
 
     def _add_conf_and_asset(self, where: Where, conf_contains: str | None, consuming_asset: str | None) -> None:
-        """Raises BadQuery: the conf cannot be searched."""
+        """Add conditions on the conf and on a consumed asset. Raises BadQuery: the conf cannot be searched."""
         if conf_contains:
             where.add(f"({self.engine.dialect.contains('CAST(r.conf AS TEXT)')})", f"%{literal(conf_contains)}%")
         if consuming_asset:
@@ -148,7 +148,7 @@ class RunLists(DagLists):
                 self.need_dag(dag_id)  # raises NotFound
         shown = self.shown_versions(list(versions.values()))
         counts = {dag_id: dict.fromkeys(RUN_STATES, 0) for dag_id in ids}
-        # success is the number of all runs minus the other states: those are few, or have an index
+        # success is computed as the number of all runs minus the other states: these are few, or have an index
         for dag_id, number in rows_among(self.engine, _ALL_RUNS, ids):
             counts[dag_id][RunState.SUCCESS] = number
         for sql in (_UNFINISHED_RUNS, _FAILED_RUNS):
@@ -217,7 +217,7 @@ _RUN_RANGES = {
 }
 
 _CHANGED = "coalesce(r.ended_at, r.started_at, r.queued_at)"
-"""The last change of the state of a run: Airflow's `updated_at`."""
+"""The time of the last change of a run's state: Airflow's `updated_at`."""
 
 _RUN_RANGES |= {"duration": "r.ended_at - r.started_at", "updated_at": _CHANGED}
 
@@ -229,7 +229,7 @@ _RUN_FIELDS = {
     "bundle_version": "r.bundle_version",
     "dag_version": "(SELECT v.number FROM dag_version v WHERE v.id = r.version)",
 }
-"""The fields that lists of runs can be filtered by, besides states, types and ranges."""
+"""The fields by which lists of runs can be filtered, besides states, types and ranges."""
 
 RUN_ORDERS = {
     "id": "r.id",

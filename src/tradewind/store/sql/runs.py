@@ -1,4 +1,4 @@
-"""Runs and task instances: what the scheduler reads and writes most often."""
+"""Runs and task instances: the operations that the scheduler uses most often."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tradewind.store.sql.run_changes import XCOM, changes_of
 log = Log("store")
 
 CREATE_CHUNK = 2000
-"""Task instances of a new run that are written with it; those of a larger run follow in further transactions."""
+"""Number of task instances that are written together with a new run; those of a larger run follow in further transactions."""
 
 _decode_branch = msgspec.msgpack.Decoder(Branch).decode
 _decode_deferral = msgspec.msgpack.Decoder(Deferral).decode
@@ -49,20 +49,20 @@ _RUN_COLUMNS = """id, dag_id, run_id, run_type, state, version, logical_date, in
 
 NEXT_RUN = """(SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_run
     UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_run') AS known)"""
-"""No number is used twice, even if the newest runs were deleted."""
+"""Returns the number of a new run. No number is used twice, even if the newest runs were deleted."""
 
 _NAMES_MAX = 500
-"""Up to this many task ids are compared by the database; more are compared here."""
+"""Maximum number of task ids that the database compares; more are compared in Python."""
 
 _INSERT_TASKS = "INSERT INTO task_instance (run, slot, task_id, max_tries) VALUES (?, ?, ?, ?)"
 
 
 class _GuardMissed(Exception):
-    """A guard did not match inside a savepoint: the part of the run is rolled back, then the slots are named."""
+    """A guard did not match inside a savepoint: the changes of the run are rolled back, then the slots are determined."""
 
 
 class RunOperations(DagOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     engine: Engine
 
@@ -102,7 +102,7 @@ class RunOperations(DagOperations):
         return Committed(stale, created, rows_created, consumers, frozenset(moved))
 
     def _has_only_changes(self, batch: Batch) -> bool:
-        """Whether a batch can be committed in one round trip: it only changes runs, and the database has round trips to save."""
+        """Whether a batch can be committed in one round trip: it only changes runs, and the database is behind a network."""
         if not self.engine.has_round_trips or batch.new_runs or batch.positions or batch.more_rows:
             return False
         is_checked = self.engine.is_guarded or not batch.epoch
@@ -110,7 +110,7 @@ class RunOperations(DagOperations):
 
     def _write_together(self, batch: Batch) -> bool:
         """Write the changes of all runs in one round trip. False: nothing was written, because another process has changed one
-        of the runs, or one has to be written alone. Then each run is written in a savepoint of its own.
+        of the runs, or one must be written alone. Then each run is written in its own savepoint.
         """
         if not self.engine.has_round_trips or any(write.asset_events for write in batch.runs):
             return False
@@ -134,9 +134,9 @@ class RunOperations(DagOperations):
             raise Stale(f"scheduler epoch {epoch} was superseded by {row[0]}; this scheduler has to exit")
 
     def _stale_slots(self, write: RunWrite, epoch: int) -> list[int]:
-        """Slots whose row has another state or fence than expected; none if the run's own revision or epoch did not match.
+        """Slots whose row has another state or fence than expected; empty if the run's revision or epoch did not match.
 
-        Read after the roll-back, so every row is as the write found it.
+        Called after the roll-back, so every row is as it was before the write.
         """
         run = self.engine.row("SELECT revision, journal_seq, epoch FROM dag_run WHERE id = ?", (write.run,))
         if run is None or (run[0], run[1]) != (write.revision, write.journal_seq) or run[2] > epoch:
@@ -209,7 +209,7 @@ class RunOperations(DagOperations):
         return found
 
     def _versions_of_new_run(self, new: NewRun) -> tuple[int, str | None]:
-        """The versions of the DAG and of its bundle that a new run gets. They come from the same parse of the file."""
+        """Return the versions of the DAG and of its bundle for a new run. They come from the same parse of the file."""
         plan = self.need_dag(new.dag_id)
         if plan.bundle_version is not None:
             keeps = not self.definition(plan.version).disable_bundle_versioning
@@ -233,7 +233,7 @@ class RunOperations(DagOperations):
         return upto
 
     def _move_schedule(self, position: SchedulePosition) -> bool:
-        """Write a schedule's position; False, and nothing is written, if it is not the expected one or the DAG is gone."""
+        """Write a schedule's position. False: nothing was written; the position is not the expected one or the DAG was deleted."""
         none = (None, None, None, None)
         moved = self.engine.run(
             """UPDATE dag SET last_logical_date = ?, last_start = ?, last_end = ?, last_run_after = ?,
@@ -282,7 +282,7 @@ class RunOperations(DagOperations):
         return found
 
     def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
-        # the index is named: left to itself, SQLite walks through all of a DAG's history in the order asked for
+        # the hint names the index: otherwise SQLite reads all of a DAG's history in the requested order
         where, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
         rows = self.engine.rows(
             f"""SELECT {_RUN_COLUMNS} FROM dag_run{self.engine.dialect.index_hint("dag_run_active")} WHERE state < 2 {where}
@@ -293,7 +293,7 @@ class RunOperations(DagOperations):
         for row in rows:
             try:
                 found.append(run_row(row))
-            except (LookupError, ValueError) as error:  # the other runs must go on; the next read tries this one again
+            except (LookupError, ValueError) as error:  # the other runs must continue; the next read tries this one again
                 log.error(
                     "the row of a run cannot be read; the run is left alone", run=row[0], run_id=row[2], error=repr(error)
                 )
@@ -420,7 +420,7 @@ class RunOperations(DagOperations):
         ]
 
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
-        # a run has the tasks of its version: this reads a few definitions instead of the rows of all earlier runs
+        # a run has the tasks of its version: so this reads a few definitions instead of the rows of all earlier runs
         versions = self.engine.rows(
             "SELECT DISTINCT version FROM dag_run WHERE dag_id = ? AND logical_date < ? ORDER BY version DESC", (dag_id, before)
         )
@@ -447,7 +447,7 @@ class RunOperations(DagOperations):
         return found
 
     def _any_xcoms(self, run: int, task_id: str) -> list[tuple[int, bytes | None, str | None]]:
-        """One XCom for each map index: the returned value, else the one whose key sorts first."""
+        """One XCom for each map index: the returned value, otherwise the XCom whose key sorts first."""
         rows = self.engine.rows(
             """SELECT map_index, value, spill FROM xcom WHERE run = ? AND task_id = ?
                ORDER BY map_index, CASE WHEN key = 'return_value' THEN 0 ELSE 1 END, key""",

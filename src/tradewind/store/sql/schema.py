@@ -1,6 +1,6 @@
 """Schema and migrations.
 
-A new database gets all migrations in order, an older one those that it lacks. Each is applied in one transaction together with its
+A new database gets all migrations in order, an older one the missing ones. Each is applied in one transaction together with its
 number. A database of a newer release is refused. Files: migrations/NNNN_name.<dialect>.sql, and for the database of accounts
 account_migrations/NNNN_name.<dialect>.sql.
 """
@@ -49,7 +49,7 @@ def applied(engine: Engine) -> int:
 
 
 def migrate(engine: Engine, tables: str = STORE) -> list[str]:
-    """Apply the migrations that the database lacks; return their names. `tables`: `STORE` or `ACCOUNTS`.
+    """Apply the missing migrations, and return their names. `tables`: `STORE` or `ACCOUNTS`.
 
     Raises:
         StoreMismatch: the database comes from a newer release.
@@ -74,7 +74,7 @@ def migrate(engine: Engine, tables: str = STORE) -> list[str]:
 
 
 def check(engine: Engine) -> None:
-    """Raises StoreMismatch if the schema is not exactly that of this release, StoreLost if there is none."""
+    """Raise StoreMismatch if the schema is not exactly the schema of this release, StoreLost if there is no schema."""
     have, needed = applied(engine), newest(engine.dialect)
     if have == 0:
         if on_server(engine.path):
@@ -101,6 +101,6 @@ def _refuse_newer(engine: Engine, have: int, known: int) -> None:
 
 
 def statements(script: str) -> list[str]:
-    """The statements of a script, without comments; a statement ends with a semicolon at the end of a line."""
+    """Return the statements of a script, without comments. A statement ends with a semicolon at the end of a line."""
     lines = [line for line in script.splitlines() if not line.strip().startswith("--")]
     return [part.strip() for part in "\n".join(lines).split(";\n") if part.strip()]

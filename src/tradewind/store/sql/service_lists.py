@@ -69,7 +69,7 @@ class ServiceLists(TaskLists):
         return _pool(row, self._taken_slots().get(name, {}))
 
     def _taken_slots(self) -> dict[str, dict[int, int]]:
-        """Pool → state code → slots taken. Reads only runs that have not ended."""
+        """Pool → state code → number of occupied slots. Reads only runs that have not ended."""
         taken: dict[str, dict[int, int]] = {}
         dialect = self.engine.dialect
         rows = self.engine.rows(
@@ -178,7 +178,7 @@ _ERROR_ORDERS = {
 }
 
 JOB_ALIVE = 30_000_000
-"""A service whose heartbeat is older, µs, counts as not alive. Services write a heartbeat every 10 seconds."""
+"""Microseconds. A service with an older heartbeat counts as not alive. Services write a heartbeat every 10 seconds."""
 
 _JOB = """j.id, j.state, j.job_type, j.started_at, j.ended_at, j.heartbeat_at, j.executor_class, j.hostname, j.unixname, j.pid,
     j.reason"""

@@ -7,7 +7,7 @@ from tradewind.store.sql.jobs import JobOperations
 
 
 class ServiceOperations(JobOperations):
-    """See `store.port` for what each method promises."""
+    """See `store.port` for the descriptions of the methods."""
 
     def epoch(self) -> int:
         row = self.engine.row("SELECT coalesce(max(epoch), 0) FROM scheduler")

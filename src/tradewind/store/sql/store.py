@@ -1,4 +1,4 @@
-"""The store over a SQL database, composed of the operations of each subject."""
+"""The store over a SQL database: one class with the operations of all subjects."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class SqlStore(
     ImportOperations,
     ListOperations,
 ):
-    """All operations over one connection; `store.factory` opens it. Not for use by several threads at a time."""
+    """All operations over one connection; `store.factory` opens it. Only one thread at a time may use it."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.lease: Lease | None = None
-        """Of the scheduler that writes with this store; released when the store is closed."""
+        """The lease of the scheduler that writes with this store; released when the store is closed."""
         self._shown_dags: frozenset[str] | None = None
         self._definitions: OrderedDict[int, DagDefinition] = OrderedDict()
 

@@ -14,7 +14,7 @@ from tradewind.store.sql.queries import Value, Where
 from tradewind.store.views import Conditions, TooBroad
 
 FIELDS = ("pool", "queue", "operator", "executor", "task_display_name")
-"""The fields of `Conditions` that this module decides."""
+"""The fields of `Conditions` for which this module decides."""
 
 VERSIONS_MAX = 500
 TASK_IDS_MAX = 20_000
@@ -38,7 +38,7 @@ Matches = Callable[[TaskFacts], bool]
 
 
 def split(conditions: Conditions) -> tuple[Conditions, Conditions]:
-    """(those that the database decides, those on `FIELDS`)"""
+    """Return (the conditions for the database, the conditions on `FIELDS`)."""
     rest = Conditions(
         {name: one for name, one in conditions.patterns.items() if name not in FIELDS},
         {name: one for name, one in conditions.prefixes.items() if name not in FIELDS},
@@ -58,7 +58,7 @@ def is_empty(conditions: Conditions) -> bool:
 
 
 def only(conditions: Conditions, names: Iterable[str]) -> Conditions:
-    """The conditions on these fields."""
+    """Return the conditions on these fields."""
     kept = set(names)
     return Conditions(
         {name: one for name, one in conditions.patterns.items() if name in kept},
@@ -68,7 +68,7 @@ def only(conditions: Conditions, names: Iterable[str]) -> Conditions:
 
 
 def matcher(conditions: Conditions) -> Matches:
-    """Whether a task meets all conditions."""
+    """Return a function that says whether a task meets all conditions."""
     patterns = [(name, like(pattern)) for name, pattern in conditions.patterns.items()]
 
     def matches(task: TaskFacts) -> bool:
@@ -94,7 +94,7 @@ class VersionTasks(NamedTuple):
 
 
 def chosen_pool_term(pool_conditions: Conditions, column: str) -> tuple[str, list[Value]]:
-    """The condition on a pool that a person chose for a task instance (`column`). It replaces the pool of the definition."""
+    """Return the condition on a pool that a person chose for a task instance (`column`). It replaces the definition's pool."""
     own = Where()
     for pattern in pool_conditions.patterns.values():
         regex = [part for part in pattern.split("|") if part]
@@ -107,10 +107,10 @@ def chosen_pool_term(pool_conditions: Conditions, column: str) -> tuple[str, lis
 
 
 def tasks_term(found: Sequence[VersionTasks], version_column: str, task_column: str) -> tuple[str, list[Value]]:
-    """The condition that a task instance is one of these tasks.
+    """Return the condition that a task instance is one of these tasks.
 
     Raises:
-        TooBroad: they are too many for one statement.
+        TooBroad: there are too many tasks for one statement.
     """
     if sum(len(one.task_ids) for one in found if not one.all_tasks) > TASK_IDS_MAX:
         raise TooBroad("This filter looks at the tasks of too many DAGs. Name a DAG, or a run.")

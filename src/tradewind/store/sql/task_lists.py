@@ -38,7 +38,7 @@ from tradewind.wire.log_paths import earlier_log_path, log_path
 _UNFINISHED = frozenset(
     state.code for state in TaskState if state not in FINISHED and state not in (TaskState.NONE, TaskState.REMOVED)
 )
-"""Unfinished states: only runs that have not ended have task instances in these."""
+"""Unfinished states: only unfinished runs have task instances in these states."""
 
 _TRY_GOES_ON = frozenset(state.code for state in WAITING | {TaskState.UP_FOR_RESCHEDULE, TaskState.SCHEDULED})
 """States between two attempts of one try."""
@@ -53,7 +53,7 @@ _TRY_STATES = {
     Outcome.DEFERRED.value: TaskState.DEFERRED,
     Outcome.AWAITING_INPUT.value: TaskState.AWAITING_INPUT,
 }
-"""The state that an earlier try ended in, by outcome; every other outcome is a failure."""
+"""The state in which an earlier try ended, by outcome. All other outcomes are failures."""
 
 
 class TaskLists(RunLists):
@@ -109,11 +109,11 @@ class TaskLists(RunLists):
     def _add_task_conditions(
         self, where: Where, dag_id: str, run_id: str, conditions: Conditions, task_group: str | None
     ) -> None:
-        """Add the conditions on fields that only definitions have.
+        """Add the conditions on fields that only definitions contain.
 
         Raises:
             NotFound: no version has the task group.
-            TooBroad: they concern the tasks of too many versions.
+            TooBroad: the conditions concern the tasks of too many versions.
         """
         pool = task_conditions.only(conditions, ["pool"])
         rest = task_conditions.only(conditions, [name for name in task_conditions.FIELDS if name != "pool"])
@@ -127,7 +127,7 @@ class TaskLists(RunLists):
             where.add(f"(({chosen}) OR (t.pool IS NULL AND {of_definition}))", *more, *parameters)
 
     def _versions_of(self, dag_id: str, run_id: str) -> list[int]:
-        """The versions of the runs that a list looks at. Raises TooBroad."""
+        """Return the versions of the runs that a list examines. Raises TooBroad."""
         if dag_id != "~" and run_id != "~":
             return [self.need_run(dag_id, run_id).version]
         condition, parameters = ("", ()) if dag_id == "~" else (" WHERE dag_id = ?", (dag_id,))
@@ -255,7 +255,9 @@ class TaskLists(RunLists):
         if try_number == row[9] and row[7] in _UNFINISHED and not any(file.fence == row[8] for file in found):
             found.append(named(row[8], None))
         elif try_number == row[9] and row[7] in _TRY_GOES_ON and found:
-            found[-1] = found[-1]._replace(ended_at=None)  # its trigger still writes to this log, and another attempt follows
+            found[-1] = found[-1]._replace(
+                ended_at=None
+            )  # its trigger still writes to this log, and another attempt will follow
         if not found and try_number != row[9]:
             known = sorted({attempt[0] for attempt in attempts} | ({row[9]} if row[9] else set()))
             raise NotFound(
@@ -267,7 +269,7 @@ class TaskLists(RunLists):
     # --- queries --------------------------------------------------------------------------------------------------
 
     def _source(self, dag_id: str, run_id: str, codes: list[int], where: Where) -> tuple[str, str]:
-        """The joined tables in the order in which they are to be read, and the order of rows that this gives without sorting."""
+        """Return the joined tables in the order in which they are to be read, and the resulting order of rows without sorting."""
         dialect = self.engine.dialect
         join = dialect.ordered_join
         if dag_id != "~":
@@ -323,7 +325,7 @@ class TaskLists(RunLists):
         return self._with_last_attempts([row])[0]
 
     def _with_last_attempts(self, rows: Sequence[Row]) -> list[Row]:
-        """Add the last attempt to the rows of task instances that a person marked: their new fences have no attempts."""
+        """Add the last attempt to the rows of task instances that a person marked: the mark's new fence has no attempt."""
         missing = [row for row in rows if row[19] is None and row[8] and TASK_STATES[row[7]] in FINISHED]
         last: dict[tuple[int, int, int], Row] = {}
         for found in self._rows_of(
@@ -341,7 +343,7 @@ class TaskLists(RunLists):
         ]
 
     def _rows_of(self, sql: str, condition: str, keys: Sequence[tuple[Value, ...]]) -> list[Row]:
-        """The rows of a statement for many keys. `sql`: `{}` stands for the conditions."""
+        """Return the rows of a statement for many keys. `sql`: `{}` stands for the conditions."""
         found: list[Row] = []
         for start in range(0, len(keys), KEYS_PER_STATEMENT):
             block = keys[start : start + KEYS_PER_STATEMENT]
@@ -369,7 +371,7 @@ class TaskLists(RunLists):
         return self.instance_views([row])[0]
 
     def instance_views(self, rows: Sequence[Row]) -> list[TaskInstanceView]:
-        """Rows of `INSTANCE_COLUMNS` as they are shown. The number of statements does not depend on the number of rows."""
+        """Return the views of rows of `INSTANCE_COLUMNS`. The number of statements does not depend on the number of rows."""
         rows = self._with_last_attempts(rows)
         shown = self.shown_versions([row[3] for row in rows])
         triggers = self._triggers([(row[0], row[1], row[8]) for row in rows if row[7] == TaskState.DEFERRED.code])
@@ -416,7 +418,7 @@ class TaskLists(RunLists):
         return found
 
     def _triggerer_job(self) -> dict[str, Any] | None:
-        """The worker host that connected last, whose triggerer runs all triggers. The health page says whether it runs now."""
+        """The worker host that connected last: its triggerer runs all triggers. The health page says whether it runs now."""
         row = self.engine.row("SELECT name, hostname, seen_at FROM worker_host ORDER BY seen_at DESC LIMIT 1")
         if row is None:
             return None
@@ -436,7 +438,7 @@ class TaskLists(RunLists):
 
     @staticmethod
     def _try_fields(row: Row, version: ShownVersion) -> dict[str, Any]:
-        """The fields that task instances and tries have in common."""
+        """The fields that both task instances and tries have."""
         task = version.task(row[1], row[4])
         return {
             "task_id": row[4],
@@ -469,10 +471,10 @@ class TaskLists(RunLists):
 
 
 KEYS_PER_STATEMENT = 100
-"""Task instances that one statement names. SQLite allows 1,000 terms in a condition."""
+"""Maximum number of task instances in one statement. SQLite allows 1,000 terms in a condition."""
 
 TRIGGER_KWARGS_MAX = 4000
-"""Longest text of a trigger's arguments, characters; the rest is cut off."""
+"""Maximum length of the text of a trigger's arguments, characters; the rest is cut off."""
 
 INSTANCE_COLUMNS = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
     t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor,
@@ -488,7 +490,7 @@ _RANGES = {
 }
 
 _CHANGED = "coalesce(t.ended_at, t.started_at, t.queued_at, r.queued_at)"
-"""The last change of a task instance, as far as its row shows: Airflow's `updated_at`."""
+"""The time of the last change of a task instance, as far as its row shows: Airflow's `updated_at`."""
 
 _LABEL = "coalesce(t.map_label, CASE WHEN t.map_index >= 0 THEN CAST(t.map_index AS TEXT) END)"
 
@@ -503,7 +505,7 @@ _FIELDS = {
     "rendered_map_index": _LABEL,
     "version_number": "(SELECT v.number FROM dag_version v WHERE v.id = r.version)",
 }
-"""The fields in the database that lists can be filtered by, besides states and ranges."""
+"""The fields in the database by which lists can be filtered, besides states and ranges."""
 
 TASK_ORDERS = {
     "id": "",  # replaced by the order of `_source`

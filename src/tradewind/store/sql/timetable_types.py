@@ -17,7 +17,7 @@ from tradewind.model.partitions import CronPartition
 
 
 def timetable_type(schedule: Schedule, assets: bytes | None) -> str:
-    """The full name of the timetable class that Airflow 3 uses for such a schedule.
+    """Return the full name of the timetable class that Airflow 3 uses for such a schedule.
 
     Args:
         assets: the encoded `AssetSchedule` of a DAG that is scheduled on assets too.

@@ -1,6 +1,6 @@
 """The rows that a reader sees if it is limited to some DAGs (`DatabaseReader.show_only`).
 
-The limit is a condition on each table, under the same name. So every query is limited, also queries that are added later:
+The limit is a condition on each table. A view with the table's name applies it, so it also limits queries that are added later:
 lists, counts and single rows. `tests/unit/store/test_visible_dags.py` fails for a table with DAGs or runs that is not in this list.
 """
 

@@ -68,7 +68,7 @@ class XComLists(AssetLists):
         )
 
     def _add_display_name(self, where: Where, conditions: Conditions) -> None:
-        """The display name of a DAG is in its definition: find the DAGs first."""
+        """Add the condition on the display name of a DAG. The name is in the definition, so the DAGs are found first."""
         pattern = conditions.patterns.get("dag_display_name")
         prefix = conditions.prefixes.get("dag_display_name")
         if not pattern and not prefix:

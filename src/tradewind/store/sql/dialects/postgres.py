@@ -6,7 +6,7 @@ statement. The changes of runs cost one round trip with their COMMIT: the server
 statement and fails if the count is not one, so that no later statement is executed. Other transactions cost one more round
 trip for the COMMIT.
 
-The tables are in the schema `tradewind` of the database, so they stand beside the tables of an Airflow without touching them.
+The tables are in the schema `tradewind` of the database, so the database may also contain the tables of Airflow.
 """
 
 from __future__ import annotations
@@ -59,20 +59,20 @@ ANSWER_SECONDS = 60.0
 """Timeout for one round trip. Afterwards the connection counts as lost. Migrations have no timeout."""
 
 SCHEDULER_ANSWER_SECONDS = 20.0
-"""The same timeout for a scheduler. Its loop waits meanwhile, so after this time its lease has expired, and a standby may have
+"""The same timeout for a scheduler. Its loop waits during this time, so its lease has expired afterwards, and a standby may have
 taken over.
 """
 
 IDLE_SECONDS = 30
-"""The server ends a transaction without statements for this time: its process is stopped, or its machine has failed."""
+"""The server ends a transaction that has executed no statement for this time: its process is stopped, or its machine has failed."""
 
 PREPARED_MAX = 300
-"""Statements that a connection keeps prepared. The statement of a list depends on the number of its values, so there may be
-many; the oldest are dropped.
+"""Maximum number of statements that a connection keeps prepared. The statement of a list depends on the number of its values, so
+there may be many; the oldest are dropped.
 """
 
 SENT_MAX = 1000
-"""Statements in one round trip; more are sent in several, so that memory stays bounded."""
+"""Maximum number of statements in one round trip, so that memory stays bounded; more statements need several round trips."""
 
 OLDEST = 130000
 """The oldest supported server, as `server_version_num`."""
@@ -176,7 +176,7 @@ _MARK = re.compile(r"\bIS NOT \?|\bIS \?|\?|\bAS INTEGER\)")
 
 @lru_cache(maxsize=1000)
 def render(statement: str) -> str:
-    """A statement of the common form in the SQL of PostgreSQL."""
+    """Translate a statement of the common form into the SQL of PostgreSQL."""
     number = 0
 
     def replace(found: re.Match[str]) -> str:
@@ -198,7 +198,7 @@ Encoded = tuple[list[bytes | None], list[int] | None]
 
 
 def encode(values: Sequence[Any]) -> Encoded:
-    """Parameters for the server: texts, whose types the server knows from the statement, and bytes as they are."""
+    """Encode parameters for the server: texts, whose types the server knows from the statement, and bytes unchanged."""
     found: list[bytes | None] = []
     formats: list[int] | None = None
     for place, value in enumerate(values):
@@ -228,8 +228,8 @@ class PostgresEngine(Engine):
         url: `postgresql://user:password@host:port/database?option=value`, or in SQLAlchemy's form `postgresql+psycopg2://…`.
         busy_timeout_ms: how long a statement waits for a lock of another connection.
         read_only: open for reading; writes raise.
-        application_name: under which the server lists this connection (pg_stat_activity).
-        answer_seconds: the longest that the server may take for one round trip.
+        application_name: the name under which the server lists this connection (pg_stat_activity).
+        answer_seconds: timeout of one round trip.
     """
 
     dialect: PostgresDialect = POSTGRES
@@ -249,7 +249,7 @@ class PostgresEngine(Engine):
         self.read_only = read_only
         self.server_version = 0
         self.guard: Callable[[], tuple[str, Sequence[Any]]] | None = None
-        """The query with which every transaction begins, and its parameters; `guard_failed` is raised if it has no row."""
+        """The query with which every transaction begins, and its parameters. If it returns no row, `guard_failed` is raised."""
         self.guard_failed: Callable[[], Exception] = AssertionError
         self._url = client_url(url)
         self._busy_timeout_ms = busy_timeout_ms
@@ -325,11 +325,11 @@ class PostgresEngine(Engine):
 
     @property
     def backend(self) -> int:
-        """Process id of the server's side of this connection."""
+        """Process id of the server process for this connection."""
         return int(self._pq.backend_pid)
 
     def reconnect(self) -> None:
-        """Connect again after the loss of the connection. Not inside a transaction. Raises our errors."""
+        """Connect again after the connection was lost. Not inside a transaction. Raises StoreError."""
         self.close()
         self._connect()
 
@@ -341,7 +341,7 @@ class PostgresEngine(Engine):
         self._queued.clear()
 
     def _lost(self, why: str) -> ServerError:
-        """Mark the connection as not usable any more."""
+        """Mark the connection as unusable, and return the error."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
@@ -351,7 +351,7 @@ class PostgresEngine(Engine):
     # --- statements -------------------------------------------------------------------------------------------------
 
     def _send(self, sql: str, parameters: Encoded, prepared_now: dict[str, bytes]) -> int:
-        """Put one statement into the pipeline; the number of commands that this takes: each has a result."""
+        """Put one statement into the pipeline. Returns the number of commands that this takes: each command has a result."""
         values, formats = parameters
         name = self._prepared.get(sql) or prepared_now.get(sql)
         commands = 1
@@ -365,7 +365,7 @@ class PostgresEngine(Engine):
         return commands
 
     def _trip(self, statements: Sequence[tuple[str, Encoded]]) -> list[Any]:
-        """Execute statements in one round trip; their results. Those that were queued go first."""
+        """Execute statements in one round trip, after the queued ones. Returns their results."""
         if self._connection is None:
             raise ServerError(LOST, "the connection to the server was lost")
         queued, self._queued = self._queued, []
@@ -417,7 +417,7 @@ class PostgresEngine(Engine):
             self._forgotten.append(oldest)
 
     def _receive(self) -> list[Any]:
-        """The results of all commands of a round trip."""
+        """Return the results of all commands of a round trip."""
         results: list[Any] = []
         connection = self._pq
         socket = connection.socket
@@ -459,15 +459,15 @@ class PostgresEngine(Engine):
                     unsent = connection.flush()
 
     def _cancel(self) -> None:
-        """Ask the server to cancel the statement that is executed."""
+        """Ask the server to cancel the running statement."""
         try:
             self._pq.get_cancel().cancel()
         except psycopg.Error:
             pass  # the connection is lost; the next statement notices this
 
     def _await_cancel(self) -> None:
-        """After a request to cancel, execute a statement without effect. The request hits this statement if the canceled
-        statement had ended before.
+        """After a request to cancel, execute a statement without effect. The request cancels this statement if the other one had
+        already ended.
         """
         self._deadline = None
         for _ in range(2):
@@ -547,7 +547,7 @@ class PostgresEngine(Engine):
         return True
 
     def commit_changes(self, changes: Sequence[Change]) -> bool:
-        """See `Engine`. Larger transactions than one round trip may hold are executed step by step."""
+        """See `Engine`. Transactions that are too large for one round trip are executed step by step."""
         wanted = [(_counted(sql) if guarded else sql, one) for sql, parameters, guarded in changes for one in parameters]
         if self._queued or self._in_transaction or len(wanted) > SENT_MAX:
             return super().commit_changes(changes)
@@ -638,7 +638,7 @@ class PostgresEngine(Engine):
             del self._queued[self._place(mark) :]
 
     def _place(self, mark: tuple[str, Encoded]) -> int | None:
-        """The position of a statement that waits to be sent; None: it was sent."""
+        """The position of a statement in the queue; None: it was already sent."""
         return next((place for place, one in enumerate(self._queued) if one is mark), None)
 
     def exclusive(self) -> None:
@@ -702,7 +702,7 @@ class PostgresEngine(Engine):
                     ("COMMIT", plain),
                 ]
             )
-            # one trip for all views would be parsed before the first one exists; none of them depends on another
+            # each view needs its own round trip: the server parses all statements of a trip before it creates the first view
             views = []
             for table, condition in CONDITIONS.items():
                 where = condition.format(main=f"{SCHEMA}.", table=table, visible="pg_temp.visible_dag_id")
@@ -719,7 +719,7 @@ class PostgresEngine(Engine):
         )
 
     def release_memory(self) -> None:
-        """Nothing to do: the server manages its own memory."""
+        """Do nothing: the server manages its own memory."""
 
     def copy_into(self, other: Engine) -> None:
         raise StoreError(f"{self.path} cannot be copied as a whole; use pg_dump")
@@ -730,7 +730,7 @@ class PostgresEngine(Engine):
         )
 
     def problems(self, at_most: int) -> list[str]:
-        """PostgreSQL finds damage of its files by checksums when it reads them; here every row is read once."""
+        """PostgreSQL detects damage of its files by checksums when it reads them. So this reads every row once."""
         found = []
         tables = self.rows(
             """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -780,7 +780,7 @@ class PostgresEngine(Engine):
         return names, self._load_text(result)
 
     def _one_plain(self, sql: str) -> Any:
-        """Execute a statement of a user, without parameters and not prepared."""
+        """Execute a statement of a user, without parameters and without preparing it."""
         if self._connection is None:
             self.reconnect()
         self._pq.send_query_params(sql.encode(), None, None, None, None, 0)
@@ -803,7 +803,7 @@ class PostgresEngine(Engine):
 
     @property
     def is_current(self) -> bool:
-        """Whether a lost connection is opened again. A reader connects again; for a scheduler, the loss ends its epoch."""
+        """Whether a lost connection can be opened again: yes for a reader; for a scheduler, the loss ends its epoch."""
         return self.guard is None or self.connected
 
     def replaced(self) -> str | None:
@@ -827,13 +827,13 @@ MISSED = "22012"
 
 @lru_cache(maxsize=200)
 def _counted(statement: str) -> str:
-    """A statement that fails unless the given one changes, or finds, exactly one row: it divides by 0 otherwise."""
+    """Return a statement that fails unless the given statement changes, or finds, exactly one row: otherwise it divides by 0."""
     returning = "" if statement.startswith("SELECT") else " RETURNING 1"
     return f"WITH found AS ({statement}{returning}) SELECT 1 / CASE WHEN count(*) = 1 THEN 1 ELSE 0 END FROM found"
 
 
 def _missed(statements: Sequence[tuple[str, Row, bool]], done: Sequence[int]) -> bool:
-    """Whether a guarded statement did not change exactly one row. `done`: rows of the first statements."""
+    """Whether a guarded statement did not change exactly one row. `done`: numbers of changed rows of the first statements."""
     return any(guarded and rows != 1 for (_, _, guarded), rows in zip(statements, done, strict=False))
 
 
@@ -883,7 +883,7 @@ _CLASSES: dict[str, type[TradewindError]] = {
 
 
 def is_lost(error: ServerError) -> bool:
-    """Whether an error means that the connection is gone."""
+    """Whether an error means that the connection is lost."""
     return error.sqlstate[:2] == "08" or error.sqlstate in ("57P01", "57P02", "57P03", "25P03", "57P05")
 
 
@@ -927,7 +927,7 @@ def translate(error: ServerError, database: str) -> TradewindError:
 
 
 def not_connected(error: Exception, database: str) -> TradewindError:
-    """The error of a connection that could not be made."""
+    """Return the error for a connection that could not be made."""
     text = " ".join(str(error).split())
     state: str | None = getattr(error, "sqlstate", None)
     if "does not exist" in text and "database" in text:

@@ -95,7 +95,7 @@ def _value(value: Any, binary: bool) -> Any:
 
 
 def _move_sequences(source: SqliteEngine, cursor: Any) -> None:
-    """Set the next number of each table after all numbers that were ever used, also by deleted rows."""
+    """Set the next number of each table after all numbers that were ever used, including those of deleted rows."""
     given: dict[str, int] = dict(source.rows("SELECT name, seq FROM sqlite_sequence"))
     cursor.execute(
         """SELECT c.relname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid

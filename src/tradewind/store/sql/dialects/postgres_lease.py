@@ -1,7 +1,7 @@
 """The lease of the active scheduler on PostgreSQL: it decides which of several schedulers may write. The row of
 `scheduler_lease` contains an epoch, a random text of the holder, and the end of the lease. This row alone decides who may
 write: every transaction of a scheduler begins with a query for the row of its own epoch and holder, and locks the row (FOR
-SHARE). A takeover changes the row, so it waits for a transaction that has begun, and every later transaction of the former
+SHARE). A takeover changes the row, so it waits for a transaction that has begun, and every later transaction of the previous
 holder finds no row.
 
 A second connection renews the lease and holds an advisory lock. The server frees the lock as soon as this connection ends, for
@@ -26,27 +26,27 @@ _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
 _GUARD = "SELECT 1 FROM scheduler_lease WHERE id = 1 AND epoch = ? AND holder = ? FOR SHARE"
 
 LEASE_SECONDS = 10.0
-"""How long the lease lasts without a renewal."""
+"""Duration of the lease without a renewal."""
 
 LOAD_SECONDS = 60.0
 """Duration of the lease from a takeover to the first renewal. Meanwhile the scheduler loads its state and cannot renew."""
 
 STEP_SECONDS = 0.25
-"""How often a standby checks whether it can take over."""
+"""Interval in which a standby checks whether it can take over."""
 
 LOCK_TIMEOUT_MS = 1000
-"""How long one try of a takeover waits for a transaction of the former holder."""
+"""Time for which one try of a takeover waits for a transaction of the previous holder."""
 
 
 class PostgresLease:
     """The lease, from `acquire` to `release` or the end of the connection. Used by one thread.
 
     Args:
-        url: as in `PostgresEngine`; not a transaction pooler.
-        holder: a random text; names this scheduler in `pg_stat_activity` too.
-        protected: the connection that the scheduler writes with.
-        address: of the gateway beside this scheduler; empty: none.
-        seconds: how long the lease lasts without a renewal.
+        url: as in `PostgresEngine`; not the URL of a transaction pooler.
+        holder: a random text; it also names this scheduler in `pg_stat_activity`.
+        protected: the connection with which the scheduler writes.
+        address: address of the gateway beside this scheduler; empty: none.
+        seconds: duration of the lease without a renewal.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class PostgresLease:
         seconds: float = LEASE_SECONDS,
     ) -> None:
         self.epoch = 0
-        """Of this scheduler; 0: it does not hold the lease."""
+        """The epoch of this scheduler; 0: it does not hold the lease."""
         self._holder, self._hostname, self._pid, self._address = holder, hostname, pid, address
         self._lease = round(seconds * 1_000_000)
         self._engine = PostgresEngine(  # without an answer for this time, the lease has expired
@@ -96,7 +96,7 @@ class PostgresLease:
             return Holder(epoch, hostname, pid, address)
         if holder:
             self._end_connections(holder)
-        # never a number that a scheduler has had, also after a table was restored from a backup
+        # never a number that a scheduler has had, even after a table was restored from a backup
         taken = engine.run(
             f"""UPDATE scheduler_lease SET
                 epoch = (SELECT CASE WHEN max(s.epoch) > ? THEN max(s.epoch) ELSE ? END + 1 FROM scheduler s),
@@ -117,7 +117,7 @@ class PostgresLease:
         if taken != 1:
             return self._current()
         self.epoch = int(self._value("SELECT epoch FROM scheduler_lease WHERE id = 1"))
-        if not self._has_lock:  # the connections of the former holder have ended, and its lock is free
+        if not self._has_lock:  # the connections of the previous holder have ended, so its lock is free
             self._has_lock = bool(self._value(f"SELECT pg_try_advisory_lock({LEASE_LOCK:d})"))
         self._protect()
         return None
@@ -141,7 +141,7 @@ class PostgresLease:
         )
 
     def _end_connections(self, holder: str) -> None:
-        """End the connections of a former holder, so that none of its transactions blocks the takeover."""
+        """End the connections of a previous holder, so that none of its transactions blocks the takeover."""
         self._engine.rows(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name IN (?, ?) AND usename = current_user",
             (application_name(holder), lease_name(holder)),
@@ -162,7 +162,7 @@ class PostgresLease:
             time.sleep(STEP_SECONDS)
 
     def _protect(self) -> None:
-        """From now on, every transaction of the scheduler begins with the check of the lease."""
+        """Let every transaction of the scheduler begin with the check of the lease from now on."""
         self._protected.guard = lambda: (_GUARD, (self.epoch, self._holder))
         self._protected.guard_failed = self._superseded
 
@@ -194,8 +194,8 @@ class PostgresLease:
 
 
 def lease_name(holder: str) -> str:
-    """The application name of the connection that renews the lease. PostgreSQL keeps 63 bytes of a name, so the difference is in
-    front.
+    """The application name of the connection that renews the lease. PostgreSQL keeps 63 bytes of a name, so the words that
+    distinguish it come first.
     """
     return f"lease of {application_name(holder)}"
 
@@ -207,7 +207,7 @@ def open_lease(url: str, protected: Engine, holder: str, hostname: str, pid: int
 
 
 def held_by(holder: Holder, database: str) -> str:
-    """A sentence about the holder of the lease."""
+    """Return a sentence about the holder of the lease."""
     return (
         f"another scheduler writes to the database {database}: process {holder.pid} on {holder.hostname}. Run the command there, "
         "or stop that scheduler first"

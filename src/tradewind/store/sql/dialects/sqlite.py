@@ -1,4 +1,4 @@
-"""SQLite: a connection to the database file, its pragmas and transactions, and its errors as ours.
+"""SQLite: a connection to the database file, its pragmas and transactions, and the translation of its errors.
 
 It uses the standard library's module without an abstraction over databases: that would cost the scheduler, the API and each command
 24 MB and 170 ms at their start (measured), and execute the same statements. See docs/explanation/decisions.md.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tradewind.store.factory import DatabaseOptions
 
 WAL_KEPT = 16 * 1024 * 1024
-"""Bytes. During a long read the WAL (the write-ahead log) cannot start over and grows; afterwards it is cut to this size."""
+"""Bytes. During a long read the WAL (the write-ahead log) cannot be reset and grows; afterwards it is truncated to this size."""
 
 
 _STEPS = 20_000
@@ -39,7 +39,7 @@ _STEPS = 20_000
 
 
 class SqliteDialect:
-    """SQLite executes the common form of statements as it is."""
+    """SQLite executes the common form of statements unchanged."""
 
     name = "sqlite"
     ordered_join = "CROSS JOIN"
@@ -65,7 +65,7 @@ SQLITE = SqliteDialect()
 
 
 class LimitedDialect(SqliteDialect):
-    """For a connection that sees some DAGs only: its tables are views, for which SQLite accepts no hint."""
+    """For a connection that sees only some DAGs: its tables are views, for which SQLite accepts no hint."""
 
     def index_hint(self, index: str) -> str:
         return ""
@@ -81,7 +81,7 @@ class SqliteEngine(Engine):
         path: the database file, or ":memory:".
         busy_timeout_ms: how long a statement waits for another process's lock.
         synchronous: "FULL" (a commit survives a power failure) or "NORMAL" (a commit survives the end of any process).
-        max_page_count: largest size of the file in pages of 4 KiB; 0: no limit.
+        max_page_count: maximum size of the file in pages of 4 KiB; 0: no limit.
         read_only: open for reading; writes raise.
         cache_kib: size of the page cache, KiB.
     """
@@ -132,7 +132,7 @@ class SqliteEngine(Engine):
         return self._identity is None or _identity(self.path) == self._identity
 
     def show_only(self, dag_ids: Collection[str]) -> None:
-        """See `Engine`. Views in the schema `temp` come before the tables of the same name."""
+        """See `Engine`. Views in the schema `temp` take precedence over tables of the same name."""
         try:
             if self.dialect is not LIMITED:
                 self.dialect = LIMITED
@@ -268,7 +268,7 @@ class SqliteEngine(Engine):
 
 
 def connect(path: str, options: DatabaseOptions, *, read_only: bool) -> SqliteEngine:
-    """Open the database file at a path; for writing, create it if there is none."""
+    """Open the database file at a path. For writing, create the file if it does not exist."""
     given = options._asdict()
     del given["holder"]  # a lock on a file guards it
     return SqliteEngine(path, read_only=read_only, **given)
@@ -318,13 +318,13 @@ _KINDS: dict[type[TradewindError], tuple[int, ...]] = {
         sqlite3.SQLITE_SCHEMA,
     ),
 }
-"""Our errors, each with SQLite's result codes. Any other code, or none, is a bug of ours: a statement that SQLite refuses."""
+"""Error classes of Tradewind, each with SQLite's result codes. Any other code, or none, is a bug: SQLite refuses a statement."""
 
 _KIND_OF = {code: kind for kind, codes in _KINDS.items() for code in codes}
 
 
 def translate(error: sqlite3.Error, path: str) -> TradewindError:
-    """SQLite's error as one of ours, by its result code, with a message that says what to do."""
+    """Translate SQLite's error by its result code into an error of Tradewind, with a message that says what to do."""
     extended: int | None = getattr(error, "sqlite_errorcode", None)
     name: str = getattr(error, "sqlite_errorname", type(error).__name__)
     code = None if extended is None else extended & 0xFF
