@@ -769,6 +769,12 @@ ROWS: tuple[Row, ...] = (
     ),
     (
         "tradewind.airflow.compat.web_decorators",
+        """requires_access_asset requires_access_asset_alias requires_access_backfill requires_access_configuration
+        requires_access_connection requires_access_dag requires_access_pool requires_access_variable""",
+        "api_fastapi.core_api.security:3",
+    ),
+    (
+        "tradewind.airflow.compat.web_decorators",
         "api_auth",
         "api www.api.experimental.endpoints:1 www_rbac.api.experimental.endpoints:1",
     ),

@@ -1,12 +1,15 @@
 """Defaults of settings that code written for Airflow reads without a fallback.
 
 Source: config.yml of Airflow 3.3.2; for settings that Airflow 3 dropped, of 2.11.0 and the default configuration of 1.10.15.
-Folders are below the home folder.
+Folders are below the home folder. `conf_defaults.tsv` beside this file (section, option, text) has the settings that only plugins
+and operators of authors read. Keys and passwords are empty there: processes of user code hold none.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+from pathlib import Path
 
 CORE_SECTIONS = frozenset(
     {
@@ -277,9 +280,17 @@ def default_of(section: str, option: str) -> str | None:
     if folder is not None:
         home = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
         return os.path.join(home, folder)
-    return DEFAULTS.get((section, option))
+    known = DEFAULTS.get((section, option))
+    return _seldom_read().get((section, option)) if known is None else known
+
+
+@functools.cache
+def _seldom_read() -> dict[tuple[str, str], str]:
+    """(section, option) → text, of the file beside this module."""
+    rows = (line.split("\t") for line in Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines())
+    return {(section, option): text for section, option, text in rows}
 
 
 def names_with_default() -> frozenset[tuple[str, str]]:
     """(section, option) of every setting with a default."""
-    return frozenset(DEFAULTS) | frozenset(_FOLDERS)
+    return frozenset(DEFAULTS) | frozenset(_FOLDERS) | frozenset(_seldom_read())
