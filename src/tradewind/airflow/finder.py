@@ -91,6 +91,14 @@ class NamespaceModule(ModuleType):
             raise ImportError(sentence, name=self.__name__)
         raise AttributeError(sentence)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep a function of this module that has the name of a module in it, as Airflow does: the import of the module
+        `airflow.decorators.task_group` must not replace the function `task_group` of `airflow.decorators`.
+        """
+        if isinstance(value, NamespaceModule) and names.find(self.__name__, name) is not None:
+            return
+        super().__setattr__(name, value)
+
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *names.names_of(self.__name__)})
 

@@ -204,3 +204,20 @@ def test_lineage_keeps_the_facts_of_an_entity() -> None:
     assert Table(database="d", cluster="c", name="n").name == "n"
     with pytest.raises(TypeError, match="nothing"):
         File(nothing=1)
+
+
+def test_object_storage_paths_name_the_package_that_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "tradewind.airflow.compat.object_storage"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "upath", None)
+    with pytest.raises(ModuleNotFoundError, match=r"ObjectStoragePath needs the package universal-pathlib.*pip install"):
+        importlib.import_module(module)
+
+
+def test_settings_have_the_defaults_of_airflow() -> None:
+    """Also those that only the services of Airflow read: plugins read them while they are imported."""
+    from airflow.configuration import conf
+
+    assert conf.get("logging", "fab_logging_level") == "WARNING"
+    assert conf.getint("celery", "worker_concurrency") == 16
+    assert conf.get("webserver", "secret_key") == ""

@@ -17,10 +17,17 @@ from stat import S_IFDIR, S_IFLNK, S_IFREG
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from fsspec.implementations.local import LocalFileSystem
-from fsspec.utils import stringify_path
-from upath import UPath
-from upath.extensions import ProxyUPath, classmethod_or_method
+try:
+    from fsspec.implementations.local import LocalFileSystem
+    from fsspec.utils import stringify_path
+    from upath import UPath
+    from upath.extensions import ProxyUPath, classmethod_or_method
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"ObjectStoragePath needs the package universal-pathlib (no module named {missing.name!r}). Install it in the environment "
+        "of Tradewind: pip install universal-pathlib",
+        name=missing.name,
+    ) from missing
 
 from tradewind.airflow.compat.module_loading import qualname
 from tradewind.provider_packages import offers
