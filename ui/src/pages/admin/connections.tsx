@@ -57,7 +57,7 @@ export function ConnectionsSection() {
   const refusal = useRefusal("edit:connection");
   const columns = useMemo<Column<Connection>[]>(() => {
     const found: Column<Connection>[] = [
-      { id: "id", title: t("admin.connId"), width: "minmax(120px, 1fr)", render: (one) => <b title={one.connection_id}>{one.connection_id}</b> },
+      { id: "id", title: t("admin.connId"), width: "minmax(120px, 1.8fr)", render: (one) => <b title={one.connection_id}>{one.connection_id}</b> },
       { id: "type", title: t("admin.connType"), width: "96px", render: (one) => one.conn_type },
       { id: "host", title: t("admin.host"), width: "minmax(120px, 1.2fr)", render: (one) => <code className="mono" title={one.host ?? ""}>{[one.host, one.port].filter((part) => part !== null && part !== "").join(":")}</code> },
     ];

@@ -40,7 +40,7 @@ export function UsersSection() {
   const [secret, setSecret] = useState<SecretText | null>(null);
   const columns = useMemo<Column<User>[]>(() => {
     const found: Column<User>[] = [
-      { id: "name", title: t("admin.login"), width: "minmax(110px, 1fr)", render: (one) => <b className={one.is_active ? "" : styles.off} title={one.username}>{one.username}</b> },
+      { id: "name", title: t("admin.login"), width: "minmax(110px, 1.8fr)", render: (one) => <b className={one.is_active ? "" : styles.off} title={one.username}>{one.username}</b> },
       { id: "role", title: t("admin.role"), width: phone ? "100px" : "minmax(90px, 0.8fr)", render: (one) => <span title={[one.role, ...one.roles].join(", ")}>{[one.role, ...one.roles].join(", ")}</span> },
       { id: "state", title: t("admin.state"), width: "96px", render: (one) => <span className={one.is_active ? "" : "muted"}>{t(one.is_active ? "admin.userActive" : "admin.userOff")}</span> },
     ];

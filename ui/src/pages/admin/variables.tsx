@@ -28,7 +28,7 @@ export function VariablesSection() {
   const phone = usePhone();
   const refusal = useRefusal("edit:variable");
   const columns = useMemo<Column<Variable>[]>(() => [
-    { id: "key", title: t("admin.key"), width: "minmax(120px, 1fr)", render: (one) => <b className="cut" title={one.key}>{one.key}</b> },
+    { id: "key", title: t("admin.key"), width: "minmax(120px, 1.6fr)", render: (one) => <b className="cut" title={one.key}>{one.key}</b> },
     { id: "value", title: t("admin.value"), width: "minmax(120px, 1.6fr)", render: (one) => <code className="mono" title={one.value ?? ""}>{one.value}</code> },
     ...(phone ? [] : [{ id: "description", title: t("admin.description"), width: "minmax(120px, 1.4fr)", render: (one: Variable) => <span className="muted" title={one.description ?? ""}>{one.description}</span> }]),
   ], [t, phone]);

@@ -13,5 +13,6 @@ it("writes one paragraph for each task and group", () => {
     "task a", "  operator: Bash", "  pool: p", "  retries: 0", "  trigger_rule: all_done", "  role: setup",
     "group g", "  doc: Two", "      : lines",
     "  mapped task Load", "    id: g.b", "    operator: Bash", "    pool: p", "    retries: 3", "    trigger_rule: all_done", "    upstream: a",
+    "",
   ].join("\n"));
 });

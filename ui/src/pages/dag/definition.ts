@@ -32,5 +32,6 @@ export function definitionText(structure: Structure): string {
     const doc = structure.docs[String(row)];
     if (doc) doc.split("\n").forEach((line, at) => put(at ? "    " : "doc", line));
   });
-  return lines.join("\n");
+  // Each line ends: without it, the last line of a text would differ from the same line inside of another one.
+  return lines.map((one) => `${one}\n`).join("");
 }
