@@ -12,18 +12,18 @@ from tradewind.wire.messages import CommandRequest, CommandResult
 
 
 def incoming(op: str, name: str, args: dict[str, Any], actor: str = "ann") -> IncomingCommand:
-    """As the scheduler receives it. Arguments that are None are left out. Raises WrongArgument."""
+    """A command as the scheduler receives it. Arguments that are None are left out. Raises WrongArgument."""
     given = {key: value for key, value in args.items() if value is not None}
     return IncomingCommand(op, build(name, given), actor)
 
 
 def request(op: str, name: str, args: dict[str, Any], actor: str = "ann") -> CommandRequest:
-    """As it goes over the wire, whatever its arguments are."""
+    """A command as it is sent, with any arguments."""
     return CommandRequest(op, msgspec.Raw(msgspec.msgpack.encode({"command": name, **args})), actor)
 
 
 def plain(answer: CommandResult, command: Command[Any]) -> Any:
-    """The result as plain values; its error raised."""
+    """The result as plain values. Raises its error."""
     return msgspec.to_builtins(result_of(answer, command))
 
 
@@ -55,11 +55,11 @@ WORKER = {
     "attempts": 0,
     "draining": False,
 }
-"""A connected worker host that has nothing to do."""
+"""An idle, connected worker host."""
 
 
 def ping_result(**given: Any) -> PingResult:
-    """The state of a scheduler that has nothing to do, except for what is given."""
+    """The state of an idle scheduler; `given` changes some fields."""
     usual = {"epoch": 1, "pid": 1, "now": 7, "executor": "local", "trouble": None, "log_trouble": ""}
     rest = {name: [] if name == "workers" else 0 for name in PingResult.__struct_fields__ if name not in usual}
     return msgspec.convert({**rest, **usual, **given}, PingResult)

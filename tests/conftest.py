@@ -20,7 +20,7 @@ try:
 except ImportError:  # the environment of the provider packages does not have it, and runs no property tests
     pass
 else:
-    # an example has no time limit: the suite runs several processes, and a busy machine is no fault of the code
+    # an example has no time limit: the suite runs several processes, and the code is not at fault if the machine is busy
     hypothesis.settings.register_profile("suite", deadline=None)
     hypothesis.settings.load_profile("suite")
 
@@ -33,7 +33,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect the tests without garbage collection, and keep what was collected out of every later one.
+    """Collect the tests without garbage collection, and exclude the collected objects from later garbage collections.
 
     Collection creates about a million objects that live to the end, and the garbage collector would visit them again and again.
     """
@@ -71,7 +71,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres_server: PostgresServer) -> str:
-    """The URL of a database with our tables."""
+    """The URL of a database with Tradewind's tables."""
     from tradewind.store.factory import open_store
 
     url = postgres_server.create_database()
@@ -81,6 +81,6 @@ def postgres_database(postgres_server: PostgresServer) -> str:
 
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer, postgres_database: str) -> str:
-    """The URL of a database with our tables as they are after the migrations. One test uses it at a time."""
+    """The URL of a database with Tradewind's tables as they are after the migrations. One test uses it at a time."""
     postgres_server.empty(postgres_database)
     return postgres_database

@@ -26,9 +26,9 @@ class GitHttps:
     """Serves every repository below a folder while it is entered.
 
     Args:
-        folder: with the repositories.
+        folder: contains the repositories.
         secrets: a folder for the key and the certificate.
-        user, password: what a client has to give.
+        user, password: the credentials that a client has to send.
     """
 
     def __init__(self, folder: Path, secrets: Path, user: str, password: str) -> None:
@@ -37,7 +37,7 @@ class GitHttps:
         self.asked = 0
         """How many requests had the right password."""
         self.refused = 0
-        """How many requests had none, or another one."""
+        """How many requests had no password, or a wrong one."""
         key = _write_certificate(self.certificate)
         expected = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, str(folder), expected))

@@ -1,4 +1,4 @@
-"""A git repository for tests: a bare one that is fetched from, and a checkout that commits into it."""
+"""A git repository for tests: a bare repository to fetch from, and a checkout that pushes commits to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.bundles.specs import BundleSpec, VersionedBundle
 
 
 class GitServer:
-    """See the module."""
+    """A bare git repository and a checkout; see the module's docstring."""
 
     def __init__(self, folder: Path) -> None:
         self.bare = folder / "repo.git"

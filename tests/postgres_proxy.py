@@ -1,6 +1,7 @@
-"""A network between a process and its PostgreSQL server that a test can cut: nothing arrives any more, and nobody is told.
+"""A proxy between a process and its PostgreSQL server that a test can cut: no data arrives any more, and neither side gets an
+error.
 
-It listens on a Unix socket, so that it also knows which process each connection belongs to; or on a TCP port, for processes in
+It listens on a Unix socket, so that it knows the process of each connection; or on a TCP port, for processes in
 another network namespace.
 """
 
@@ -63,12 +64,12 @@ class Proxy:
         return f"postgresql://postgres@{host}:{port}/{database.partition('?')[0].rpartition('/')[2]}"
 
     def cut(self) -> None:
-        """From now on nothing arrives, in neither direction. The connections stay open."""
+        """From now on no data arrives in either direction. The connections stay open."""
         self._is_cut = True
         self._wake.send(b"c")
 
     def mend(self) -> None:
-        """What was sent meanwhile arrives now."""
+        """Deliver the data that was sent since `cut`, and forward again."""
         self._is_cut = False
         self._wake.send(b"m")
 
@@ -101,7 +102,7 @@ class Proxy:
                     self._forward(one)
 
     def _watch(self) -> None:
-        """Watch all sockets, or while the network is cut only for the order that ends this."""
+        """Watch all sockets; while the proxy is cut, only the internal socket that wakes this thread."""
         watched = self._selector.get_map()
         for one in (self._listener, *self._peers):
             if self._is_cut and one in watched:
@@ -117,7 +118,7 @@ class Proxy:
         server = socket.socket(socket.AF_UNIX)
         try:
             server.connect(self._target)
-        except OSError:  # the server is down
+        except OSError:  # the server does not run
             client.close()
             server.close()
             return

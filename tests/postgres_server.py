@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 REQUIRED = "TESTS_REQUIRE_POSTGRES"
-"""Environment variable: where it is set, a test that needs PostgreSQL fails if there is none. Otherwise the test is skipped."""
+"""Environment variable: if it is set, a test that needs PostgreSQL fails if there is none. Otherwise the test is skipped."""
 
 _EMPTY = """
 SET client_min_messages TO warning;
@@ -100,7 +100,9 @@ class PostgresServer:
         return self.url(name)
 
     def empty(self, url: str) -> None:
-        """End all connections to a database, and delete all rows of our tables: quicker than to create a database for each test."""
+        """End all connections to a database, and delete all rows of Tradewind's tables: quicker than to create a database for
+        each test.
+        """
         import psycopg
 
         with psycopg.connect(url, autocommit=True) as connection:
@@ -128,7 +130,7 @@ def programs() -> Path | None:
 
 
 def unavailable(why: str) -> None:
-    """Skip the test, or fail it where PostgreSQL is required."""
+    """Skip the test, or fail it if PostgreSQL is required."""
     if os.environ.get(REQUIRED):
         pytest.fail(f"{REQUIRED} is set, but {why}")
     pytest.skip(why)

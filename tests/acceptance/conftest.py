@@ -24,7 +24,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Standalone]:
-    """A home folder on which nothing runs yet; whatever is started on it is ended afterwards."""
+    """A home folder without running processes. All processes that a test starts on it are ended afterwards."""
     house = Standalone(tmp_path / "home")
     yield house
     house.close()

@@ -31,7 +31,7 @@ with DAG("held", start_date=datetime.datetime(2024, 1, 1), schedule=None):
     after = BashOperator(task_id="after", bash_command="echo after")
     wait >> after
 """
-"""`wait` goes on when the file that the run's conf names appears."""
+"""`wait` continues when the file that the run's conf names exists."""
 
 FAILING = """
 import datetime

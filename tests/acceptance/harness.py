@@ -8,8 +8,8 @@
         run_id = house.trigger("hello")
         assert house.wait_run("hello", run_id) == "success"
 
-Nothing here sleeps for a fixed time: what happens rings a bell (a line of output, a notice of the scheduler), and whoever waits
-looks again then; every wait has a deadline and says what it saw when it passes.
+No function sleeps for a fixed time. Each event (a line of output, a notice of the scheduler) wakes the waiting functions, which
+then check their condition again. Every wait has a deadline; its error shows the output so far.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 COMMAND = (sys.executable, "-m", "tradewind")
 _GLANCE_SECONDS = 0.2
-"""Not every event is notified: while waiting, check at least this often."""
+"""Some events cause no notification: while waiting, check at least this often."""
 FINISHED = ("success", "failed")
 DEFAULTS = {"TRADEWIND__RUNNER__DRAIN_TIMEOUT": "0"}
 """Settings of every instance under test: the end of a test does not wait for running tasks."""
@@ -51,10 +51,10 @@ class Standalone:
     """One home folder and the `standalone` that runs on it.
 
     Args:
-        home: made if it is missing.
-        environment: settings and more, for `standalone` and every command.
-        arguments: of `standalone`.
-        command: what runs the command line.
+        home: the home folder; created if it is missing.
+        environment: environment variables for `standalone` and every command.
+        arguments: arguments of `standalone`.
+        command: the program that runs the command line.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Standalone:
         """Start and wait until the health page reports a healthy instance. Returns the seconds that this took.
 
         Raises:
-            Timeout, AssertionError: it did not come up; its output is in the message.
+            Timeout, AssertionError: the instance did not start; its output is in the message.
         """
         began = time.monotonic()
         self.launch()
@@ -102,7 +102,7 @@ class Standalone:
         return took
 
     def launch(self) -> None:
-        """Start, and wait for nothing."""
+        """Start without waiting."""
         assert self.process is None or self.process.poll() is not None, "it is running already"
         self.lines, self.address = [], ""
         self.process = subprocess.Popen(
@@ -139,7 +139,7 @@ class Standalone:
         return code
 
     def close(self) -> None:
-        """Make sure that no process of it is left."""
+        """Make sure that no process of the instance is left."""
         if self.process is not None and self.process.poll() is None:
             try:
                 self.stop()
@@ -158,7 +158,7 @@ class Standalone:
         """Run a command. Returns its stdout.
 
         Raises:
-            AssertionError: with `check`, it ended with another code than 0.
+            AssertionError: with `check`, the exit code is not 0.
         """
         done = self.run(*words, input=input, timeout=timeout)
         if check and done.returncode != 0:
@@ -183,7 +183,7 @@ class Standalone:
         return json.loads(self.cli(*words, "-o", "json"))
 
     def json_of_failure(self, *words: str) -> Any:
-        """The same for a command that ends with exit code 1."""
+        """As `json`, for a command that ends with exit code 1."""
         return json.loads(self.cli(*words, "-o", "json", check=False))
 
     def control(self, timeout: float = 30.0) -> PlainClient:
@@ -210,7 +210,7 @@ class Standalone:
             reader.close()
 
     def succeeded_runs(self, dag_id: str, count: int) -> list[str]:
-        """Ids of the runs of a DAG, the newest first, once there are so many and all have succeeded."""
+        """Wait until a DAG has this number of runs and all have succeeded. Returns their ids, the newest first."""
 
         def look() -> list[str] | None:
             found = self.json("dags", "list-runs", dag_id)
@@ -247,7 +247,7 @@ class Standalone:
         return self.request("GET", path, accept=accept)
 
     def request(self, method: str, path: str, payload: Any = None, accept: str = "application/json") -> str:
-        """The same of any method; `payload` is sent as JSON."""
+        """The answer of the API to a request with any method; `payload` is sent as JSON."""
         body = json.dumps({"username": "admin", "password": self.password}).encode()
         asked = urllib.request.Request(f"{self.address}/auth/token", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(asked, timeout=30) as answer:
@@ -264,7 +264,7 @@ class Standalone:
         """Call `look` after each event until its result is true. Returns the result.
 
         Raises:
-            Timeout: it did not in time.
+            Timeout: the result was not true before the deadline.
         """
         until = time.monotonic() + deadline
         while True:
@@ -314,7 +314,7 @@ class Standalone:
             return self.wait(look, f"{task_id} of {run_id} in {' or '.join(states)}", deadline)
 
     def wait_gone(self, deadline: float = 30.0) -> None:
-        """Wait until no process of it is left."""
+        """Wait until no process of the instance is left."""
         self.wait(lambda: not self.processes(), "no process left", deadline)
 
     # --- looking ------------------------------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ class Standalone:
                         self._ring()
             except (TradewindError, OSError):
                 pass
-            with self._bell:  # the scheduler is away: try again soon
+            with self._bell:  # the scheduler does not answer: try again soon
                 self._bell.wait(_GLANCE_SECONDS)
 
     def _ring(self) -> None:

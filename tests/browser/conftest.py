@@ -16,9 +16,9 @@ from tests.browser import dags
 
 ROOT = Path(__file__).parents[2]
 REQUIRED = bool(os.environ.get("TESTS_REQUIRE_BROWSER"))
-"""A machine on which the browser tests must run: what is missing there is a failure."""
+"""True on a machine on which the browser tests must run: a missing program fails the tests there instead of skipping them."""
 PATIENCE = 60.0
-"""Seconds to wait for anything: a browser and two servers on a busy machine take their time."""
+"""Seconds to wait for anything: a browser and two servers are slow on a busy machine."""
 
 
 IN_THE_SUITE = {"test_first_visit.py"}
@@ -43,7 +43,7 @@ def _missing(reason: str) -> Any:
 @pytest.fixture(scope="session")
 def built_page() -> None:
     """The web page, built from the present sources."""
-    with (ROOT / "ui" / ".build-lock").open("w") as lock:  # several test processes build it once
+    with (ROOT / "ui" / ".build-lock").open("w") as lock:  # with several test processes, only the first one builds it
         fcntl.flock(lock, fcntl.LOCK_EX)
         command = [sys.executable, "ui/build.py"]
         done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=1200)
@@ -117,11 +117,11 @@ PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch":
 class Visit:
     """One browser window of a user.
 
-    `problems` has what no page may have: errors in the console, scripts that failed, answers of the server that are errors.
+    `problems` lists errors in the console, failed scripts, and error responses of the server. No page may have any.
     """
 
     def __init__(self, browser: Any, server: Standalone, **options: Any) -> None:
-        # A dialog that is still fading in has other colours than the ones that axe has to see.
+        # While a dialog fades in, its colours are not yet the final ones that axe has to check.
         self.context = browser.new_context(base_url=server.address, **{"reduced_motion": "reduce", **SCREEN, **options})
         self.context.set_default_timeout(PATIENCE * 1000)
         self.page = self.context.new_page()
@@ -158,14 +158,14 @@ class Visit:
         return found
 
     def check(self) -> None:
-        """Fail if something went wrong that the test did not expect."""
+        """Fail if there was a problem that the test did not expect."""
         found = [one for one in self.problems if not any(part in one for part in self.expected)]
         assert found == []
 
     def axe(self) -> list[str]:
         """Violations of WCAG 2.2 AA that axe finds in the page as it is now.
 
-        React Aria's announcer is left out: it points to the words of a pressed button for some seconds after the button has gone.
+        React Aria's announcer is left out: it refers to the text of a pressed button for some seconds after the button was removed.
         """
         if not self.page.evaluate("typeof window.axe === 'object'"):
             source = (ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js").read_text()
@@ -180,7 +180,7 @@ class Visit:
 
 @pytest.fixture
 def windows(chromium: Any, server: Standalone) -> Iterator[Callable[..., Visit]]:
-    """Opens windows in which nobody is logged in: `windows(**PHONE)`. At the end none of them may have had a problem.
+    """Opens windows in which nobody is logged in: `windows(**PHONE)`. At the end the test fails if a window had a problem.
 
     If the shared server has ended, each later test fails with its output instead of a refused connection.
     """

@@ -43,7 +43,7 @@ with DAG("broken_load", start_date=datetime.datetime(2024, 1, 1), schedule=None)
 
     extract >> load() >> EmptyOperator(task_id="report")
 """
-"""`load` fails until `fixed.marker` lies beside the file."""
+"""`load` fails until the file `fixed.marker` exists beside this file."""
 
 WAITING = """
 import datetime

@@ -19,11 +19,15 @@ from tests.chaos.killer import KINDS, Killer, Outcome, report
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--kills", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=None, help="decides who is killed when; a random one is printed")
-    parser.add_argument("--minutes", type=float, default=0.0, help="stop killing after so long; 0: after --kills")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="decides which process is killed when; default: random (printed)"
+    )
+    parser.add_argument("--minutes", type=float, default=0.0, help="stop killing after this many minutes; 0: after --kills")
     parser.add_argument("--workers", type=int, default=1, help="worker hosts that run the tasks")
-    parser.add_argument("--keep", type=Path, default=None, help="work in this folder, which is emptied first, and leave it")
-    parser.add_argument("--record", action="store_true", help="write what came of it into benchmarks/RESULTS.md")
+    parser.add_argument(
+        "--keep", type=Path, default=None, help="work in this folder, which is emptied first, and do not delete it"
+    )
+    parser.add_argument("--record", action="store_true", help="write the result into benchmarks/RESULTS.md")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1_000_000)
     print(f"seed {seed}", flush=True)

@@ -1,6 +1,6 @@
 """Evaluates a kill test from the lines that the tasks wrote themselves and from the list of kills.
 
-Nothing here looks at the product's tables. What is asked of it is only how runs and tasks ended, to be compared with the script.
+It does not read Tradewind's tables. It requests only the final states of runs and tasks, and compares them with the script.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ def judge(folder: Path, kills: list[Kill], runs: list[tuple[str, str]], ends: di
 
     Args:
         runs: (dag, run) of everything that was triggered.
-        ends: (dag, run) → {"state": …, "tasks": {task: state}}, as the API tells it.
+        ends: (dag, run) → {"state": …, "tasks": {task: state}}, as the API returns it.
     """
     verdict = Verdict()
     by_task = _attempts(read_marks(folder), verdict)
     for (dag, run, task), attempts in by_task.items():
         _one_task(PLAN[dag][task], attempts, kills, verdict)
         if (dag, run) not in runs:
-            verdict.problems.append(f"{dag}/{run}: nobody triggered this run, but {task} ran")
+            verdict.problems.append(f"{dag}/{run}: this run was not triggered, but {task} ran")
     for dag, run in runs:
         _one_run(dag, run, by_task, ends.get((dag, run)), kills, verdict)
     return verdict
@@ -114,7 +114,7 @@ def _attempts(records: list[dict[str, Any]], verdict: Verdict) -> dict[tuple[str
         known = found.get(key)
         if record["what"] == "overlap":
             where = "/".join(key)
-            verdict.problems.append(f"{where}: a process of an earlier attempt still lived ({record['holder']})")
+            verdict.problems.append(f"{where}: a process of an earlier attempt was still running ({record['holder']})")
         elif record["what"] == "start":
             if known is not None:
                 verdict.problems.append(f"{known}: started again as pid {record['pid']} under the same fence")

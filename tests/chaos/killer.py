@@ -18,7 +18,7 @@ from tests.chaos.world import World, began, now, until
 
 KINDS = ("scheduler", "host", "template", "image", "runner", "api", "parser", "supervisor", "all")
 LIVE_RUNS = 8
-"""Number of concurrent runs: enough that every kill meets work, few enough that they end."""
+"""Number of concurrent runs: enough that every kill hits running work, and few enough that the runs end."""
 STRAY_BOUND = 10.0
 """Seconds after the end of an attempt in which all its processes must end."""
 
@@ -50,9 +50,9 @@ class Killer:
     """One kill test.
 
     Args:
-        home: folder that is made anew.
-        seed: decides who is killed and when; the same seed kills in the same order.
-        say: takes a line about what happens.
+        home: folder that is created anew.
+        seed: decides which process is killed when; the same seed kills in the same order.
+        say: is called with each line of the progress.
         workers: worker hosts that run the tasks.
     """
 
@@ -104,7 +104,7 @@ class Killer:
         return Outcome(self.kills, self.runs, verdict, time.monotonic() - begun, Counter(kill.kind for kill in self.kills))
 
     def _order(self) -> list[str]:
-        """Each kind equally often, in an order that the seed decides."""
+        """The kinds of processes to kill: each kind equally often, in an order that the seed decides."""
         order = [KINDS[i % len(KINDS)] for i in range(self.wanted)]
         self.random.shuffle(order)
         return order
@@ -169,14 +169,14 @@ class Killer:
 
     def _targets(self, kind: str) -> list[Any]:
         found = self.world.find(kind)
-        if kind == "supervisor":  # a new child has the same name until its exec
+        if kind == "supervisor":  # a new child process has the same name until it calls exec
             found = [process for process in found if self.world.process and process.pid == self.world.process.pid]
         if not found and kind in ("runner", "template"):
             self._load()
         return found
 
     def _strays(self, bound: float) -> None:
-        """All processes of an attempt must end soon after the task process."""
+        """Check that all processes of an attempt end soon after the task process."""
         moment = time.monotonic()
         for record in read_marks(self.marks):
             if record["what"] != "spawn":
@@ -191,7 +191,7 @@ class Killer:
                 self._missing[child] = float("inf")
 
     def _finish(self) -> None:
-        """Without further kills, every run must end."""
+        """Check that every run ends when no more processes are killed."""
         patience = 60.0 + len(self.open) * 5
         deadline = time.monotonic() + patience
         while self.open and time.monotonic() < deadline:

@@ -1,7 +1,7 @@
 """Faults between machines: two machines with a scheduler and a gateway each, workers on others, and a PostgreSQL server.
 
-The load, the marks of the tasks and the judge are those of the kill test. Only the loss of a worker may end an attempt: whatever
-else dies, hangs or is cut off, a task that runs goes on, and its result counts.
+The load, the marks of the tasks and the judge are those of the kill test. Only the loss of a worker may end an attempt: if any
+other process dies, hangs or is cut off, running tasks continue, and their results count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.postgres_server import PostgresServer
 
 PASSWORD = "of-the-fault-test"
 WORKER_LOST = 42.0
-"""Seconds until nothing of a worker that cannot reach a gateway runs any more: its lease, the time to stop, and some."""
+"""Seconds until no process of a worker runs any more that cannot reach a gateway: its lease, the time to stop, and a margin."""
 
 
 class Machine(World):
@@ -85,9 +85,9 @@ class Machines(Killer):
     """See the module.
 
     Args:
-        home: folder that is made anew.
-        server: runs already.
-        say: takes a line about what happens.
+        home: folder that is created anew.
+        server: a running server.
+        say: is called with each line of the progress.
     """
 
     def __init__(self, home: Path, server: PostgresServer, seed: int, say: Callable[[str], None]) -> None:
@@ -149,10 +149,10 @@ class Machines(Killer):
     # --- faults -----------------------------------------------------------------------------------------------------
 
     def fault(self, kind: str, work: Callable[[], object], lasts: float = 0.0) -> None:
-        """Cause a fault under load, and note it for the judge.
+        """Cause a fault under load, and record it for the judge.
 
         Args:
-            lasts: seconds for which it may end attempts after it was caused.
+            lasts: seconds after the fault during which it may still end attempts.
         """
         self._load()
         until("tasks run", 30, self._is_working)
@@ -172,7 +172,7 @@ class Machines(Killer):
         gateway.kill()
 
     def lose_active_scheduler(self) -> None:
-        """Kill it, and let no supervisor start it again before the standby has taken over."""
+        """Kill the active scheduler, and prevent its supervisor from restarting it before the standby has taken over."""
         active = self._active()
         other = next(one for one in self.machines if one is not active)
         before, supervisor = active.epoch(), active.process
@@ -204,7 +204,7 @@ class Machines(Killer):
         machine.start_api()
 
     def drain_worker(self, name: str) -> None:
-        """TERM: its tasks end first, so no attempt may be lost."""
+        """Send SIGTERM to a worker: its tasks end first, so no attempt may be lost."""
         assert self.workers[name].stop(deadline=70) == 0
 
     def kill_worker(self, name: str) -> None:

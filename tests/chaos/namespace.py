@@ -1,4 +1,4 @@
-"""A machine of its own for a worker, as far as the network is concerned: a network namespace with one cable, which can be cut."""
+"""A separate network for a worker, as on another machine: a network namespace with one virtual cable, which can be cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 class Namespace:
-    """Made by `namespace`.
+    """A network namespace, created by `namespace`.
 
     Attributes:
         host: the address of this machine, seen from the namespace.
@@ -38,7 +38,7 @@ class Namespace:
             _ip("-n", name, "link", "set", device, "up")
 
     def cut(self) -> None:
-        """From now on nothing arrives, in neither direction, and nobody is told."""
+        """From now on no packet arrives in either direction, and neither side gets an error."""
         _ip("link", "set", self._cable, "down")
 
     def mend(self) -> None:
@@ -57,7 +57,7 @@ def _ip(*words: str) -> None:
 
 @contextmanager
 def namespace() -> Iterator[Namespace]:
-    """A namespace for the block. Without the right to make one the test is skipped, and says so."""
+    """A namespace for the block. Without the permission to create one, the test is skipped with this reason."""
     if shutil.which("ip") is None:
         pytest.skip("tests of a cut network need the program ip (Debian: apt install iproute2)")
     made = Namespace()

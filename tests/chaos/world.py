@@ -34,7 +34,7 @@ NAMES = {
 
 
 def now() -> int:
-    """The present in nanoseconds, on the clock that the marks use."""
+    """The current time in nanoseconds, on the clock that the marks use."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
@@ -199,7 +199,7 @@ class World:
     # --- requests -------------------------------------------------------------------------------------------------------
 
     def trigger(self, dag: str, run: str, seconds: float = 60.0) -> None:
-        """Trigger a run, repeatedly until it exists, although processes may die meanwhile."""
+        """Trigger a run. Repeats the request until the run exists, because processes may die during a request."""
 
         def attempt() -> bool:
             try:

@@ -2,7 +2,7 @@
 
     python -m tests.conformance.adapter < specifications.jsonl > answers.jsonl
 
-Nothing but the public API is used, and nothing depends on a specification's name (test_adapter.py looks after both).
+It uses only the public API, and does not depend on the names of specifications (test_adapter.py checks both).
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ def specifications(family: str, folder: Path = DATA) -> Iterator[dict[str, Any]]
 
 
 def agrees(spec: Json, told: Json) -> bool:
-    """True if the outcome is Airflow's, or one that Airflow also reaches with another order at the same time."""
+    """True if the outcome is Airflow's, or an outcome that Airflow also reaches if simultaneous events are processed in another
+    order.
+    """
     accepted = [spec["expect"]["outcome"], *spec["expect"].get("alternatives", ())]
     return _sorted(told["outcome"]) in [_sorted(outcome) for outcome in accepted]
 

@@ -1,7 +1,7 @@
-"""From the neutral workflow of a golden specification (conformance format, section 3) to a `DagDefinition`.
+"""Converts the neutral workflow of a golden specification (conformance format, section 3) to a `DagDefinition`.
 
 The order of building is the format's: edges between tasks, then setup/teardown pairs, then the edges of groups in the order
-listed, because a group's roots and leaves depend on the edges that exist when they are asked for.
+listed, because a group's roots and leaves depend on the edges that exist when they are read.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Json = Mapping[str, Any]
 
 
 class Unsupported(Exception):
-    """The specification asks for something that is not built."""
+    """The specification needs a feature that is not supported."""
 
 
 class Workflow:
-    """Tasks, groups and edges of one neutral workflow, with the questions the format asks about them."""
+    """Tasks, groups and edges of one neutral workflow, with the properties that the format needs."""
 
     def __init__(self, spec: Json) -> None:
         self.tasks: dict[str, Json] = {task["id"]: task for task in spec["tasks"]}
@@ -55,7 +55,7 @@ class Workflow:
                 self._connect(setup, task_id)
         for up, down in edges:
             if up in self.groups or down in self.groups:
-                # both ends are asked before the edges are made: they must not see each other
+                # both ends are read before the edges are added, so that the new edges do not change them
                 sources = list(self.leaves(up)) if up in self.groups else [up]
                 targets = self.roots(down)
                 for source in sources:
@@ -93,9 +93,9 @@ class Workflow:
         return [task_id for task_id in members if self.up[task_id].isdisjoint(members)]
 
     def _over_lists(self, node: str) -> list[str]:
-        """The tasks that depend on what a node expands over.
+        """The tasks that depend on the lists over which a node is expanded.
 
-        Of a group: its roots, each time that a task is added to it; so all that exist when its last own task does.
+        For a group: its roots at each time that a task is added to it; so all roots that exist when its last own task is added.
         """
         if node in self.tasks:
             return [node]
@@ -105,7 +105,7 @@ class Workflow:
         return sorted({*early, *self.roots(node)})
 
     def leaves(self, group: str) -> Iterator[str]:
-        """Members without a downstream task in the group; in place of a teardown, what precedes it."""
+        """Members without a downstream task in the group; a teardown is replaced by the tasks before it."""
         members = set(self.members(group))
         for task_id in self.members(group):
             if not self.down[task_id].isdisjoint(members):
@@ -180,7 +180,7 @@ class Workflow:
 
 
 def _sources(part: Json) -> tuple[MapSource, ...]:
-    """What a task or group expands over."""
+    """The lists over which a task or group is expanded."""
     return tuple(_source(dimension) for dimension in part.get("expand") or ())
 
 

@@ -1,8 +1,8 @@
 """Runs golden specifications with run machines in virtual time (conformance format, sections 2 to 4).
 
-A heap holds the moments at which something happens: an attempt ends, a retry is due, a run is created. At each of them the
-reports come in, the machines settle, runs start, slots are given out, and what got one starts at once. Nothing waits for a
-clock, so a story of a thousand virtual seconds is told in milliseconds.
+A heap contains the times of future events: an attempt ends, a retry is due, a run is created. At each time the
+reports arrive, the machines decide, runs start, slots are assigned, and tasks with a slot start at once. No real clock is
+used, so a thousand virtual seconds take milliseconds.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Run:
         return by_run[self.run_id] if self.run_id in by_run else spec.get(key, default)
 
     def of_attempt(self, slot: int, key: str, default: Any, number: int) -> Any:
-        """The same for one attempt: a list contains a value for each attempt, and the last value repeats."""
+        """As `asked`, for one attempt: a list contains a value for each attempt, and the last value repeats."""
         value = self.asked(slot, key, default)
         return value[min(number, len(value)) - 1] if isinstance(value, list) else value
 
@@ -107,7 +107,7 @@ class Run:
     def returned(self, slot: int, number: int) -> int | None:
         """The length of the list that a successful attempt returns, if other tasks are mapped over it.
 
-        Of an instance of a mapped task it counts only whether it returns anything.
+        For an instance of a mapped task, it only matters whether it returns anything.
         """
         value = self.asked(slot, "returns", None)
         if isinstance(value, dict) and "by_attempt" in value:
@@ -146,7 +146,7 @@ class Story:
     # --- the course of time ---------------------------------------------------------------------------------------
 
     def tell(self) -> None:
-        """Run the story from its start to its end."""
+        """Process all events from the start to the end."""
         second = self._next_moment(-1)
         while second is not None:
             self.now = second
@@ -160,9 +160,9 @@ class Story:
             second = self._next_moment(second)
 
     def _pass(self) -> bool:
-        """One turn of the scheduler: start runs, one wave in every run, give out slots. True when more may follow.
+        """One turn of the scheduler: start runs, examine one wave in every run, assign slots. True if there may be more to do.
 
-        Slots are given out after every wave, not after the last one: a task that is ready in this pass gets its slot before a
+        Slots are assigned after every wave, not after the last one: a task that is ready in this pass gets its slot before a
         more important one that will be ready in the next.
         """
         news = self._look_at_the_past()
@@ -272,7 +272,7 @@ class Story:
                 run.state = RunState.SUCCESS if decision.success else RunState.FAILED
                 self.step["finished"].append([run.dag.dag_id, run.run_id, run.state.value])
             elif isinstance(decision, e.Refusal):
-                raise AssertionError(f"{run.run_id}: the story fed an event that does not apply: {decision}")
+                raise AssertionError(f"{run.run_id}: an event does not apply: {decision}")
 
     def _moved(self, run: Run, move: e.Move) -> None:
         slot = move.slot

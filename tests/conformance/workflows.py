@@ -1,6 +1,6 @@
 """The workflow of a golden specification as a DAG, built as an author would write it.
 
-Its tasks are operators whose code does what their script says, and sleeps in virtual time as long as it is to take.
+The code of its tasks does what their script says, and sleeps in virtual time for the given duration.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ class Workflow:
         body.expand(**lists)
 
     def connect_lists(self, name: str, members: list[str]) -> None:
-        """The recorded workflows entered a mapped group once for each own task: what existed by then depends on the lists."""
+        """Connect the tasks that return the lists with the roots of a mapped group, once for each own task as in the recorded
+        workflows.
+        """
         own = [number for number, member in enumerate(members) if self.tasks[member].get("group") == name]
         early = members[: own[-1] + 1] if own else []
         self.connect((provider, member) for provider in providers(self.groups[name]["expand"]) for member in early)

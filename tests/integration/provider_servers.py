@@ -1,4 +1,4 @@
-"""Servers for tests of provider packages: the nearest there are to WebHDFS, an IMAP mailbox and an SSH host."""
+"""Servers for tests of provider packages: small replacements for WebHDFS, an IMAP mailbox and an SSH host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if os.environ.get("WAIT_IN"):
     import time
     time.sleep(600)
 """
-"""A program that records how it was started, in place of a command line of Hadoop."""
+"""A program that replaces a command of Hadoop, and records how it was started."""
 
 
 def install_tools(folder: Path, *names: str) -> None:
@@ -41,7 +41,7 @@ def install_tools(folder: Path, *names: str) -> None:
 
 
 def recorded(path: Path) -> dict[str, dict[str, Any]]:
-    """Program → how it was started last."""
+    """Program → its last start: arguments and files."""
     lines = path.read_text().splitlines() if path.exists() else []
     return {one["program"]: one for one in map(json.loads, lines)}
 
@@ -95,7 +95,7 @@ class _WebHdfs(BaseHTTPRequestHandler):
         return found
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is written."""
+        """Write no log."""
 
 
 @contextmanager
@@ -134,7 +134,7 @@ class _Imap(socketserver.StreamRequestHandler):
 
 @contextmanager
 def imap(mail: bytes) -> Iterator[int]:
-    """An IMAP server whose mailbox holds one mail: its port."""
+    """An IMAP server whose mailbox contains one mail. Gives its port."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Imap) as server:
         server.daemon_threads = True
         server.mail = mail  # type: ignore[attr-defined]

@@ -2,12 +2,12 @@
 
     check_why(scheduler, chance)        # after any step of any test that runs a Scheduler over a MemoryStore
 
-At a moment when nothing is left to decide, every task instance that is neither active nor finished must have a blocker:
+When the scheduler has nothing left to decide, every task instance that is neither active nor finished must have a blocker:
 otherwise it would have been dispatched. For some task instances, drawn at random, it also checks:
 
 - a new scheduler over the same store does not dispatch the task instance either;
-- where all blockers are removed, each in its own way, and those that are named then, too, the task instance is dispatched;
-- where all blockers but one are removed, the task instance is not dispatched: this one blocks it.
+- if all blockers are removed, and also those that `why` names afterwards, the task instance is dispatched;
+- if all blockers except one are removed, the task instance is not dispatched, because this one blocks it.
 
 The test's own world is not changed: everything happens in copies of the store, each with its own scheduler and clock. Under
 faults the simulation checks `why`, too, by the rows: `tradewind.simulation.why_checks`.
@@ -36,10 +36,12 @@ from tradewind.simulation.why_checks import blockers_at, is_quiet
 from tradewind.store.memory import MemoryStore
 
 ROUNDS = 12
-"""How often newly named blockers are removed again: a started run may bring competing candidates."""
+"""How often newly named blockers are removed again, because a started run may add competing task instances."""
 
 TOO_FAR = 60 * DAY
-"""How long a copy of the world runs at most to see a run created: other hourly schedules create their runs meanwhile."""
+"""Maximum virtual time for which a copy of the world runs until a run is created: other hourly schedules create their runs
+meanwhile.
+"""
 
 UNDER_WAY = frozenset({"queued", "running", "restarting", "no_worker"})
 OUT_OF_REACH = frozenset(
@@ -53,7 +55,7 @@ class NotExact(AssertionError):
 
 
 class Checked(NamedTuple):
-    """Counts of what was checked, so that a test can see that the check did something."""
+    """Counts of the checks, so that a test can verify that checks were made."""
 
     instances: int
     removed: dict[str, int]
@@ -114,13 +116,13 @@ def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int =
     """See the module. Does nothing while the scheduler has something to decide.
 
     Args:
-        scheduler: over a `MemoryStore`, or something whose `inner` is one.
+        scheduler: a scheduler over a `MemoryStore`, or over a wrapper whose `inner` is one.
         chance: draws the task instances; None: take the first ones.
         at_most: how many task instances are checked in copies of the world.
         wanted: task instances with a blocker of one of these rules come first.
 
     Raises:
-        NotExact: the message says what was named and what happened.
+        NotExact: the message names the blockers and what the scheduler did.
     """
     checked = Checked(0, {}, {})
     if not is_quiet(scheduler):
@@ -137,12 +139,12 @@ def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int =
             state = active_run.machine.task_state(slot)
             rules = {one.rule for one in found}
             if state in OCCUPYING and not rules & UNDER_WAY:
-                raise NotExact(f"{_name(row, active_run, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
+                raise NotExact(f"{_name(row, active_run, slot)} is {state.value}, but why does not say this: {sorted(rules)}")
             if state in FINISHED and not rules & {"finished", "dates"}:
-                raise NotExact(f"{_name(row, active_run, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
+                raise NotExact(f"{_name(row, active_run, slot)} is {state.value}, but why does not say this: {sorted(rules)}")
             if not found:
                 raise NotExact(
-                    f"nothing is named in the way of {_name(row, active_run, slot)}, which is {state.value} and stays so"
+                    f"why names no blocker of {_name(row, active_run, slot)}, which is {state.value} and stays in this state"
                 )
             if state not in FINISHED | OCCUPYING and not rules & OUT_OF_REACH:
                 waiting.append((row, slot, found))
@@ -176,7 +178,7 @@ def _check_stillness(scheduler: Scheduler, row: RunRow, slot: int) -> None:
     if twin.dispatched(row.id, slot):
         named = [blocker.sentence for blocker in blockers_at(scheduler, row, slot, twin.active_run(row.id))]
         raise NotExact(
-            f"{_name(row, twin.active_run(row.id), slot)} is dispatched by a scheduler born anew, though why names: {named}"
+            f"{_name(row, twin.active_run(row.id), slot)} is dispatched by a new scheduler, although why names: {named}"
         )
 
 
@@ -189,12 +191,10 @@ def _check_all_removed(scheduler: Scheduler, row: RunRow, slot: int, found: list
                 checked.removed[blocker.rule] = checked.removed.get(blocker.rule, 0) + 1
             return
         if not twin.is_open(row.id, slot):
-            return  # what was removed let something else end it
+            return  # removing the blockers has ended the task instance
         named = twin.blockers(row.id, slot)
         if not named:
-            raise NotExact(
-                f"nothing is in the way of {_name(row, twin.active_run(row.id), slot)} , and still it is not dispatched; {history}"
-            )
+            raise NotExact(f"{_name(row, twin.active_run(row.id), slot)} has no blocker, but is not dispatched; {history}")
         if any(blocker.rule in OUT_OF_REACH or _impossible(twin, row, slot, blocker) for blocker in named):
             return
         history.append([blocker.sentence for blocker in named])
@@ -203,7 +203,7 @@ def _check_all_removed(scheduler: Scheduler, row: RunRow, slot: int, found: list
         twin.scheduler.readmit()
         twin.scheduler.process()
     raise NotExact(
-        f"{_name(row, twin.active_run(row.id), slot)} is not dispatched though everything named was removed: {history[-3:]}"
+        f"{_name(row, twin.active_run(row.id), slot)} is not dispatched, although all named blockers were removed: {history[-3:]}"
     )
 
 
@@ -213,7 +213,7 @@ def _check_left_alone(scheduler: Scheduler, row: RunRow, slot: int, alone: Block
         named = twin.blockers(row.id, slot)
         others = [blocker for blocker in named if blocker.rule != alone.rule]
         if alone.rule not in {blocker.rule for blocker in named} or not twin.is_open(row.id, slot):
-            return  # what was removed beside it took it away too
+            return  # removing the other blockers has also removed this one
         if any(blocker.rule in OUT_OF_REACH for blocker in others):
             return
         for blocker in others:
@@ -226,7 +226,7 @@ def _check_left_alone(scheduler: Scheduler, row: RunRow, slot: int, alone: Block
         twin.scheduler.process()
         if twin.dispatched(row.id, slot):
             if before is not None and before == _signature(twin, row, slot, kept):
-                raise NotExact(f"{_name(row, twin.active_run(row.id), slot)} is dispatched, though why says: {kept.sentence}")
+                raise NotExact(f"{_name(row, twin.active_run(row.id), slot)} is dispatched, although why says: {kept.sentence}")
             return
         if not others:
             checked.held[alone.rule] = checked.held.get(alone.rule, 0) + 1
@@ -234,7 +234,7 @@ def _check_left_alone(scheduler: Scheduler, row: RunRow, slot: int, alone: Block
 
 
 def _signature(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> object:
-    """Return the state that a blocker describes, to see whether it has changed meanwhile; None where that is not known."""
+    """Return the state that a blocker describes, to detect a change; None if the state is not known."""
     active_run = twin.active_run(row.id)
     machine = active_run.machine
     if blocker.resource is not None:
@@ -254,7 +254,7 @@ def _signature(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> object:
 
 
 def _above(twin: Twin, row: RunRow, slot: int) -> list[int]:
-    """Return the instances whose states the graph rules of a task instance depend on."""
+    """Return the slots of the task instances on whose states the dependency rules of a task instance depend."""
     machine = twin.active_run(row.id).machine
     topology, task = machine.topology, machine.instances.task(slot)
     tasks = {*topology.upstream(task), *topology.setups_of.get(task, ()), *topology.teardown_scope.get(task, ())}
@@ -273,7 +273,7 @@ def _past_states(twin: Twin, row: RunRow, slot: int) -> object:
     return before.id, twin.store.states_of(before.id, active_run.topology.ids)
 
 
-# --- runs that are not there yet ------------------------------------------------------------------------------------------
+# --- runs that do not exist yet ------------------------------------------------------------------------------------------
 
 
 def check_next_runs(scheduler: Scheduler, chance: Random | None = None, at_most: int = 1) -> dict[str, int]:
@@ -283,7 +283,7 @@ def check_next_runs(scheduler: Scheduler, chance: Random | None = None, at_most:
         Rule → how often it was removed and the run was created.
 
     Raises:
-        NotExact: the message says what was named and what happened.
+        NotExact: the message names the blockers and what the scheduler did.
     """
     made: dict[str, int] = {}
     now = scheduler.clock.wall()
@@ -293,7 +293,7 @@ def check_next_runs(scheduler: Scheduler, chance: Random | None = None, at_most:
     for dag_id, entry in sorted(scheduler.dags.items()):
         coming = next_of(scheduler.store, entry.plan, scheduler, now)
         if coming.times is not None and not coming.blockers:
-            raise NotExact(f"nothing is named in the way of the next run of {dag_id}, and it is not made")
+            raise NotExact(f"why names no blocker of the next run of {dag_id}, but the run is not created")
         if coming.times is not None:
             open_ones.append(dag_id)
     if chance is not None:
@@ -313,7 +313,7 @@ def _make_next(twin: Twin, dag_id: str) -> set[str]:
     for _ in range(ROUNDS):
         coming = next_of(store, store.need_dag(dag_id), scheduler, twin.clock.wall())
         if coming.times is None:
-            return set()  # its schedule ended while it was looked at
+            return set()  # its schedule has ended during the check
         rules = {blocker.rule for blocker in coming.blockers}
         if coming.times.run_after > twin.clock.wall() + TOO_FAR:
             return set()
@@ -333,10 +333,10 @@ def _make_next(twin: Twin, dag_id: str) -> set[str]:
         scheduler.process()
         new = [row for row in store.runs_between(dag_id, None, None) if row.id not in before]
         if foretold is not None and foretold not in {row.run_id for row in new}:
-            raise NotExact(f"{dag_id}: {foretold} was foretold, and what was made is {[row.run_id for row in new]}")
+            raise NotExact(f"{dag_id}: {foretold} was predicted, but these runs were created: {[row.run_id for row in new]}")
         if new:
             return removed
-    raise NotExact(f"{dag_id} makes no run though everything named was removed: {history}")
+    raise NotExact(f"{dag_id} creates no run, although all named blockers were removed: {history}")
 
 
 # --- removers -------------------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ _WANTED = {
     TriggerRule.ONE_FAILED: TaskState.FAILED,
     TriggerRule.ALL_SKIPPED: TaskState.SKIPPED,
 }
-"""Trigger rule → how upstream tasks have to end, where not with success."""
+"""Trigger rule → the states in which upstream tasks have to end, if not success."""
 
 
 def _impossible(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> bool:
@@ -365,7 +365,7 @@ def _impossible(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> bool:
 
 
 def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
-    """Remove one blocker, in the way in which a person or the world would remove it."""
+    """Remove one blocker, as a person or an outside event would remove it."""
     scheduler, store = twin.scheduler, twin.store
     row = twin.row(run)
     dag_id = row.dag_id
@@ -397,7 +397,7 @@ def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
         _replan(twin, dag_id, max_active_runs=10**6)
     elif blocker.resource is not None:
         scheduler.admission.set_capacity(blocker.resource, UNLIMITED)
-    # the others ("rows", "expanding", "run_order", "position") go by themselves, when the scheduler goes on
+    # the others ("rows", "expanding", "run_order", "position") disappear by themselves when the scheduler continues
 
 
 def _pool(twin: Twin, row: RunRow, slot: int) -> str:
@@ -447,7 +447,7 @@ def _change_past(twin: Twin, row: RunRow, slot: int) -> None:
     if date is not None:
         before = twin.store.previous_run(row.dag_id, date, scheduled_only=active_run.topology.definition.catchup)
     if before is None:
-        raise NotExact(f"{_name(row, active_run, slot)} waits for the previous run, though there is none")
+        raise NotExact(f"{_name(row, active_run, slot)} waits for the previous run, although there is none")
     task = active_run.machine.instances.task(slot)
     names = {active_run.topology.ids[one] for one in (task, *active_run.topology.downstream(task))}
     good = {TaskState.SUCCESS.code, TaskState.SKIPPED.code, TaskState.REMOVED.code}

@@ -1,14 +1,14 @@
-"""Imports every module of the installed provider packages, each in a process of its own, and counts what imports.
+"""Imports every module of the installed provider packages, one process for each package, and counts the imported modules.
 
     python -m tests.provider_suites.imports [--path FOLDER] [--jobs N] [--json FILE] [PACKAGE …]
 
-With `--path`, the packages of a folder (`pip install --no-deps --target FOLDER …`), which come before installed ones: so releases
-of earlier years are tried with the third-party packages of an environment.
+With `--path`, it imports the packages of a folder (`pip install --no-deps --target FOLDER …`) instead of installed ones. So
+releases of earlier years are tested with the third-party packages of an environment.
 
 A module fails for one of three reasons: a third-party package or library that is not installed, or has other names than the module
-expects (`third party`), another provider package that is not installed (`provider`), or something that Airflow has and Tradewind
+expects (`third party`), another provider package that is not installed (`provider`), or a name that Airflow has and Tradewind
 lacks (`ours`). Executors, auth managers, command lines, log handlers and plugins belong to Airflow's own services; they are
-counted apart.
+counted separately.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ for name in json.loads(sys.argv[1]):
 
 
 class Result(NamedTuple):
-    """How the import of one module ended."""
+    """The result of importing one module."""
 
     package: str
     module: str
@@ -77,7 +77,7 @@ def packages(folder: str | None) -> dict[str, list[str]]:
 
 
 def import_all(package: str, modules: list[str], folder: str | None) -> Iterator[Result]:
-    """Import the modules of a package in one process. If a module ends the process, the others go on in a new one."""
+    """Import the modules of a package in one process. If a module ends the process, the other modules are imported in a new one."""
     left = list(modules)
     while left:
         try:
@@ -104,7 +104,7 @@ def import_all(package: str, modules: list[str], folder: str | None) -> Iterator
 
 
 def kind_of(said: str) -> str:
-    """Why a module did not import, from the text of its error."""
+    """The kind of failure, from the text of the error."""
     if not said:
         return "imported"
     if "cannot open shared object file" in said:

@@ -1,4 +1,4 @@
-"""Runs the unit tests of one provider package's source distribution in a process of its own, and counts how they end."""
+"""Runs the unit tests of one provider package's source distribution in a separate process, and counts their outcomes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How the tests of one package ended."""
+    """The outcomes of the tests of one package."""
 
     package: str
     version: str
@@ -36,17 +36,17 @@ class Outcome(NamedTuple):
     """Reason → tests."""
     bad: list[Case]
     output: str
-    """The end of what pytest printed."""
+    """The end of pytest's output."""
 
     @property
     def share(self) -> float:
-        """Part of the tests that ran which passed, 0 … 1."""
+        """Share of passed tests among those that ran, 0 … 1."""
         ran = self.passed + len(self.bad)
         return self.passed / ran if ran else 0.0
 
 
 def folders(root: Path) -> dict[str, Path]:
-    """Package → its unpacked source distribution, for those that bring unit tests; `ssh` → `…_ssh-7.0.1`."""
+    """Package → its unpacked source distribution, for those that contain unit tests; `ssh` → `…_ssh-7.0.1`."""
     return {
         folder.name.removeprefix(PREFIX).rpartition("-")[0].replace("_", "-"): folder
         for folder in sorted(root.glob(f"{PREFIX}*-*/"))
@@ -55,7 +55,7 @@ def folders(root: Path) -> dict[str, Path]:
 
 
 def environment() -> dict[str, str]:
-    """The variables of the tests' process: `tests_common` is the one beside this file."""
+    """The environment of the tests' process. `tests_common` is imported from the folder of this file."""
     environ = {
         name: value
         for name, value in os.environ.items()
@@ -106,7 +106,7 @@ def _read(report: Path, package: str, version: str, output: str) -> Outcome:
 
 
 def _message(end: ET.Element) -> str:
-    """Why a test did not pass, on one line."""
+    """The reason why a test did not pass, on one line."""
     first = next(iter((end.get("message") or end.text or "").splitlines()), "")
     if "collection failure" not in first:
         return first

@@ -39,16 +39,16 @@ class Import(NamedTuple):
     module: str
     line: int
     lazy: bool
-    """The statement stands inside a function."""
+    """The statement is inside a function."""
     types_only: bool
-    """The statement stands under `if TYPE_CHECKING`."""
+    """The statement is under `if TYPE_CHECKING`."""
 
 
 @functools.cache
 def syntax_tree(path: Path) -> ast.Module:
     """The syntax tree of a Python file. Every file is parsed once in a process.
 
-    The garbage collector is off meanwhile: it would visit all trees again for each new one, which takes five times as long.
+    The garbage collector is disabled during this, because it would visit all trees again for each new one: five times as slow.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,10 +1,10 @@
 """`make simulate`: runs the simulation for any length of time, seed after seed, in several processes.
 
-    make simulate ARGS="--hours 500 --processes 2 --record"     until so many virtual hours have gone by
+    make simulate ARGS="--hours 500 --processes 2 --record"     for this number of virtual hours
     make simulate ARGS="--seeds 1000 --first 5000"              these seeds
     make simulate ARGS=--slice                                  five minutes
     make simulate ARGS=--mutants                                only the bugs that were put back
-    make simulate ARGS="--seeds 9 --record --after FILE FILE"   as a further part of a run, on code that was mended since
+    make simulate ARGS="--seeds 9 --record --after FILE FILE"   as a further part of a run, with corrected code
 
 If a seed finds a violation, the line of code that repeats it is printed, and the exit status is 1.
 """

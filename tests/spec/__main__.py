@@ -11,7 +11,7 @@ from tests.spec.rows import Answer, Row, all_rows, answers
 
 
 class Collector:
-    """A pytest plugin that notes who proves what."""
+    """A pytest plugin that records which tests prove which rows."""
 
     def __init__(self) -> None:
         self.proofs: dict[str, list[str]] = defaultdict(list)
@@ -26,7 +26,7 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        session.items.clear()  # nothing is listed and nothing runs
+        session.items.clear()  # so that pytest lists and runs no tests
 
 
 def collected() -> dict[str, list[str]]:

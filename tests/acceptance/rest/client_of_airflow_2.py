@@ -2,7 +2,7 @@
 
 python client_of_airflow_2.py ADDRESS PASSWORD SHOP_RUN HELD_RUN   (with a Python that has this package; the suite has version 3)
 
-Prints one line of JSON for each operation: name, `answered`, `moved` (404 with the path of `/api/v2`) or what went wrong.
+Prints one line of JSON for each operation: name, `answered`, `moved` (404 with the path of `/api/v2`) or the error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ Calls = Iterator[tuple[str, dict[str, Any]]]
 
 
 def calls() -> Calls:
-    """Operation → its arguments, in an order in which each finds what it needs. Bodies are given as plain values."""
+    """Operation → its arguments, in an order in which each operation finds the objects that it needs. Bodies are given as plain
+    values.
+    """
     yield from dags_and_runs()
     yield from task_instances()
     yield from the_installation()
@@ -126,7 +128,7 @@ def the_installation() -> Calls:
 
 
 def what_has_moved() -> Calls:
-    """What has another path in /api/v2."""
+    """The operations that have another path in /api/v2."""
     states = {
         "dry_run": True,
         "task_id": "load",

@@ -56,7 +56,7 @@ with DAG("report", start_date=datetime.datetime(2024, 1, 1), schedule=[Asset("or
 
     write()
 """
-"""It also waits for an asset that nobody updates: events of `orders` stay queued."""
+"""It also waits for an asset that is never updated, so events of `orders` stay queued."""
 
 NIGHTLY = """
 import datetime
@@ -93,7 +93,7 @@ with DAG("held", start_date=datetime.datetime(2024, 1, 1), schedule=None):
 
     before() >> wait() >> after()
 """
-"""`wait` goes on when somebody opens the named pipe in the run's conf for writing."""
+"""`wait` continues when the test opens the named pipe in the run's conf for writing."""
 
 ASKS = """
 import datetime

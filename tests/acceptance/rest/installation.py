@@ -1,4 +1,4 @@
-"""An installation that clients of the REST API call: DAGs of each kind, runs that ended, one that waits for a person."""
+"""An installation that clients of the REST API call: DAGs of each kind, runs that have ended, and a run that waits for a person."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.acceptance.harness import Standalone
 from tests.acceptance.rest.dags import DAG_IDS, FILES
 
 _PATIENCE = 120.0
-"""Seconds. Setting up takes two of them on a quiet machine."""
+"""Seconds. The setup takes two seconds on an idle machine."""
 
 
 class Installation:
@@ -34,12 +34,12 @@ class Installation:
         try:
             os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
         except OSError:
-            pass  # nobody reads: it does not run
+            pass  # no process reads the pipe: the task is not running
 
 
 @contextmanager
 def installation(folder: Path) -> Iterator[Installation]:
-    """Start one in this folder, and end it afterwards."""
+    """Start an installation in this folder, and end it afterwards."""
     house = Standalone(folder / "home", environment={"TRADEWIND__API__TEST_CONNECTION": "enabled"})
     for name, source in FILES.items():
         house.write_dag(name, source)

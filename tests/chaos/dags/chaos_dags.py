@@ -18,7 +18,7 @@ from tradewind.sdk.operator import BaseOperator
 
 
 def work(step: list[Any], **context: Any) -> str:
-    """Do what the script says. Returns the attempt, which those below write down as what they saw."""
+    """Do what the script says. Returns the attempt, which downstream tasks record as the value that they saw."""
     after, ms, kind, ends = step
     ti = context["ti"]
     marks = Marks(ti.dag_id, ti.run_id, ti.task_id, ti.try_number)
@@ -47,12 +47,12 @@ def work(step: list[Any], **context: Any) -> str:
 
 
 def cheer(context: Any) -> None:
-    """Called by the process of the task after its result, or by another one where that died."""
+    """Called by the process of the task after its result, or by another process if that one died."""
     print(f"well done, {context['ti'].task_id}")
 
 
 class Deferring(BaseOperator):
-    """Waits in a trigger first; what the script says is done by the attempt that goes on."""
+    """Waits for a trigger first; the attempt that continues does what the script says."""
 
     def __init__(self, *, step: list[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)

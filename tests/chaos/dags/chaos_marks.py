@@ -1,7 +1,7 @@
-"""What the tasks of the kill test write about themselves: lines that are on the disk before they go on.
+"""The lines that the tasks of the kill test write about themselves. A line is on the disk before the task continues.
 
 A line is one JSON object in `$CHAOS_MARKS/<dag>.<run>`. While an attempt lives, it and every process it starts hold a lock on a
-file of its task instance: who finds it taken has met a process of an earlier attempt, and says so.
+file of its task instance. An attempt that finds the lock taken records that a process of an earlier attempt still runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip
 
 
 def began(pid: int) -> int:
-    """Start time of a process in clock ticks: with the pid, its identity."""
+    """Start time of a process in clock ticks. Together with the pid it identifies the process."""
     data = Path(f"/proc/{pid}/stat").read_bytes()
     return int(data[data.rindex(b")") + 2 :].split()[19])
 
@@ -67,7 +67,7 @@ class Marks:
             os.close(file)
 
     def said(self, how: str) -> int:
-        """How many attempts of this task have ended so."""
+        """How many attempts of this task have ended in this way."""
         count = 0
         for line in self.path.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
@@ -75,13 +75,15 @@ class Marks:
         return count
 
     def child(self, milliseconds: int) -> None:
-        """A bash child that holds the lock too, and is waited for."""
+        """Start a bash child that also holds the lock, and wait for it."""
         process = subprocess.Popen(["bash", "-c", f"sleep {milliseconds / 1000}; true"], pass_fds=[self.lock])
         self.write("spawn", child=process.pid, child_began=began(process.pid))
         process.wait()
 
     def daemon(self) -> None:
-        """Leave a process that has its own session, no parent and no open descriptor but the lock; and one that was exec'd."""
+        """Leave two processes: one with its own session, no parent and no open descriptor except the lock; and one that has
+        called exec.
+        """
         read, write = os.pipe()
         if os.fork() == 0:
             os.setsid()

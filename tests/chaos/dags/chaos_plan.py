@@ -1,6 +1,6 @@
-"""The script of the kill test: what every task does and how every run therefore ends, whatever is killed meanwhile.
+"""The script of the kill test: what every task does, and how every run has to end, whichever processes are killed.
 
-Pure data: the DAG file builds its DAGs from it, the judge knows from it how they must end.
+Pure data: the DAG file builds its DAGs from the script, and the judge reads from it how they must end.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ class Step(NamedTuple):
 
     `kind` is how it works: `python`, `big` (with a result that is too large for the database), `bash` (a BashOperator), `children`
     (Python that waits for a bash child), `daemon` (it leaves a daemonised grandchild behind), `defers` (it waits in a trigger).
-    `ends` is how: `ok`, `skip`, `fail` (always), `final` (no retry wanted), `late` (it fails until two attempts have said so
-    and succeeds then), or `once` (it has no retries: it succeeds, or fails because it was lost, and never begins twice).
-    `lost` is the argument `lost_attempts`.
+    `ends` is how it ends: `ok`, `skip`, `fail` (always), `final` (no retry wanted), `late` (it fails until two attempts have
+    said so and succeeds then), or `once` (it has no retries: it succeeds, or fails because it was lost, and never begins
+    twice). `lost` is the argument `lost_attempts`.
     """
 
     after: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ PLAN: dict[str, dict[str, Step]] = {
 
 
 def task_ends(steps: dict[str, Step]) -> dict[str, str]:
-    """Task → its final state. `PLAN` lists tasks after those they wait for."""
+    """Task → its final state. `PLAN` lists tasks after their upstream tasks."""
     found: dict[str, str] = {}
     for name, step in steps.items():
         above = [found[other] for other in step.after]
@@ -96,7 +96,7 @@ def task_ends(steps: dict[str, Step]) -> dict[str, str]:
 
 
 def run_ends(steps: dict[str, Step]) -> str:
-    """The final state of a run: its leaves decide."""
+    """The final state of a run, decided by its leaf tasks."""
     states = task_ends(steps)
     leaves = set(steps) - {other for step in steps.values() for other in step.after}
     return "failed" if any(states[leaf] in ("failed", "upstream_failed") for leaf in leaves) else "success"

@@ -49,7 +49,7 @@ os.environ.setdefault("AIRFLOW__CORE__LOGGING_LEVEL", "ERROR")
 
 
 def make_choices_repeatable():
-    """Examples branch at random: every choice takes the first element."""
+    """Make every random choice take the first element, because examples branch at random."""
     random.choice = lambda options: options[0]
     random.randint = lambda first, last: first
     random.random = lambda: 0.0

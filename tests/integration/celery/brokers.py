@@ -65,13 +65,13 @@ class Broker:
             return False
 
     def kill(self) -> None:
-        """Kill it, as a crash does."""
+        """Kill the broker, as in a crash."""
         assert self.process is not None
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def lose_everything(self) -> None:
-        """Kill it, delete its data, and start it again: no message and no queue is left."""
+        """Kill the broker, delete its data, and start it again without messages and queues."""
         self.kill()
         self._end_helpers()
         shutil.rmtree(self._folder / "data", ignore_errors=True)
@@ -89,13 +89,13 @@ class Broker:
                 return 0
 
     def close(self) -> None:
-        """End it, with the processes that it started."""
+        """End the broker and the processes that it has started."""
         if self.process is not None and self.process.poll() is None:
             self.kill()
         self._end_helpers()
 
     def _end_helpers(self) -> None:
-        """End what it has started in other process groups."""
+        """End the processes that it has started in other process groups."""
         mark = f"BROKER_FOLDER={self._folder}".encode()
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -107,7 +107,7 @@ class Broker:
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
+    """A port on which no process listens now."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])

@@ -1,4 +1,4 @@
-"""The shipped examples, imported as the house imports DAG files, with a home folder of the test's own."""
+"""The shipped examples, imported as Tradewind imports DAG files, with a separate home folder for each test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home folder; nothing of the caller's environment says otherwise."""
+    """An empty home folder. Settings of the caller's environment are removed."""
     for name in ("WEATHER_TABLE", "WEATHER_WAREHOUSE", "WEATHER_REPORTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TRADEWIND_HOME", str(tmp_path / "home"))

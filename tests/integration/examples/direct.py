@@ -1,4 +1,4 @@
-"""What the weather warehouse should come to, computed from the table without it."""
+"""The expected totals of the weather warehouse, computed directly from the table."""
 
 from __future__ import annotations
 

@@ -23,11 +23,13 @@ DEADLINE_SECONDS = 40.0
 
 
 class Store:
-    """A fake scheduler with the rules of the store: last good versions stay, and the first file with a DAG id keeps it."""
+    """A fake scheduler with the rules of the store: last valid versions are kept, and a DAG id belongs to the first file that
+    has it.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, dict[str, Any]] = {}
-        """The last good registration of each file."""
+        """The last valid registration of each file."""
         self.problems: dict[str, dict[str, Any]] = {}
         self.owner: dict[str, str] = {}
         self.hashes: dict[str, list[str]] = {}

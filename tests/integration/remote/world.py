@@ -20,7 +20,7 @@ class RemoteWorker:
     """One `tradewind worker`.
 
     Args:
-        home: of the worker; nothing in it is shared with the scheduler.
+        home: home folder of the worker; it shares no file with the scheduler.
         prefix: a command that runs the worker, such as `ip netns exec NAME`.
     """
 
@@ -62,7 +62,7 @@ class RemoteWorker:
         return self.process.wait(deadline)
 
     def close(self) -> None:
-        """Make sure that no process of it is left."""
+        """Make sure that no process of the worker is left."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             self.process.send_signal(signal.SIGINT)
@@ -74,7 +74,7 @@ class RemoteWorker:
 
 
 class World:
-    """See the module."""
+    """A scheduler with a gateway, and its workers; see the module's docstring."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str] = {}) -> None:
         self.folder = folder
@@ -86,7 +86,7 @@ class World:
 
     @property
     def address(self) -> str:
-        """Of the gateway."""
+        """The address of the gateway."""
         return f"ws://127.0.0.1:{self.house.environment[f'{RULE}GATEWAY__PORT']}"
 
     @contextmanager
@@ -146,7 +146,7 @@ class World:
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
+    """A port on which no process listens now."""
     import socket
 
     with socket.socket() as one:
@@ -155,7 +155,7 @@ def free_port() -> int:
 
 
 def read_marks(file: Path) -> list[tuple[str, str, float]]:
-    """What the tasks have written about themselves: (begin or end, name, monotonic seconds)."""
+    """The lines that the tasks have written: (begin or end, name, monotonic seconds)."""
     if not file.exists():
         return []
     found = []

@@ -18,13 +18,13 @@ import tradewind.airflow  # noqa: F401  serves the `airflow` namespace
 from tradewind.execution import local_database
 
 RUNTIME_DATE = datetime.datetime(2024, 12, 1, 1, tzinfo=datetime.UTC)
-"""The logical date of Airflow's fixture `create_runtime_ti`; tests know ids that are made from it."""
+"""The logical date of Airflow's fixture `create_runtime_ti`; tests contain ids that are made from it."""
 DEFAULT_DATE = datetime.datetime(2016, 1, 1, tzinfo=datetime.UTC)
 
 os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
 
 DB_TESTS_RUN = os.environ.get("PROVIDER_DB_TESTS", "").lower() in ("1", "true", "yes")
-"""Whether tests run that Airflow marks `db_test`. Their rows are in the memory of the process."""
+"""Whether tests run that Airflow marks with `db_test`. Their rows are in the memory of the process."""
 
 _MARKERS = (
     "db_test: needs Airflow's metadata database",
@@ -53,7 +53,7 @@ _SYSTEMS = {
     "system": "needs another system (system)",
     "quarantined": "is quarantined by Airflow itself",
 }
-"""Marker → why its tests are not run, as Airflow's own test run does without options."""
+"""Marker → the reason why its tests are skipped. Airflow's own test run also skips them by default."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def create_connection_without_db(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """Make a connection known through the environment."""
+    """Define a connection in the environment."""
 
     def create(connection: Any) -> None:
         monkeypatch.setenv(f"AIRFLOW_CONN_{connection.conn_id.upper()}", connection.as_json())
@@ -94,7 +94,7 @@ def mock_supervisor_comms(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
 
 @pytest.fixture
 def sdk_connection_not_found(mock_supervisor_comms: mock.Mock) -> mock.Mock:
-    """No connection exists."""
+    """Answer every request for a connection with `not found`."""
     comms = importlib.import_module("airflow.sdk.execution_time.comms")
     answer = comms.ErrorResponse(error=importlib.import_module("airflow.sdk.exceptions").ErrorType.CONNECTION_NOT_FOUND)
     mock_supervisor_comms.send.return_value = mock_supervisor_comms.asend.return_value = answer
@@ -103,7 +103,7 @@ def sdk_connection_not_found(mock_supervisor_comms: mock.Mock) -> mock.Mock:
 
 @pytest.fixture
 def listener_manager() -> Iterator[Callable[[Any], None]]:
-    """Registers listeners for the time of a test."""
+    """Registers listeners until the end of the test."""
     manager = importlib.import_module("airflow.listeners.listener").get_listener_manager()
     manager.clear()
     yield manager.add_listener
@@ -269,7 +269,7 @@ def mock_xcom_backend() -> Iterator[mock.Mock]:
 
 @pytest.fixture
 def clean_dags_and_dagruns() -> None:
-    """Nothing to clean."""
+    """Do nothing: there is nothing to delete."""
 
 
 clean_dags_dagruns_and_dagbundles = clean_dags_and_dagruns
@@ -287,7 +287,7 @@ def cleanup_providers_manager() -> Iterator[None]:
 
 @pytest.fixture
 def hook_lineage_collector() -> Iterator[Any]:
-    """A collector of assets of this test's own."""
+    """A collector of assets for this test only."""
     from airflow.lineage import hook
 
     collector = hook.HookLineageCollector()

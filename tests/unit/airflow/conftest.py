@@ -1,4 +1,4 @@
-"""The `airflow` namespace is served before test files are imported; a test can have a world of its own around its task."""
+"""The `airflow` namespace is served before test files are imported; a test can have its own runtime for its task."""
 
 from __future__ import annotations
 

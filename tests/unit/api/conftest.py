@@ -1,4 +1,4 @@
-"""An application over a real store, with a scheduler that is played by the store's own verbs."""
+"""An application over a real store. The operations of the store replace the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An installation that has something of each kind, so that no answer of the API is an empty list only."""
+"""An installation with at least one object of each kind, so that no answer of the API is an empty list."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def sales(suffix: str) -> DagDefinition:
 
 
 def fill(world: World, suffix: str = "") -> dict[str, Any]:
-    """Add one thing of each kind. Returns a value for each parameter of a path that names something.
+    """Add one object of each kind. Returns a value for each path parameter that names an object.
 
     Args:
-        suffix: of the names, to add the same again.
+        suffix: suffix of the names, to add the same objects again.
     """
     sales_id, orders = f"sales{suffix}", asset_of(suffix)
     register(world, sales(suffix))
@@ -62,7 +62,7 @@ def fill(world: World, suffix: str = "") -> dict[str, Any]:
 
 
 def _add_runs(world: World, sales_id: str) -> RunRow:
-    """A run that has ended, and one that has not, which is returned."""
+    """Add a run that has ended, and a run that has not ended. Returns the second."""
     now = world.clock.wall()
     before = world.run(sales_id, "r0", run_after=now - MINUTE)
     run = world.run(sales_id, "r1", user="ada", run_after=now, conf={"day": "friday"}, note="by hand")
@@ -106,7 +106,7 @@ def _add_runs(world: World, sales_id: str) -> RunRow:
 
 
 def _add_the_rest(world: World, suffix: str, run: RunRow) -> int:
-    """Returns the number of a callback."""
+    """Add all other objects. Returns the number of a callback."""
     now, sales_id, orders = world.clock.wall(), f"sales{suffix}", asset_of(suffix)
     event = NewAssetEvent(
         orders.name, orders.uri, orders.group, b'{"rows": 3}', now, None, (f"x{suffix}",), sales_id, "r0", "t0"
@@ -129,7 +129,9 @@ def _add_the_rest(world: World, suffix: str, run: RunRow) -> int:
 
 
 def _post(world: World, suffix: str) -> dict[str, Any]:
-    """Add by requests what has no verb of one line. Returns the ids of a backfill and of a token."""
+    """Add objects by requests to the API that cannot be added with one operation of the store. Returns the ids of a backfill
+    and of a token.
+    """
     sales_id = f"sales{suffix}"
 
     def post(path: str, body: Any) -> Any:

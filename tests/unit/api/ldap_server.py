@@ -1,4 +1,4 @@
-"""A private OpenLDAP server of the machine, with some people and groups, encrypted by a certificate of its own."""
+"""A private OpenLDAP server with some people and groups, and its own certificate for TLS."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class LdapServer:
                 pass
 
     def add_groups(self) -> None:
-        """Add the groups to the running server: only so does it note them at the people (`memberOf`)."""
+        """Add the groups to the running server: only then does the server set `memberOf` of the people."""
         import ldap3
 
         people = {name: f"uid={name},ou=people,{BASE}" for name in ("ann", "bob*(x)")}

@@ -1,4 +1,6 @@
-"""A small identity provider (OpenID Connect) on real HTTP. It checks what a real one checks, and can be told to lie."""
+"""A small identity provider (OpenID Connect) on real HTTP. It makes the checks of a real provider, and can be set to give wrong
+answers.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ CLIENT, SECRET = "tradewind", "s3cret/with:signs"
 
 
 class OidcServer:
-    """The provider. The person at the browser logs in without a form.
+    """The provider. A person logs in without a form.
 
     Attributes:
-        claims: of the person, in the ID token.
-        userinfo: what the userinfo endpoint answers; without `sub`, that of the person.
+        claims: the claims of the person in the ID token.
+        userinfo: the answer of the userinfo endpoint; if it has no `sub`, that of the person is added.
         change: changes the claims of the ID token before it is signed.
         requests: paths of the requests, in their order.
     """
@@ -71,7 +73,7 @@ class OidcServer:
         self.key = RSAKey.generate_key(2048, {"use": "sig", "alg": "RS256", "kid": kid or secrets.token_hex(4)})
 
     def log_in(self, url: str) -> str:
-        """What the browser does at the provider: returns the address that it is sent back to."""
+        """Do what the browser does at the provider. Returns the address to which the provider sends the browser back."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert url.startswith(f"{self.issuer}/authorize?")
         assert query["response_type"] == "code"

@@ -1,4 +1,4 @@
-"""What the tests of the web page's data share: runs in given states, and a count of statements."""
+"""Helpers of the tests of the web page's data: runs in given states, and a count of statements."""
 
 from __future__ import annotations
 

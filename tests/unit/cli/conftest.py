@@ -67,7 +67,7 @@ def known(home: Path) -> Path:
 
 
 def carry_out(commands: Any, name: str, args: dict[str, Any]) -> None:
-    """Execute a command on the store; raise its error."""
+    """Execute a command on the store. Raises its error."""
     asked = incoming("an op", name, args, "test")
     plain(commands.run(asked._replace(op=os.urandom(8).hex()))[0], asked.command)
 

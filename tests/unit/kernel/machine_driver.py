@@ -103,7 +103,7 @@ class MachineDriver:
         return {task_id: self.state(task_id).value for task_id in self.topology.ids}
 
     def ending(self) -> e.RunEnds | None:
-        """Return the end of the run, which comes at most once; None while it goes on."""
+        """Return the end of the run, which comes at most once; None while the run continues."""
         verdicts = [decision for decision in self.decisions if isinstance(decision, e.RunEnds)]
         assert len(verdicts) <= 1
         return verdicts[0] if verdicts else None

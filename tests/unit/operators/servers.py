@@ -31,7 +31,7 @@ class HttpServer:
         self.url = url
         self.asked: list[Asked] = []
         self.statuses: list[int] = []
-        """Of the next answers; then 200."""
+        """Statuses of the next responses; afterwards 200."""
 
 
 def _handler(server: HttpServer) -> type[BaseHTTPRequestHandler]:

@@ -1,4 +1,4 @@
-"""A scheduler for tests: with a store, a clock that the test moves, and an executor that the test plays.
+"""A scheduler for tests, with a store, a clock that the test moves, and an executor whose part the test plays.
 
     bench.dag("d", task("a"), task("b", "a"))
     run = bench.trigger("d", "r1")
@@ -167,7 +167,7 @@ class WatchedStore:
 
 
 class Bench:
-    """See the module."""
+    """A scheduler with store, clock and executor under the control of a test; see the module's docstring."""
 
     def __init__(
         self, store: Store, *, wall: int = NOW, executor: StubExecutor | None = None, executors: str = "", **config: Any
@@ -195,7 +195,7 @@ class Bench:
     # --- the scheduler ------------------------------------------------------------------------------------------------
 
     def restart(self) -> None:
-        """Replace the scheduler by a new one with empty memory. The worker host registers with what it holds."""
+        """Replace the scheduler by a new one with empty memory. The worker host registers with its attempts."""
         self.scheduler = self._begin()
         self.process()
 
@@ -329,7 +329,7 @@ class Bench:
         self.finish(attempt, branch=Branch(kind, task_ids, direct_only))
 
     def vanish(self, attempt: str | Workload, nonce: str | None = None, host: str = "host") -> None:
-        """Say, as a worker host, that a process is gone: the one whose start was accepted, unless a nonce is given."""
+        """Report, as a worker host, that a process has disappeared. Default: the process whose start was accepted."""
         key = (self.attempt(attempt) if isinstance(attempt, str) else attempt).key
         run, slot, fence = key
         said = AttemptVanished(slot, fence, 0, "it died", self._nonce(key) if nonce is None else nonce, host)
@@ -348,7 +348,7 @@ class Bench:
                 if work.task_id not in but:
                     self.ask(work)
                     self.report(work)
-        raise AssertionError("it never ends")
+        raise AssertionError(f"attempts are still submitted after {rounds} rounds")
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
@@ -440,7 +440,7 @@ class Bench:
         self._check_indexes()
 
     def _check_indexes(self) -> None:
-        """Check that every index in memory equals what a search would find."""
+        """Check that every index in memory equals the result of a search."""
         scheduler = self.scheduler
         waiting = {row.id: row for entry in scheduler.dags.values() for row in entry.waiting.values()}
         assert scheduler.queue._queued == {run: row.dag_id for run, row in waiting.items()}

@@ -36,7 +36,7 @@ class Host(StubExecutor):
         super().__init__()
         self.chance = chance
         self.out: list[FromWorker | RunEvent | WaitNews] = []
-        """Messages on the way to the scheduler."""
+        """Messages that have not reached the scheduler yet."""
         self.workloads: dict[AttemptKey, Workload] = {}
         self.pending: list[AttemptKey] = []
         self.starting: dict[AttemptKey, str] = {}
@@ -49,7 +49,7 @@ class Host(StubExecutor):
         self.fails = 0.15
         self._op = 0
 
-    # --- what the scheduler says ----------------------------------------------------------------------------------------
+    # --- messages of the scheduler ----------------------------------------------------------------------------------------
 
     def submit(self, workloads: Sequence[Workload]) -> None:
         super().submit(workloads)
@@ -108,10 +108,10 @@ class Host(StubExecutor):
         self.verdicts[key] = Report(self._op, outcome, nonce=self.ran[key], host="host", **more)
         self.out.append(FromWorker(key, "host", self.verdicts[key]))
 
-    # --- what its processes do ------------------------------------------------------------------------------------------
+    # --- actions of its processes ------------------------------------------------------------------------------------------
 
     def step(self, now: int) -> None:
-        """Do one random thing on the host."""
+        """Do one random action on the host."""
         for key in list(self.pending):
             if not any(other[:2] == key[:2] for other in (*self.starting, *self.running)):
                 self.pending.remove(key)
@@ -173,7 +173,7 @@ class Host(StubExecutor):
 
     @property
     def holds(self) -> frozenset[AttemptKey]:
-        """Return the attempts that its registration lists."""
+        """Return the attempts that the registration of the host lists."""
         return frozenset((*self.pending, *self.starting, *self.running))
 
 
@@ -231,7 +231,7 @@ class World:
         return tasks
 
     def _plan(self, hard: bool) -> MomentPlan | TasksPlan:
-        """Return a random planned wait: for a moment, or for tasks of any of the DAGs, also of its own."""
+        """Return a random planned wait: for a moment, or for tasks of any of the DAGs, including its own."""
         chance = self.chance
         if not hard or chance.random() < 0.3:
             return MomentPlan("start", chance.choice([0, 5, 40]) * SECOND)
@@ -258,7 +258,7 @@ class World:
             "catchup": chance.random() < 0.5,
         }
 
-    # --- one thing after another ------------------------------------------------------------------------------------------
+    # --- random steps ------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         chance = self.chance
@@ -382,7 +382,7 @@ class World:
             self._command("set_run_state", dag_id=row.dag_id, run_id=row.run_id, state=state)
 
     def _run_task(self) -> None:
-        """Run a task by hand: often refused, else it runs before its dependencies are met, or once more."""
+        """Run a task by hand. This is often refused; otherwise the task runs before its dependencies are met, or runs again."""
         chance = self.chance
         rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
         if rows:
@@ -455,7 +455,7 @@ class World:
                     assert bench.scheduler.waits.open == {}
                     assert bench.scheduler.waits.watches is False
                     return
-                bench.scheduler.compare_with_store()  # an order to run a trigger may have been lost
+                bench.scheduler.compare_with_store()  # a message to run a trigger may have been lost
                 self._unstick()
                 bench.clock.advance(10 * SECOND)  # also after a clear: a cleared task may wait for a moment
                 bench.process()

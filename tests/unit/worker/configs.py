@@ -1,4 +1,4 @@
-"""What a worker host and an attempt are told, for tests of the runner's parts."""
+"""Configs of a worker host and workloads of attempts, for tests of the worker's parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.worker.config import HostConfig, TaskLimits
 
 
 def host_config(folder: Path) -> HostConfig:
-    """A host whose folders all lie in `folder`."""
+    """The config of a host whose folders are all in `folder`."""
     limits = TaskLimits(str(folder / "xcom"), 65536, 1 << 20, 0, 1024, 1024)
     return HostConfig(
         home_mark="test",

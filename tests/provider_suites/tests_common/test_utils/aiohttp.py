@@ -43,7 +43,7 @@ class MockAiohttpClientResponse(aiohttp.ClientResponse):
         return "utf-8"
 
     def release(self) -> Any:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     def __del__(self, *_args: Any) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""

@@ -14,5 +14,5 @@ def assert_equal_ignore_multiple_spaces(first: str, second: str, msg: str | None
 
 @contextlib.contextmanager
 def assert_queries_count(*_args: Any, **_kwargs: Any) -> Iterator[None]:
-    """Tasks send no queries to a metadata database: nothing is counted."""
+    """Count nothing: tasks send no queries to a metadata database."""
     yield

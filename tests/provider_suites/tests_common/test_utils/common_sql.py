@@ -1,4 +1,4 @@
-"""Hooks of databases without a database."""
+"""Creates hooks of databases without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that moved between releases."""
+"""Names whose module differs between releases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def deserialize_operator(serialized_operator: dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def ignore_provider_compatibility_error(minimum_version: str, module_name: str) -> Iterator[None]:
-    """Skip a file whose provider wants a later Airflow."""
+    """Skip a file whose provider package needs a later Airflow."""
     try:
         yield
     except RuntimeError as error:

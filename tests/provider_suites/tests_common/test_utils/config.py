@@ -1,4 +1,4 @@
-"""Settings for the time of a test."""
+"""Sets settings for the duration of a test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def conf_vars(overrides: dict[tuple[str, str], Any]) -> Iterator[None]:
-    """Set settings by environment variables; None unsets one."""
+    """Set settings by environment variables; None removes a variable."""
     before = dict(os.environ)
     for (section, option), value in overrides.items():
         name = f"AIRFLOW__{section.replace('.', '_').upper()}__{option.upper()}"

@@ -43,7 +43,7 @@ def clear_test_connections(add_default_connections_back: bool = True) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Other tables have no rows."""
+    """A function that does nothing: other tables have no rows."""
     if name.startswith("__"):
         raise AttributeError(name)
     return lambda *args, **kwargs: None

@@ -1,4 +1,4 @@
-"""Nothing to clean: there is no metadata database."""
+"""Functions that do nothing, because there is no metadata database."""
 
 from __future__ import annotations
 

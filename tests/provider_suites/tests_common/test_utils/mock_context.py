@@ -10,7 +10,7 @@ from tradewind.execution.context import Context
 
 
 def mock_context(task: Any, run_id: str | None = None) -> Context:
-    """The context of a task. Its task instance answers `xcom_pull` from what was pushed to it."""
+    """The context of a task. `xcom_pull` of its task instance returns the values that were pushed to it."""
     ti = make_runtime_ti(task, run_id=run_id)
     values: dict[str, Any] = {}
 

@@ -1,4 +1,4 @@
-"""Folders of Airflow's repository, which is not here."""
+"""Folders of Airflow's repository, which does not exist here."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ def get_provider_min_airflow_version(provider_name: str) -> tuple[int, ...]:
         (one for one in importlib.metadata.requires(provider_name) or () if one.startswith("apache-airflow>=")), None
     )
     if requirement is None:
-        raise RuntimeError(f"{provider_name} names no oldest Airflow")
+        raise RuntimeError(f"{provider_name} does not say which Airflow it needs")
     return tuple(int(part) for part in requirement.partition(">=")[2].split(";")[0].strip().split("."))
 
 
 def object_exists(path: str) -> bool:
-    """Can a full name be imported?"""
+    """Whether the object with this full name can be imported."""
     module, _, name = path.rpartition(".")
     return hasattr(importlib.import_module(module), name)

@@ -1,4 +1,4 @@
-"""DAGs and task instances without a database: what `dag_maker` and `run_task` need."""
+"""DAGs and task instances without a database, for `dag_maker` and `run_task`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ DEFAULT_DATE = datetime.datetime(2016, 1, 1, tzinfo=datetime.UTC)
 
 
 _NOT_OF_DAG = ("session", "serialized", "activate_assets", "bundle_name", "bundle_version", "fileloc", "relative_fileloc")
-"""Arguments of `dag_maker` that are none of a DAG."""
+"""Arguments of `dag_maker` that are not arguments of a DAG."""
 
 _NOT_GIVEN: Any = object()
 
 
 class DagMaker:
-    """`with dag_maker("dag") as dag:` makes a DAG; `dag_maker.create_dagrun()` a run of it in the memory of the process."""
+    """`with dag_maker("dag") as dag:` creates a DAG; `dag_maker.create_dagrun()` creates a run of it in the memory of the
+    process.
+    """
 
     def __init__(self, default_start: Any = DEFAULT_DATE) -> None:
         self.dag: Any = None
@@ -59,7 +61,7 @@ class DagMaker:
         return self.dag
 
     def create_dagrun(self, *, logical_date: Any = _NOT_GIVEN, **kwargs: Any) -> Any:
-        """A run of the DAG. Without a date: of the start date of the DAG."""
+        """Create a run of the DAG. The default date is the start date of the DAG."""
         kind = str(getattr(kwargs.get("run_type"), "value", kwargs.get("run_type")) or "manual")
         date = kwargs.pop("execution_date", None)
         if logical_date is not _NOT_GIVEN:
@@ -92,7 +94,7 @@ class DagMaker:
         return self.create_ti(task_id, dag_run, dag_run_kwargs, map_index).run(**options)
 
     def sync_dag_to_db(self) -> None:
-        """There is no table of DAGs."""
+        """Do nothing: there is no table of DAGs."""
 
     sync_dagbag_to_db = sync_dag_to_db
 
@@ -157,7 +159,7 @@ def run_task_instance(ti: Any, task: Any, **_more: Any) -> Any:
 
 
 class Pushed(dict[str, Any]):
-    """What a task pushed, by key."""
+    """Key → value that a task has pushed."""
 
     def get(self, key: str = "return_value", default: Any = None, **_where: Any) -> Any:
         return super().get(key, default)
@@ -167,7 +169,7 @@ class Pushed(dict[str, Any]):
 
 
 class RunTask:
-    """`run_task(operator)` runs one task; the attributes say how it ended."""
+    """`run_task(operator)` runs one task; the attributes contain its result."""
 
     def __init__(self) -> None:
         self.state: Any = None

@@ -1,4 +1,4 @@
-"""Which Airflow the tests see: 3.3."""
+"""The version of Airflow for the tests: 3.3."""
 
 from __future__ import annotations
 

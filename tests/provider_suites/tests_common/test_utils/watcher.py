@@ -1,4 +1,4 @@
-"""The task that fails when another one of its run failed."""
+"""A task that fails if another task of its run has failed."""
 
 from __future__ import annotations
 

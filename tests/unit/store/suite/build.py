@@ -1,4 +1,4 @@
-"""What the suite writes into stores: small DAGs, runs, and batches that change their task instances."""
+"""Builds the rows that the suite writes into stores: small DAGs, runs, and batches that change their task instances."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def xcom(task_id: str, value: bytes | None = b"1", key: str = "return_value", ma
     return XComWrite(task_id, map_index, key, value, fields.pop("spill", None), len(value or b""), fields.pop("at", NOW))
 
 
-# --- what no operation returns ---------------------------------------------------------------------------------------------------
+# --- rows that no operation returns -------------------------------------------------------------------------------------------
 
 
 def attempts(store: Store, run: int) -> list[tuple[int, int, int | None, str | None, str | None]]:

@@ -1,4 +1,4 @@
-"""Deferrable operators, run to their end in this process."""
+"""Runs deferrable operators to their end in this process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def start_from_trigger(context: Any, operator: Any) -> TaskDeferred:
 
 
 async def deferrable_operator(context: Any, operator: Any) -> tuple[Any, Any]:
-    """Execute an operator; wait for each trigger that it asks for, and call the method it names."""
+    """Execute an operator; wait for each trigger that it defers to, and call the given method."""
     seen: list[Any] = []
     early = start_from_trigger(context, operator) if getattr(operator, "start_from_trigger", False) else None
     operator.render_template_fields(context=context)
