@@ -4,7 +4,7 @@ A small workload runs through real processes meanwhile: a value too large for th
 run triggered through the API. Then nothing may be lost, doubled or left behind, and all of it is over within the bound of a
 dispatched attempt. A failpoint that somebody adds is covered by itself; one that this workload does not pass fails here.
 
-`make test` dies at every point once, many in one life; `make failpoints` dies at each of them alone, on three passes.
+`make test-long` dies at every point once, many in one life; `make failpoints` dies at each of them alone, on three passes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from tests.chaos.judge import Kill, judge
 from tests.chaos.killer import SETTINGS
 from tests.chaos.world import World, until
 from tests.shape.source import modules, names_passed
+
+pytestmark = pytest.mark.long
 
 POINTS = sorted(
     point

@@ -93,7 +93,7 @@ class CallbackChecks:
         self._own: set[Asked] = set()
         """Callbacks that task processes have called themselves."""
         self._own_attempts: set[AttemptKey] = set()
-        """Attempts whose process has called all callbacks of the definition that it ran. Since then the DAG may have been edited."""
+        """Attempts whose process has called all callbacks of the definition that it ran. The DAG may have been edited since."""
         self._called: set[int] = set()
         """Posts whose call has ended."""
         self._failed: set[tuple[int, int]] = set()
