@@ -242,7 +242,7 @@ def positions_in(shape: GridShape, task_ids: Sequence[str]) -> TaskPositions:
 def cells_of(shape: GridShape, positions: TaskPositions, states: Sequence[int]) -> tuple[int, ...]:
     """The stretches of all rows of a structure. `states`: those of a summary."""
     codes = expanded(states) + bytes((ABSENT,))  # −1 is the last entry
-    rows = bytearray(_picked(codes, positions.tasks))
+    rows = bytearray(_select(codes, positions.tasks))
     for group, end in reversed(shape.groups):
         rows[group] = worst(rows[group + 1 : end])
     return stretches(rows)
@@ -260,7 +260,7 @@ def column_of(revision: int, shape: GridShape, positions: TaskPositions, summary
     return Column(revision, shape.id, cells, totals, mapped)
 
 
-def _picked(states: bytes, positions: Sequence[int]) -> bytes:
+def _select(states: bytes, positions: Sequence[int]) -> bytes:
     if len(positions) < 2:
         return bytes(states[position] for position in positions)
     return bytes(itemgetter(*positions)(states))

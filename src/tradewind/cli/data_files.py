@@ -28,7 +28,7 @@ def read_mapping(file: BinaryIO, what: str) -> dict[str, Any]:
     """
     try:
         text = file.read().decode("utf-8")
-        kind = _format(file.name, None)
+        kind = _chosen_format(file.name, None)
         if kind == "yaml":
             import yaml  # lazy import: only for YAML files
 
@@ -37,7 +37,7 @@ def read_mapping(file: BinaryIO, what: str) -> dict[str, Any]:
             except yaml.YAMLError as error:
                 raise ValueError(" ".join(str(error).split())) from None
         else:
-            found = _env(text) if kind == "env" else json.loads(text)
+            found = _parse_env(text) if kind == "env" else json.loads(text)
     except ValueError as error:
         raise click.ClickException(f"{file.name} cannot be read: {error}") from None
     if not isinstance(found, dict):
@@ -47,7 +47,7 @@ def read_mapping(file: BinaryIO, what: str) -> dict[str, Any]:
 
 def write_mapping(path: str, values: dict[str, Any], what: str, file_format: str | None = None) -> None:
     """Write an object to a file that only its owner can read, and print that; `-` is stdout."""
-    kind = _format(path, file_format)
+    kind = _chosen_format(path, file_format)
     if kind == "yaml":
         import yaml  # lazy import: only for YAML files
 
@@ -65,12 +65,12 @@ def write_mapping(path: str, values: dict[str, Any], what: str, file_format: str
     click.echo(f"Exported {counted(len(values), what.removesuffix('s'))} to {path} (readable only by you).")
 
 
-def _format(path: str, given: str | None) -> str:
+def _chosen_format(path: str, given: str | None) -> str:
     ending = path.rpartition(".")[2].lower()
     return given or {"yaml": "yaml", "yml": "yaml", "env": "env"}.get(ending, "json")
 
 
-def _env(text: str) -> dict[str, str]:
+def _parse_env(text: str) -> dict[str, str]:
     found = {}
     for number, line in enumerate(text.splitlines(), 1):
         cleaned = line.strip()

@@ -41,7 +41,7 @@ def refuse_lost(settings: Settings, *, is_empty: bool = False) -> None:
         size = -1
     if size > 0:
         return
-    sign = _evidence(settings)
+    sign = _sign_of_older_database(settings)
     if sign is not None:
         what = "is empty" if size == 0 else "is missing"
         raise StoreLost(f"the database {path} {what}, but {sign}. {recovery_hint(settings)}")
@@ -94,7 +94,7 @@ def clear_database_path(settings: Settings) -> None:
     _write_path(settings, "")
 
 
-def _evidence(settings: Settings) -> str | None:
+def _sign_of_older_database(settings: Settings) -> str | None:
     paths = settings.paths
     noted = _recorded_path(settings)
     if noted == "":

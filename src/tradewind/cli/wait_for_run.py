@@ -37,19 +37,19 @@ def wait_for_run(dag_id: str, run_id: str, timeout: float | None) -> str:
                 counts = _counts(store, row)
                 raise click.ClickException(f"the run {run_id} had not ended after {timeout:g} s ({counts}); it continues")
             if bar.drawn and checks % _COUNT_EVERY == 0:
-                _draw(bar, store, row)
+                _update_bar(bar, store, row)
             checks += 1
             time.sleep(_LOOK_AGAIN_SECONDS)
-        return _closing(store, row)
+        return _closing_line(store, row)
 
 
-def _draw(bar: Bar, store: Reader, row: RunRow) -> None:
+def _update_bar(bar: Bar, store: Reader, row: RunRow) -> None:
     states = store.task_state_counts(row.id)
     done = sum(count for state, count in states.items() if state in FINISHED)
     bar.set(done, max(done, sum(states.values())), f"{row.run_id} {row.state.value}")
 
 
-def _closing(store: Reader, row: RunRow) -> str:
+def _closing_line(store: Reader, row: RunRow) -> str:
     """`DAG d: run r is failed after 1.2 s (2 success, 1 failed). First failed task: t. Its log: tradewind tasks logs …`"""
     took = f" after {duration_text(row.ended_at - row.started_at)}" if row.ended_at and row.started_at else ""
     text = f"DAG {row.dag_id}: run {row.run_id} is {row.state.value}{took} ({_counts(store, row)})."

@@ -92,12 +92,12 @@ def report_on(file: str, facts: SourceFacts, generation: int, loaded: LoadResult
         notes=tuple(notes),
         providers=tuple(needed),
         missing_providers=tuple(name for name in needed if name not in installed),
-        connections=_united([name for name, _ in facts.connections], loaded.connections, requested["connection "]),
-        variables=_united([name for name, _ in facts.variables], (), requested["variable "]),
+        connections=_merged_connections([name for name, _ in facts.connections], loaded.connections, requested["connection "]),
+        variables=_merged_connections([name for name, _ in facts.variables], (), requested["variable "]),
     )
 
 
-def _united(stated: Sequence[str], used: Sequence[str], requested: Sequence[str]) -> tuple[str, ...]:
+def _merged_connections(stated: Sequence[str], used: Sequence[str], requested: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({*stated, *used, *(text.partition(" ")[2] for text in requested)}))
 
 

@@ -46,7 +46,7 @@ class _TableOperator(BaseSQLOperator):
         row = hook.get_first(query)
         return None if row is None else row[0]
 
-    def _report(self, failed: list[str]) -> None:
+    def _fail_or_log(self, failed: list[str]) -> None:
         if failed:
             self._fail(f"{len(failed)} checks of {self.table} failed: {'; '.join(failed)}")
         self.log.info("All checks of %s passed", self.table)
@@ -102,7 +102,7 @@ class SQLColumnCheckOperator(_TableOperator):
                 if not self._holds(0 if value is None and self.accept_none else value, check):
                     expected = ", ".join(f"{key} {check[key]}" for key in BOUNDS if key in check)
                     failed.append(f"{name} of {column} is {value}, expected {expected}")
-        self._report(failed)
+        self._fail_or_log(failed)
 
     def _holds(self, value: Any, check: Mapping[str, Any]) -> bool:
         if value is None:
@@ -145,7 +145,7 @@ class SQLTableCheckOperator(_TableOperator):
             self.log.info("%s: %s", name, "holds" if value else "does not hold")
             if not value:
                 failed.append(f"{name} ({statement})")
-        self._report(failed)
+        self._fail_or_log(failed)
 
 
 class SQLIntervalCheckOperator(BaseSQLOperator):

@@ -110,21 +110,21 @@ class BundleRefresher:
             self._begin({})
         elif not answer.found:
             why = f"there is no connection {self._bundle.spec.conn_id!r}; add it: tradewind connections add"
-            self._done(FetchAnswer(problem=why))
+            self._on_fetched(FetchAnswer(problem=why))
         else:
             self._begin(dict(answer.value))
 
     def _begin(self, connection: dict[str, object]) -> None:
         request = FetchRequest(self._bundle.folder, self._bundle.spec, connection=connection)
         try:
-            self._fetch = Fetch(self._loop, request, self._deadline, self._done)
+            self._fetch = Fetch(self._loop, request, self._deadline, self._on_fetched)
         except OSError as error:
-            self._done(FetchAnswer(problem=f"its process cannot be started: {error.strerror}"))
+            self._on_fetched(FetchAnswer(problem=f"its process cannot be started: {error.strerror}"))
 
     def _refresh_in(self, wait: int) -> None:
         self._timer = self._loop.call_later(wait, self.refresh)
 
-    def _done(self, answer: FetchAnswer) -> None:
+    def _on_fetched(self, answer: FetchAnswer) -> None:
         self._fetch = None
         name = self._bundle.spec.name
         if answer.problem:
@@ -161,11 +161,11 @@ class BundleRefresher:
         self._clean_due = False
         request = FetchRequest(self._bundle.folder, self._bundle.spec, version, used=used, bytes_max=self._bytes_max)
         try:
-            self._cleaning = Fetch(self._loop, request, self._deadline, self._cleaned)
+            self._cleaning = Fetch(self._loop, request, self._deadline, self._on_cleaned)
         except OSError as error:
-            self._cleaned(FetchAnswer(problem=f"its process cannot be started: {error.strerror}"))
+            self._on_cleaned(FetchAnswer(problem=f"its process cannot be started: {error.strerror}"))
 
-    def _cleaned(self, answer: FetchAnswer) -> None:
+    def _on_cleaned(self, answer: FetchAnswer) -> None:
         self._cleaning = None
         if answer.problem:
             self._clean_due = True  # after the next fetch

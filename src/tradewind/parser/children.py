@@ -300,32 +300,32 @@ class ParseChildren:
 
     def _handle(self, answer: Answer) -> None:
         if isinstance(answer, Forked):
-            self._forked(answer)
+            self._on_forked(answer)
         elif isinstance(answer, Exited):
             job = self._living.pop(answer.pid, None)
             if job is not None:
-                self._finished(job, answer.status)
+                self._on_exit(job, answer.status)
         else:
             self._ready = True
             self._waits.succeeded()
 
-    def _forked(self, answer: Forked) -> None:
+    def _on_forked(self, answer: Forked) -> None:
         job = self._ordered.popleft()
         if not answer.pid:
             log.error("cannot fork a parse child; trying again", why=answer.problem)
             self._release(job)
-            self.loop.call_later(FORK_RETRY, lambda: self._again(job))
+            self.loop.call_later(FORK_RETRY, lambda: self._retry_job(job))
             return
         job.pid = answer.pid
         self._living[answer.pid] = job
-        job.timer = self.loop.call_later(self.config.timeout, lambda: self._too_slow(job))
+        job.timer = self.loop.call_later(self.config.timeout, lambda: self._on_timeout(job))
 
-    def _again(self, job: Job) -> None:
+    def _retry_job(self, job: Job) -> None:
         if not self._closed:
             self._queue.append(job)
             self._start_jobs()
 
-    def _too_slow(self, job: Job) -> None:
+    def _on_timeout(self, job: Job) -> None:
         job.timed_out = True
         self._signal(job, signal.SIGXCPU)
         job.timer = self.loop.call_later(KILL_AFTER, lambda: self._signal(job, signal.SIGKILL))
@@ -338,7 +338,7 @@ class ParseChildren:
             except ProcessLookupError:
                 pass
 
-    def _finished(self, job: Job, status: int) -> None:
+    def _on_exit(self, job: Job, status: int) -> None:
         self._drain(job, at_most=1 << 10)
         memory, path = _read_all(job.memory), self._path(job)
         if job.timed_out:

@@ -145,7 +145,7 @@ class SchedulerLink:
             if done is not None:
                 done(message)
         elif isinstance(message, Welcome):
-            self._welcomed(connection, message)
+            self._on_welcome(connection, message)
         elif isinstance(message, ToRunner):
             answered = self._lookups.pop(message.body.op, None)
             if answered is not None:
@@ -158,7 +158,7 @@ class SchedulerLink:
             # answered only over the same connection: over a new one the scheduler sends the request again
             self.on_ask(message, lambda answer: connection.send(encode(answer)) if connection is self._connection else None)
 
-    def _welcomed(self, connection: Connection, welcome: Welcome) -> None:
+    def _on_welcome(self, connection: Connection, welcome: Welcome) -> None:
         if welcome.refused is not None:
             log.error("the scheduler rejected the connection", why=welcome.refused)
             connection.close()

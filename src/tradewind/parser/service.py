@@ -140,7 +140,7 @@ class ParserService:
         self.send = send
         self.children = children
         self.files: dict[str, File] = {}
-        self.outbox = Outbox(config.bundle, loop, send, lambda: children.busy() > 0, self._committed)
+        self.outbox = Outbox(config.bundle, loop, send, lambda: children.busy() > 0, self._on_committed)
         self.sources = Sources(config.folder, fingerprint_salt(config), clock.wall)
         self.plugins = PluginsFolder(config.plugins_folder, clock.wall)
         self.scans = 0
@@ -188,9 +188,9 @@ class ParserService:
         }
         self._moving = True
         command = MoveToBundleVersion(self.config.bundle, version, moving)
-        self.send(command, lambda answer: self._moved(command, answer))
+        self.send(command, lambda answer: self._on_moved(command, answer))
 
-    def _moved(self, command: MoveToBundleVersion, answer: CommandResult) -> None:
+    def _on_moved(self, command: MoveToBundleVersion, answer: CommandResult) -> None:
         self._moving = False
         if answer.error is not None:
             log.warning("a new version of a bundle cannot be stored now; trying again", why=answer.message)
@@ -531,7 +531,7 @@ class ParserService:
         dags = tuple(dag for dag in read.report.dags if not self._is_defined_elsewhere(file, dag))
         problem = one_problem(read.report.problems)
         file.dynamic = read.report.volatile_because is not None or file.unstable
-        if problem is None and not same and self._lost_dags(file, dags) and (left := self._time_to_settle(file)):
+        if problem is None and not same and self._has_fewer_dags(file, dags) and (left := self._time_to_settle(file)):
             self._read_in(file, left)
             return
         file.readings += 1
@@ -540,7 +540,7 @@ class ParserService:
         if not same:
             file.unstable, file.candidate = False, None
         elif not self._is_new_result(file, structure, shape, problem is None, read.report.volatile_because):
-            self._plan(file, read)
+            self._schedule_next_reading(file, read)
             self._move_unchanged_files()
             return
         if problem is not None:
@@ -555,7 +555,7 @@ class ParserService:
         if problem is None:
             file.stored_hash, file.bundle_version = stored_hash, self.config.version
         self._send_outcome(file, outcome)
-        self._plan(file, read)
+        self._schedule_next_reading(file, read)
 
     def _tell_listeners(self, file: File, problem: Problem, is_new: bool) -> None:
         """Tell the listeners of plugins of a problem that is new or that has changed."""
@@ -604,7 +604,7 @@ class ParserService:
         file.known = True
         self.outbox.put(file.name, outcome)
 
-    def _committed(self, batch: Batch, touched: list[str]) -> None:
+    def _on_committed(self, batch: Batch, touched: list[str]) -> None:
         """The scheduler has committed a batch. Other files may have been refused because of DAG ids that are free now."""
         said: set[str] = set()
         warnings: dict[str, list[tuple[str, str]]] = {}
@@ -630,7 +630,7 @@ class ParserService:
             linux.give_back_memory()  # many definitions have been processed
             self._check_idle_later()
 
-    def _plan(self, file: File, read: ReadResult) -> None:
+    def _schedule_next_reading(self, file: File, read: ReadResult) -> None:
         """Schedule the next reading of an unchanged file, if one is needed."""
         if file.candidate is not None or (file.outdated and file.lookups):
             self._read_in(file, DEBOUNCE if file.candidate is None else 0)
@@ -673,7 +673,7 @@ class ParserService:
         source = self.sources.source(f"{self.config.folder}/{dag.made_in}")
         return source is not None and source.may_hold_dags
 
-    def _lost_dags(self, file: File, dags: tuple[ReadDag, ...]) -> bool:
+    def _has_fewer_dags(self, file: File, dags: tuple[ReadDag, ...]) -> bool:
         if file.dag_ids is None:
             return file.known
         return not set(file.dag_ids) <= {dag.dag_id for dag in dags}

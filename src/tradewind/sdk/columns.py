@@ -140,12 +140,12 @@ class Expression:
 
     def like(self, pattern: str, **_escape: Any) -> Condition:
         """The text matches this pattern of SQL, with `%` and `_`."""
-        found = re.compile(_like(pattern), re.DOTALL)
+        found = re.compile(_like_pattern(pattern), re.DOTALL)
         return self._is(lambda value: value is not None and found.fullmatch(str(value)) is not None)
 
     def ilike(self, pattern: str, **_escape: Any) -> Condition:
         """As `like`, without regard to upper and lower case."""
-        found = re.compile(_like(pattern), re.DOTALL | re.IGNORECASE)
+        found = re.compile(_like_pattern(pattern), re.DOTALL | re.IGNORECASE)
         return self._is(lambda value: value is not None and found.fullmatch(str(value)) is not None)
 
     def contains(self, part: str, **_options: Any) -> Condition:
@@ -222,7 +222,7 @@ def comparable(value: Any) -> Any:
     return getattr(value, "value", value) if isinstance(value, str) else value
 
 
-def _like(pattern: str) -> str:
+def _like_pattern(pattern: str) -> str:
     return "".join(".*" if part == "%" else "." if part == "_" else re.escape(part) for part in pattern)
 
 

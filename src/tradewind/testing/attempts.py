@@ -34,7 +34,7 @@ def make_attempt(
     own = copy.copy(task)
     buffer = io.StringIO()
     began = clock.wall()
-    with _kept(buffer, shown) if keep_log else _nothing():
+    with _captured_output(buffer, shown) if keep_log else _nothing():
         result = execute_task(own, workload)
         if result.callbacks is not None:
             result.callbacks()
@@ -79,7 +79,7 @@ class _Tee:
 
 
 @contextmanager
-def _kept(buffer: io.StringIO, shown: bool) -> Iterator[None]:
+def _captured_output(buffer: io.StringIO, shown: bool) -> Iterator[None]:
     """Copy everything that is printed and logged inside the block into the buffer."""
     out, err, level = sys.stdout, sys.stderr, _tasks_log.level
     handler = logging.StreamHandler(buffer)

@@ -199,7 +199,7 @@ class _TestRun:
         self.only_task: str | None = None
         self.outside: Outside | None = None
         self._interrupted = False
-        self._executor = InlineExecutor(self._perform)
+        self._executor = InlineExecutor(self._execute_attempt)
         self._scheduler = Scheduler(self.store, self.clock, inline_config(), self._executor, 0, lambda notice: None)
 
     def run(self, date: int | None, run_after: int | None, conf: dict[str, Any]) -> TestedRun:
@@ -230,9 +230,9 @@ class _TestRun:
         )
         scheduler.load()
         with _shown_logs():
-            while not (ended := self._finished(row.id)):
+            while not (ended := self._run_until_idle(row.id)):
                 if not self._executor.step(scheduler):
-                    self._jump(row.id)
+                    self._jump_to_next_timer(row.id)
         self._print_table(ended)
         return ended
 
@@ -245,7 +245,7 @@ class _TestRun:
         for pool in {"default_pool", *(task.pool for task in self._definition.tasks)}:
             self.store.set_pool(PoolRow(pool, -1, "created by dag.test()", False), "dag.test", now)
 
-    def _finished(self, run: int) -> TestedRun | None:
+    def _run_until_idle(self, run: int) -> TestedRun | None:
         """Let the scheduler decide everything that is due. Returns the result of the run when it has ended."""
         scheduler = self._scheduler
         scheduler.process()
@@ -257,7 +257,7 @@ class _TestRun:
             raise Conflict("the run cannot continue: an internal error of Tradewind; the log above shows it")
         return self._outcome(row) if row.state in FINISHED_RUNS else None
 
-    def _jump(self, run: int) -> None:
+    def _jump_to_next_timer(self, run: int) -> None:
         """Jump to the time of the next timer, because there is nothing to do before it."""
         due = self._scheduler.timers.next_due()
         if due is None:
@@ -268,12 +268,12 @@ class _TestRun:
             raise Conflict(f"the run cannot continue, and no timer can change this. Its unfinished tasks: {names}")
         ahead = due - self.clock.wall()
         if ahead > SECOND:
-            self._say(f"… nothing to do for {_span(ahead)}: the clock jumps")
+            self._say(f"… nothing to do for {_duration_text(ahead)}: the clock jumps")
         self.clock.jump_to(due)
 
     # --- attempts ---------------------------------------------------------------------------------------------------
 
-    def _perform(self, workload: Workload) -> Report:
+    def _execute_attempt(self, workload: Workload) -> Report:
         """Execute one attempt."""
         task_id = workload.task_id
         name = task_id if workload.map_index < 0 else f"{task_id}[{workload.map_index}]"
@@ -291,10 +291,10 @@ class _TestRun:
         self._raise_if_interrupted(result)
         ended = self.clock.wall()
         late = workload.execution_timeout is not None and ended - began > workload.execution_timeout
-        self._say(f"[{name}] {_described(result)} after {_span(ended - began)}")
+        self._say(f"[{name}] {_result_text(result)} after {_duration_text(ended - began)}")
         if late and workload.execution_timeout is not None:
             self._say(
-                f"[{name}] it ran longer than its execution_timeout of {_span(workload.execution_timeout)}: "
+                f"[{name}] it ran longer than its execution_timeout of {_duration_text(workload.execution_timeout)}: "
                 "in production it would be stopped"
             )
         return Report(
@@ -394,12 +394,12 @@ def _in_real_time(workload: Workload, lead: int) -> Workload:
     return msgspec.structs.replace(workload, first_started=first)
 
 
-def _described(result: TaskResult) -> str:
+def _result_text(result: TaskResult) -> str:
     reason = f" ({result.reason})" if result.reason else ""
     return f"{result.outcome.value}{reason}"
 
 
-def _span(micros: int) -> str:
+def _duration_text(micros: int) -> str:
     seconds = micros / SECOND
     if seconds < 120:
         return f"{seconds:.2f} s"

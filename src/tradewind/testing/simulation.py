@@ -102,7 +102,7 @@ class Simulation:
         self._run_changes: list[StateChange] = []
         self._dates: set[tuple[str, int | None]] = set()
         """Logical dates that runs have already."""
-        self._time = VirtualTime(_micros(start), parallelism, show_output, self._noticed)
+        self._time = VirtualTime(_micros(start), parallelism, show_output, self._on_notice)
         self.store = self._time.store
         self.dags = {dag.dag_id: dag for dag in dags}
         if len(self.dags) < len(dags):
@@ -358,7 +358,7 @@ class Simulation:
             before, after = (TASK_STATES[code].shown for code in (entry.before, entry.after))
             yield StateChange(from_micros(entry.at), row.dag_id, row.run_id, *instances[entry.slot], before, after, entry.cause)
 
-    def _noticed(self, notice: Notice) -> None:
+    def _on_notice(self, notice: Notice) -> None:
         if notice.kind == "run":
             at = from_micros(notice.at)
             self._run_changes.append(StateChange(at, notice.dag_id, notice.run_id, None, -1, None, notice.state, notice.text))

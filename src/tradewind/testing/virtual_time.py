@@ -219,7 +219,7 @@ class VirtualTime:
         """
         with frozen(self.clock):
             for _ in range(steps_max):
-                self._settle()
+                self._decide_and_start()
                 due = self._next_moment()
                 if due is None or (last is not None and due > last):
                     break
@@ -256,7 +256,7 @@ class VirtualTime:
             record = replace(attempt.record, ended=from_micros(self.clock.wall()), stopped=not counted)
             self.records.setdefault(key[0], []).append(record)
 
-    def _settle(self) -> None:
+    def _decide_and_start(self) -> None:
         """Decide and start tasks until nothing is left to do at this time."""
         scheduler, executor = self._scheduler, self._executor
         while True:

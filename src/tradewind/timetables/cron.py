@@ -292,7 +292,7 @@ def _number(text: str, index: int, word: str) -> int:
     raise _field_error(text, index, word, f"{_valid(index)}.{did_you_mean(word, field.names)}")
 
 
-def _spread(text: str, index: int, low: int, high: int, step: int, part: str) -> list[int]:
+def _expand_range(text: str, index: int, low: int, high: int, step: int, part: str) -> list[int]:
     """The values of a range. It may wrap around; a range from a value to itself means all values."""
     field = _FIELDS[index]
     if step < 1:
@@ -325,7 +325,7 @@ def _read_range(text: str, index: int, part: str) -> list[int] | None:
     if index == _DAY and last == "l":
         last = "31"
     low, high = (_number(text, index, word) for word in (first, last))
-    return _spread(text, index, low, high, int(step_text) if step_text else 1, part)
+    return _expand_range(text, index, low, high, int(step_text) if step_text else 1, part)
 
 
 def _read_nth(text: str, part: str) -> set[tuple[int, int]] | None:

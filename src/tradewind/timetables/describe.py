@@ -90,7 +90,7 @@ def _with_interval(schedule: CronSchedule | DeltaSchedule, text: Phrase) -> Phra
     return phrase("schedule_preceding", schedule=text, length=delta_phrase(schedule.interval))
 
 
-def _runs(values: Iterable[int]) -> list[tuple[int, int]]:
+def _ranges(values: Iterable[int]) -> list[tuple[int, int]]:
     """Sorted values as ranges: 1, 2, 3, 7 becomes (1, 3), (7, 7)."""
     found: list[tuple[int, int]] = []
     for value in sorted(values):
@@ -101,7 +101,7 @@ def _runs(values: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _spoken(values: Iterable[int], names: tuple[Phrase, ...] | None = None, first: int = 0) -> Argument:
+def _spell(values: Iterable[int], names: tuple[Phrase, ...] | None = None, first: int = 0) -> Argument:
     """Return numbers in words: "1 to 3 and 7".
 
     Args:
@@ -112,7 +112,7 @@ def _spoken(values: Iterable[int], names: tuple[Phrase, ...] | None = None, firs
         return names[value - first] if names else str(value)
 
     parts: list[str | Phrase] = []
-    for low, high in _runs(values):
+    for low, high in _ranges(values):
         if high - low > 1:
             parts.append(phrase("range", low=name(low), high=name(high)))
         else:
@@ -129,13 +129,13 @@ def _of_cron(cron: CronExpression) -> Phrase:
         if second.star:
             text = phrase("cron_every_second", time=text)
         elif second.values != {0}:
-            text = phrase("cron_second", time=text, seconds=_spoken(second.values))
+            text = phrase("cron_second", time=text, seconds=_spell(second.values))
     if days is not None:
         text = phrase("cron_days", time=text, days=days)
     if not month.star:
-        text = phrase("cron_months", time=text, months=_spoken(month.values, _MONTHS, first=1))
+        text = phrase("cron_months", time=text, months=_spell(month.values, _MONTHS, first=1))
     if len(cron.fields) > 6 and not cron.fields[6].star:
-        text = phrase("cron_years", time=text, years=_spoken(cron.fields[6].values))
+        text = phrase("cron_years", time=text, years=_spell(cron.fields[6].values))
     return text
 
 
@@ -147,18 +147,18 @@ def _time(columns: tuple[str, ...], minute: Values, hour: Values, *, daily: bool
         if columns[0].startswith("*/") and step.isdigit() and 60 % int(step) == 0:
             return phrase("cron_every_minutes", step=step)
         return (
-            phrase("cron_every_hour") if minute.values == {0} else phrase("cron_every_hour_at", minutes=_spoken(minute.values))
+            phrase("cron_every_hour") if minute.values == {0} else phrase("cron_every_hour_at", minutes=_spell(minute.values))
         )
     if len(hour.values) * len(minute.values) <= _FEW:
         times = all_of(f"{h:02d}:{m:02d}" for h in sorted(hour.values) for m in sorted(minute.values))
         return phrase("cron_at_daily", times=times) if daily else phrase("cron_at", times=times)
-    spoken = _spoken(hour.values)
+    spoken = _spell(hour.values)
     hours = phrase("cron_hour", hours=spoken) if len(hour.values) == 1 else phrase("cron_hours", hours=spoken)
     if minute.star:
         return phrase("cron_every_minute_of", hours=hours)
     if minute.values == {0}:
         return phrase("cron_on_the_hour", hours=hours)
-    minutes = _spoken(minute.values)
+    minutes = _spell(minute.values)
     if len(minute.values) == 1:
         return phrase("cron_minute_of", minutes=minutes, hours=hours)
     return phrase("cron_minutes_of", minutes=minutes, hours=hours)
@@ -176,7 +176,7 @@ def _days(day: Values, weekday: Values, *, monthly: bool) -> Phrase | None:
     if not day.star and not (weekday.nth and not weekday.star):
         words: list[str | Phrase] = []
         if day.values:
-            days = _spoken(day.values)
+            days = _spell(day.values)
             words.append(phrase("cron_day", days=days) if len(day.values) == 1 else phrase("cron_day_list", days=days))
         words += [phrase("cron_last_day")] if day.last_day else []
         by_number = all_of(words)
@@ -190,7 +190,7 @@ def _days(day: Values, weekday: Values, *, monthly: bool) -> Phrase | None:
     of_month: Phrase | None = None
     if by_number is not None:
         of_month = phrase("cron_days_of_month", days=by_number) if monthly else phrase("cron_days_of_months", days=by_number)
-    of_week = None if weekday.star else phrase("cron_weekdays", days=_spoken(weekday.values, _WEEKDAYS))
+    of_week = None if weekday.star else phrase("cron_weekdays", days=_spell(weekday.values, _WEEKDAYS))
     if of_month is not None and of_week is not None:
         return phrase("cron_days_or", first=of_month, second=of_week)
     return of_month or of_week

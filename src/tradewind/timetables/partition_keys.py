@@ -77,7 +77,7 @@ def _downstream(mapper: Mapper, key: str) -> list[str]:
                 keys = [made for one in keys for made in _downstream(part, one)]
             return keys
         case FanOut():
-            coarse = _only(mapper.upstream, key)
+            coarse = _single_key(mapper.upstream, key)
             return [_format(mapper.downstream, part) for part in parts(mapper.window, decoded(mapper.upstream, coarse))]
         case Rollup():
             return _downstream(mapper.upstream, key)
@@ -87,7 +87,7 @@ def _downstream(mapper: Mapper, key: str) -> list[str]:
             assert_never(mapper)
 
 
-def _only(mapper: Mapper, key: str) -> str:
+def _single_key(mapper: Mapper, key: str) -> str:
     found = _downstream(mapper, key)
     if len(found) != 1:
         raise TypeError(f"{shown(mapper)} gives {len(found)} keys here, where one is needed")
@@ -98,7 +98,7 @@ def _product(mapper: Product, key: str) -> str:
     texts = key.split(mapper.delimiter)
     if len(texts) != len(mapper.of):
         raise ValueError(f"it has {len(texts)} parts between {mapper.delimiter!r}; {len(mapper.of)} are expected")
-    return mapper.delimiter.join(_only(one, part) for one, part in zip(mapper.of, texts, strict=True))
+    return mapper.delimiter.join(_single_key(one, part) for one, part in zip(mapper.of, texts, strict=True))
 
 
 def expected_keys(mapper: Rollup, key: str) -> frozenset[str]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli.commands.backfill import _closing
+from tradewind.cli.commands.backfill import _closing_line
 from tradewind.model.rows import BackfillRow
 
 SPAN = ("--dag-id", "alpha", "--from-date", "2024-01-01", "--to-date", "2024-01-04")
@@ -57,12 +57,12 @@ def test_impossible_backfills_give_an_error(run: Run, known: Path) -> None:
 
 def test_the_closing_line_of_a_backfill() -> None:
     row = BackfillRow(**{**dict.fromkeys(BackfillRow._fields), "id": 3, "dag_id": "d", "planned": 5, "handled": 5})  # type: ignore[arg-type]
-    told = _closing(row, {"failed": 1, "success": 3}, 12.34)
+    told = _closing_line(row, {"failed": 1, "success": 3}, 12.34)
     assert told == (
         "Backfill 3 of DAG d is completed after 12.3 s: 3 success, 1 failed, 1 not changed.\n"
         "Show the runs: tradewind backfill show 3 --runs"
     )
-    assert _closing(row._replace(handled=2), {"success": 2}, 1) == (
+    assert _closing_line(row._replace(handled=2), {"success": 2}, 1) == (
         "Backfill 3 of DAG d is cancelled at 2 of 5 runs after 1.0 s: 2 success."
     )
 

@@ -80,13 +80,13 @@ def test_old_versions_are_deleted_after_the_scheduler_has_said_what_is_used(tmp_
     run(loop)
     assert service.answer is not None
     assert there() == versions
-    cleaned = refresher._cleaned
+    cleaned = refresher._on_cleaned
 
     def and_stop(answer: FetchAnswer) -> None:
         cleaned(answer)
         loop.stop()
 
-    refresher._cleaned = and_stop  # type: ignore[method-assign]
+    refresher._on_cleaned = and_stop  # type: ignore[method-assign]
     service.answer(None)
     assert refresher.pids == set(), "the scheduler has refused: nothing is deleted"
     service.answer = None

@@ -50,7 +50,7 @@ class LdapDirectory:
             return None  # a directory accepts a bind without a password as an anonymous bind
         with self._slot(), self._connection(self._config.bind_dn, self._config.bind_password) as searching:
             if searching is None:
-                raise self._trouble(f"it refuses ldap.bind_dn ({self._config.bind_dn or 'an anonymous search'})")
+                raise self._unreachable(f"it refuses ldap.bind_dn ({self._config.bind_dn or 'an anonymous search'})")
             entry = self._entry(searching, name)
             if entry is None:
                 return None
@@ -63,7 +63,7 @@ class LdapDirectory:
         """Connect and search as a login does. Returns the result in words. Raises as `person`."""
         with self._connection(self._config.bind_dn, self._config.bind_password) as searching:
             if searching is None:
-                raise self._trouble(f"it refuses ldap.bind_dn ({self._config.bind_dn or 'an anonymous search'})")
+                raise self._unreachable(f"it refuses ldap.bind_dn ({self._config.bind_dn or 'an anonymous search'})")
             self._entry(searching, "nobody")
         return f"{self._config.url} answers, and can be searched below {self._config.search_base}"
 
@@ -104,7 +104,7 @@ class LdapDirectory:
                 connection.start_tls(read_server_info=False)
             yield connection if connection.bind() else None
         except (LDAPException, OSError) as error:
-            raise self._trouble(str(error)) from error
+            raise self._unreachable(str(error)) from error
         finally:
             if connection is not None:
                 _close(connection)
@@ -134,7 +134,9 @@ class LdapDirectory:
         groups += self._groups_with(searching, dn)
         name = _first(attributes, self._config.name_attribute)
         if not name:
-            raise self._trouble(f"the entry {dn} has no attribute {self._config.name_attribute} (setting: ldap.name_attribute)")
+            raise self._unreachable(
+                f"the entry {dn} has no attribute {self._config.name_attribute} (setting: ldap.name_attribute)"
+            )
         id = next((str(value) for value in (_first(attributes, one) for one in _IDS) if value), dn.lower())
         return Person(
             id=f"ldap {id}",
@@ -159,9 +161,9 @@ class LdapDirectory:
     def _need_success(self, searching: Connection, what: str) -> None:
         result = searching.result or {}
         if result.get("description") not in ("success", "sizeLimitExceeded"):
-            raise self._trouble(f"{what} failed: {result.get('description')} {result.get('message') or ''}".rstrip())
+            raise self._unreachable(f"{what} failed: {result.get('description')} {result.get('message') or ''}".rstrip())
 
-    def _trouble(self, why: str) -> Unreachable:
+    def _unreachable(self, why: str) -> Unreachable:
         _log.warning("the directory of logins cannot be used", url=self._config.url, why=why)
         return Unreachable(f"The directory {self._config.url} cannot be used now: {why}")
 

@@ -107,9 +107,9 @@ class OidcProvider:
             )
             raise LoginRefused(f"The identity provider refuses the login: {answer.get('error_description') or answer['error']}")
         if answer.get("iss", self.config.issuer) != self.config.issuer:
-            raise self._wrong(f"the answer comes from another issuer: {answer['iss']}")
+            raise self._protocol_error(f"the answer comes from another issuer: {answer['iss']}")
         if not answer.get("code"):
-            raise self._wrong("its answer has no code")
+            raise self._protocol_error("its answer has no code")
         with self._slot():
             tokens = self._tokens(attempt, answer["code"])
             claims = self._claims(tokens.get("id_token"), attempt.nonce)
@@ -143,7 +143,7 @@ class OidcProvider:
             return kept[1]
         found = self._json("GET", f"{self.config.issuer.rstrip('/')}/.well-known/openid-configuration")
         if found.get("issuer") != self.config.issuer:
-            raise self._wrong(
+            raise self._protocol_error(
                 f"its discovery document names the issuer {found.get('issuer')!r}; set oidc.issuer to exactly this text"
             )
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
@@ -157,7 +157,7 @@ class OidcProvider:
 
     def _check_address(self, name: str, address: object) -> None:
         if not isinstance(address, str) or not is_private_address(address, self.config.issuer):
-            raise self._wrong(f"its {name} is {address!r}, which is no https address")
+            raise self._protocol_error(f"its {name} is {address!r}, which is no https address")
 
     def _read_keys(self, after: int | None = None) -> KeySet:
         """The keys of the provider. `after`: read the keys again if they were read before this moment, and not within the last
@@ -176,7 +176,7 @@ class OidcProvider:
         try:
             keys = KeySet.import_key_set(document)  # type: ignore[arg-type]
         except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise self._wrong(f"its keys cannot be read ({error})") from error
+            raise self._protocol_error(f"its keys cannot be read ({error})") from error
         with self._lock:
             self._keys = (now, keys)
         return keys
@@ -208,7 +208,7 @@ class OidcProvider:
         from joserfc.errors import InvalidKeyIdError, JoseError
 
         if not isinstance(id_token, str) or len(id_token) > _TOKEN_MAX:
-            raise self._wrong("it sends no ID token; oidc.scopes must contain openid")
+            raise self._protocol_error("it sends no ID token; oidc.scopes must contain openid")
         rules = jwt.JWTClaimsRegistry(
             now=self._clock.wall() // 1_000_000,
             leeway=_LEEWAY_SECONDS,
@@ -226,12 +226,12 @@ class OidcProvider:
                 found = jwt.decode(id_token, self._read_keys(after=self._clock.monotonic()), algorithms=ALGORITHMS)
             rules.validate(found.claims)
         except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise self._wrong(f"its ID token is not valid ({error})") from error
+            raise self._protocol_error(f"its ID token is not valid ({error})") from error
         claims = dict(found.claims)
         audience = claims["aud"]
         several = isinstance(audience, list) and len(audience) > 1
         if claims.get("azp", None if several else self.config.client_id) != self.config.client_id:
-            raise self._wrong(f"its ID token was made for another client ({claims.get('azp')!r})")
+            raise self._protocol_error(f"its ID token was made for another client ({claims.get('azp')!r})")
         return claims
 
     def _with_userinfo(self, claims: dict[str, Any], access_token: object) -> dict[str, Any]:
@@ -242,14 +242,14 @@ class OidcProvider:
             return claims
         more = self._json("GET", endpoint, headers={"Authorization": f"Bearer {access_token}"})
         if more.get("sub") != claims["sub"]:
-            raise self._wrong("its userinfo endpoint describes another person than its ID token")
+            raise self._protocol_error("its userinfo endpoint describes another person than its ID token")
         return {**more, **claims}
 
     def _described(self, claims: dict[str, Any]) -> Person:
         config = self.config
         name = claim_of(claims, config.name_claim)
         if not isinstance(name, str) or not name.strip():
-            raise self._wrong(
+            raise self._protocol_error(
                 f"it sends no claim {config.name_claim!r} (setting: oidc.name_claim). It sends: {', '.join(sorted(claims))}"
             )
         groups = claim_of(claims, config.groups_claim)
@@ -288,7 +288,7 @@ class OidcProvider:
                 for piece in answer.iter_bytes():
                     body += piece
                     if len(body) > _ANSWER_MAX or self._clock.monotonic() > ends_at:
-                        raise self._wrong(f"the answer of {url} is too long or takes too long")
+                        raise self._protocol_error(f"the answer of {url} is too long or takes too long")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             _log.warning("the identity provider cannot be reached", url=url, why=str(error) or type(error).__name__)
             why = str(error) or type(error).__name__
@@ -299,7 +299,7 @@ class OidcProvider:
             found = None
         if answer.status_code != 200 or not isinstance(found, dict):
             said = found.get("error_description") or found.get("error") if isinstance(found, dict) else None
-            raise self._wrong(f"{url} answers {answer.status_code}: {_text(said) or 'no JSON object'}")
+            raise self._protocol_error(f"{url} answers {answer.status_code}: {_text(said) or 'no JSON object'}")
         return found
 
     def _opened(self) -> httpx.Client:
@@ -322,7 +322,7 @@ class OidcProvider:
         words = self.config.scopes.split()
         return " ".join(words if _SCOPE in words else [_SCOPE, *words])
 
-    def _wrong(self, why: str) -> WireError:
+    def _protocol_error(self, why: str) -> WireError:
         _log.warning("the identity provider's answer cannot be used", issuer=self.config.issuer, why=why)
         return WireError(f"The answer of the identity provider {self.config.issuer} cannot be used: {why}")
 

@@ -47,12 +47,14 @@ async def wait_for_run(
 ) -> Response:
     """Wait until a run has ended."""
     pause = max(interval, SHORTEST_INTERVAL)
-    look = await anyio.to_thread.run_sync(_look, api, dag_id, dag_run_id, result)  # raises NotFound before the answer begins
+    look = await anyio.to_thread.run_sync(
+        _read_state, api, dag_id, dag_run_id, result
+    )  # raises NotFound before the answer begins
     if _NDJSON in accept.lower() or "application/json" not in accept.lower():
         return StreamingResponse(_lines(api, dag_id, dag_run_id, result, pause, look), media_type=_NDJSON)
     while look["state"] not in _ENDED and not await request.is_disconnected():
         await asyncio.sleep(pause)
-        look = await anyio.to_thread.run_sync(_look, api, dag_id, dag_run_id, result)
+        look = await anyio.to_thread.run_sync(_read_state, api, dag_id, dag_run_id, result)
     return json_response(look)
 
 
@@ -67,11 +69,11 @@ async def _lines(
     yield msgspec.json.encode(look) + b"\n"
     while look["state"] not in _ENDED:
         await asyncio.sleep(pause)
-        look = await anyio.to_thread.run_sync(_look, api, dag_id, run_id, tasks)
+        look = await anyio.to_thread.run_sync(_read_state, api, dag_id, run_id, tasks)
         yield msgspec.json.encode(look) + b"\n"
 
 
-def _look(api: Services, dag_id: str, run_id: str, tasks: list[str] | None) -> dict[str, Any]:
+def _read_state(api: Services, dag_id: str, run_id: str, tasks: list[str] | None) -> dict[str, Any]:
     """The state of the run; of an ended one with the results of these tasks. Raises NotFound."""
     reader = api.reader()
     reader.need_dag(dag_id)

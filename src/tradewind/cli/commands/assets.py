@@ -58,12 +58,12 @@ def _fields(view: AssetView) -> dict[str, Any]:
         "read_by": [f"{one['dag_id']}.{one['task_id']}" for one in row["consuming_tasks"]],
         "schedules": [one["dag_id"] for one in row["scheduled_dags"]],
         "aliases": [one["name"] for one in row["aliases"]],
-        "watchers": [_watcher(one) for one in row["watchers"]],
+        "watchers": [_watcher_text(one) for one in row["watchers"]],
         "last_update": None if row["last_asset_event"] is None else row["last_asset_event"]["timestamp"],
     }
 
 
-def _watcher(one: dict[str, Any]) -> str:
+def _watcher_text(one: dict[str, Any]) -> str:
     """A watcher and what its trigger does, in one line."""
     about = f"{one['name']} ({one['trigger']})"
     if one["worker"] is not None:
@@ -114,7 +114,7 @@ def details(name: str, uri: str, alias: bool, output: str) -> None:
         view = store.need_asset(name, uri)
         found = _fields(view)
         found["conflicts"] = store.asset_conflicts(view.id)
-        found["waiting"] = [f"{one.dag_id}: {_waits(store, one.dag_id)}" for one in view.scheduled_dags]
+        found["waiting"] = [f"{one.dag_id}: {_awaited_assets_text(store, one.dag_id)}" for one in view.scheduled_dags]
     show_one(found, output)
 
 
@@ -129,7 +129,7 @@ def _alias_details(store: Reader, name: str) -> dict[str, Any]:
     return {**about, "assets": sorted({event.asset.name for event in events}), "events": len(events)}
 
 
-def _waits(store: Reader, dag_id: str) -> str | None:
+def _awaited_assets_text(store: Reader, dag_id: str) -> str | None:
     from tradewind.scheduler.assets.answers import waits_for_assets
 
     return waits_for_assets(store, store.need_dag(dag_id))
@@ -178,7 +178,7 @@ def create_event(name: str, uri: str, extra: str | None, partition_key: str | No
     event = client.call(command)
     with reading() as store:
         view = store.asset_details(event.asset_id)
-        waiting = {one.dag_id: _waits(store, one.dag_id) for one in view.scheduled_dags}
+        waiting = {one.dag_id: _awaited_assets_text(store, one.dag_id) for one in view.scheduled_dags}
     if output != "table":
         show_one({"id": event.id, "name": event.name, "uri": event.uri, "dags": sorted(waiting)}, output)
     else:
@@ -229,7 +229,7 @@ def queued(dag_id: str | None, output: str) -> None:
         rows = [
             {
                 "dag_id": plan.dag_id,
-                "waits_for": _waits(store, plan.dag_id),
+                "waits_for": _awaited_assets_text(store, plan.dag_id),
                 "updated": [one.asset.name for one in store.waiting_assets(plan.dag_id) if one.counts],
             }
             for plan in plans

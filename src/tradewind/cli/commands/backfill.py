@@ -148,11 +148,11 @@ def _wait(number: int, timeout: float | None) -> int:
                 if deadline is not None and time.monotonic() > deadline:
                     raise click.ClickException(f"backfill {number} had not ended after {timeout:g} s; it continues")
                 time.sleep(_LOOK_AGAIN_SECONDS)
-    click.echo(_closing(row, states, time.monotonic() - began), err=True)
+    click.echo(_closing_line(row, states, time.monotonic() - began), err=True)
     return states.get("failed", 0)
 
 
-def _closing(row: BackfillRow, states: dict[str, int], seconds: float) -> str:
+def _closing_line(row: BackfillRow, states: dict[str, int], seconds: float) -> str:
     """The closing line: `Backfill 3 of DAG d is completed after 12.3 s: 29 success, 1 failed, 2 not changed.`"""
     counts = [f"{count} {state}" for state, count in sorted(states.items(), key=lambda one: one[0] != "success")]
     left = row.handled - sum(states.values())
@@ -197,7 +197,7 @@ def _need(store: Reader, which: str) -> BackfillRow:
     return found
 
 
-def _number(which: str) -> int:
+def _to_number(which: str) -> int:
     with reading() as store:
         return _need(store, which).id
 
@@ -265,7 +265,7 @@ def _set_paused(names: Sequence[str], paused: bool) -> None:
     from tradewind.wire import commands as c
 
     client = command_client()
-    for number in [_number(name) for name in names]:
+    for number in [_to_number(name) for name in names]:
         answer = client.call(c.PauseBackfill(number, paused))
         word = "paused" if paused else "unpaused"
         click.echo(f"Backfill {number} of DAG {answer.backfill.dag_id} {'is now' if answer.changed else 'was already'} {word}")
@@ -280,7 +280,7 @@ def cancel(which: str, yes: bool) -> None:
     """Cancel a backfill: no more runs are created. Runs that exist continue."""
     from tradewind.wire import commands as c
 
-    number = _number(which)
+    number = _to_number(which)
     with reading() as store:
         row = _need(store, str(number))
     confirm(f"Backfill {number} of DAG {row.dag_id} has {row.planned - row.handled} runs left. Cancel it?", yes)

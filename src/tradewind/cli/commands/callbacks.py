@@ -59,7 +59,7 @@ def retry(ids: tuple[int, ...], every: bool) -> None:
     _check(ids, every)
     client = command_client()
     done = client.call(c.RetryCallbacks(None if every else list(ids))).ids
-    click.echo(f"Callbacks that are retried now: {_named(done)}." if done else "There are no failed callbacks to retry.")
+    click.echo(f"Callbacks that are retried now: {_ids_text(done)}." if done else "There are no failed callbacks to retry.")
     if done:
         warn_if_no_scheduler(client)
 
@@ -75,7 +75,7 @@ def drop(ids: tuple[int, ...], every: bool, yes: bool) -> None:
     _check(ids, every)
     confirm("Really delete these callbacks?", yes)
     done = command_client().call(c.DropCallbacks(None if every else list(ids))).ids
-    click.echo(f"Deleted callbacks: {_named(done)}." if done else "There are no parked callbacks to delete.")
+    click.echo(f"Deleted callbacks: {_ids_text(done)}." if done else "There are no parked callbacks to delete.")
 
 
 def _check(ids: tuple[int, ...], every: bool) -> None:
@@ -83,5 +83,5 @@ def _check(ids: tuple[int, ...], every: bool) -> None:
         raise click.UsageError("give either callback ids (tradewind callbacks list) or --all")
 
 
-def _named(ids: list[int]) -> str:
+def _ids_text(ids: list[int]) -> str:
     return ", ".join(map(str, ids))

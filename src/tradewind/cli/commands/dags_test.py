@@ -52,7 +52,7 @@ def find_dag(settings: Settings, name: str, file: str | None, outside: Deploymen
             found = load_file(folder, relative).dags
     except (Exception, SystemExit) as error:
         raise DefinitionError(
-            f"{relative} cannot be imported: {type(error).__name__}: {error}{_line(error, relative)}"
+            f"{relative} cannot be imported: {type(error).__name__}: {error}{_line_in_traceback(error, relative)}"
         ) from error
     if dag_id is None and len(found) == 1:
         return next(iter(found.values()))
@@ -92,7 +92,7 @@ def _registered_path(settings: Settings, dag_id: str) -> tuple[str, str]:
     return folder_of(plan.bundle, bundle_folders(settings), settings.paths.dags), plan.file
 
 
-def _line(error: BaseException, file: str) -> str:
+def _line_in_traceback(error: BaseException, file: str) -> str:
     """` (line 7 of x.py)`: the innermost line of the file in the error's traceback; "" if there is none."""
     trace, found = error.__traceback__, 0
     while trace is not None:

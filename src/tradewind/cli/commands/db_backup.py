@@ -89,7 +89,7 @@ def restore(file: str, accounts: bool, yes: bool) -> None:
     paths.prepare()
     with exclusive_access(settings):
         confirm(f"This replaces {paths.database} with {file} ({backup.runs:,} DAG runs). Continue?", yes)
-        kept = _replace(file, paths.database)
+        kept = _replace_database(file, paths.database)
         delete_spools(settings)
         paths.prepare()
         record_database_path(settings)
@@ -132,7 +132,7 @@ def _check_key(file: str, backup: Backup, settings: Settings) -> None:
         vault.decrypt(value.decode(), f"variable {key!r} of {file}")
 
 
-def _replace(file: str, database: str) -> str | None:
+def _replace_database(file: str, database: str) -> str | None:
     """Replace the database with a backup in one step. Returns the new path of the previous database, None if there was none."""
     from tradewind.store.file import SIDE_FILES
 

@@ -44,7 +44,7 @@ def move(url: str, yes: bool) -> None:
     with exclusive_access(settings):
         confirm(f"This copies {source} to {without_password(target)}. Continue?", yes)
         copied = _copy(settings, target)
-        kept = _keep(source)
+        kept = _rename_database(source)
     runs = copied["dag_run"]
     click.echo(f"{counted(sum(copied.values()), 'row')} copied, of {counted(runs, 'DAG run')}. The file is now {kept}.")
     click.echo("Set TRADEWIND__DATABASE__URL to this URL for every service, then start: tradewind standalone")
@@ -78,7 +78,7 @@ def _copy(settings: Settings, target: str) -> dict[str, int]:
     return copied
 
 
-def _keep(database: str) -> str:
+def _rename_database(database: str) -> str:
     """Rename the file, so that no service continues to use it by mistake. Returns the new path. The write-ahead log is first
     written into the file, so the file is complete even if the process ends between two renames.
     """

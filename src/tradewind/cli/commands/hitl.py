@@ -38,10 +38,10 @@ def list_questions(dag_id: str | None, every: bool, limit: int, output: str) -> 
     open_only: dict[str, Any] = {} if every else {"answered": False, "states": ("awaiting_input",)}
     with reading() as store:
         found = store.hitl_details(HitlFilter(dag_id=dag_id or "~", **open_only), limit=limit).rows
-    show([_row(one) for one in found], output, _COLUMNS, empty="No task waits for an answer.")
+    show([_question_row(one) for one in found], output, _COLUMNS, empty="No task waits for an answer.")
 
 
-def _row(one: HitlDetailView) -> dict[str, Any]:
+def _question_row(one: HitlDetailView) -> dict[str, Any]:
     task = one.task_instance
     return {
         "dag_id": task.dag_id,

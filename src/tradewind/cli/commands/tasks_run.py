@@ -105,7 +105,7 @@ def run(
         run_id = find_run(store, dag_id, run).run_id
     client = command_client()
     if mark_success:
-        return _mark(client, dag_id, run_id, task_id, map_index, dry_run)
+        return _mark_success(client, dag_id, run_id, task_id, map_index, dry_run)
     command = c.RunTask(
         dag_id,
         run_id,
@@ -128,10 +128,10 @@ def run(
         click.echo(
             f"DAG {dag_id} is paused: the task waits until the DAG is unpaused (tradewind dags unpause {dag_id}).", err=True
         )
-    return _follow(answer, timeout) if wait else 0
+    return _wait_for_end(answer, timeout) if wait else 0
 
 
-def _mark(client: CommandClient, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
+def _mark_success(client: CommandClient, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
     """Mark the task as success without running it. Downstream tasks that failed because of it are evaluated again."""
     from tradewind.wire import commands as c
 
@@ -172,7 +172,7 @@ def _summary(answer: RunTaskResult, dry_run: bool) -> str:
     return f"{name} {what}{ignored}; nothing was changed" if dry_run else f"{name} {what}{ignored}"
 
 
-def _follow(answer: RunTaskResult, timeout: float | None) -> int:
+def _wait_for_end(answer: RunTaskResult, timeout: float | None) -> int:
     """Wait until the task has ended. Returns 1 if it failed. Each check reads one row, which is one page of the database."""
     from tradewind.model.states import FAILURES, FINISHED, TaskState
 

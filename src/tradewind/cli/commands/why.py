@@ -105,11 +105,11 @@ def _show(found: Explanation, output: str, date: int | None = None) -> None:
     if output != "table":
         show_one(msgspec.to_builtins(found), output)
         return
-    click.echo(_head(found, date))
+    click.echo(_heading(found, date))
     for blocker in found.blockers:
         _blocker(blocker, "  ")
     if not found.blockers:
-        click.echo("  " + _nothing(found))
+        click.echo("  " + _text_without_blockers(found))
     for state, tasks in (found.open or {}).items():
         more = f" and {tasks.count - len(tasks.first)} more" if tasks.count > len(tasks.first) else ""
         word = "not examined yet" if state == "none" else state
@@ -127,7 +127,7 @@ def _show(found: Explanation, output: str, date: int | None = None) -> None:
         click.echo(f"  Note: {note}")
 
 
-def _head(found: Explanation, date: int | None) -> str:
+def _heading(found: Explanation, date: int | None) -> str:
     if found.run_id is None:
         about = f"{found.dag_id}: " + (f"there is no run for {iso(date)}" if date is not None else "the next run")
         return about if found.task_id is None or date is not None else f"{found.dag_id}.{found.task_id} has no run yet"
@@ -138,7 +138,7 @@ def _head(found: Explanation, date: int | None) -> str:
     return f"{found.dag_id}.{found.task_id}{which} in {found.run_id}: {found.state or 'not examined yet'}{run_state}"
 
 
-def _nothing(found: Explanation) -> str:
+def _text_without_blockers(found: Explanation) -> str:
     if found.run_state == "running" and found.task_id is None:
         return "The run is running; it ends when its last task has ended." if found.open else "The run is running."
     return "Nothing blocks it: it starts at the scheduler's next step."

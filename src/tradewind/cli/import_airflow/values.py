@@ -172,7 +172,7 @@ def xcom_value(stored: Any, *, nested_json: bool) -> Any:
                 found = json.loads(found)
             except ValueError:
                 pass  # a plain text that begins like JSON
-    return _unmarked(found)
+    return _convert_marked(found)
 
 
 class _Marked(NamedTuple):
@@ -190,18 +190,18 @@ def _marked(value: dict[str, Any]) -> _Marked | None:
     return None
 
 
-def _unmarked(value: Any) -> Any:
+def _convert_marked(value: Any) -> Any:
     if isinstance(value, list):
-        return [_unmarked(one) for one in value]
+        return [_convert_marked(one) for one in value]
     if not isinstance(value, dict):
         return value
     marked = _marked(value)
     if marked is None:
-        return {key: _unmarked(one) for key, one in value.items()}
-    return _built(marked.name, _unmarked(marked.data))
+        return {key: _convert_marked(one) for key, one in value.items()}
+    return _convert_object(marked.name, _convert_marked(marked.data))
 
 
-def _built(name: str, data: Any) -> Any:
+def _convert_object(name: str, data: Any) -> Any:
     """The value of a marked class.
 
     Raises:
