@@ -28,10 +28,10 @@ def world() -> World:
 
 @pytest.fixture(autouse=True)
 def _raises_for_half_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fate(calling: CallbackWorkload) -> CallOutcome:
+    def draw_outcome(calling: CallbackWorkload) -> CallOutcome:
         return CallOutcome("raises" if calling._world.timeline.now < 30 * MINUTE else "well", SECOND)
 
-    monkeypatch.setattr(CallbackWorkload, "fate", fate)
+    monkeypatch.setattr(CallbackWorkload, "draw_outcome", draw_outcome)
 
 
 def test_a_parked_callback_is_called_after_a_retry() -> None:

@@ -31,7 +31,7 @@ def test_a_hanging_callback_is_stopped_and_called_again(monkeypatch: pytest.Monk
             yield CallOutcome("well", SECOND)
 
     drawn = fates()
-    monkeypatch.setattr(CallbackWorkload, "fate", lambda calling: next(drawn))
+    monkeypatch.setattr(CallbackWorkload, "draw_outcome", lambda calling: next(drawn))
     history = world(TaskDefinition("t"), on_success_callback=("tell",)).run()
     assert history.violations == []
     assert len(history.callback_checks.calls) == len(history.checks.shadow.runs) > 1

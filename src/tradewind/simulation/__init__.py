@@ -11,14 +11,14 @@ bottom up:
     client           a client that sends commands to the scheduler
     workload         DAGs drawn from a seed
     callbacks        callbacks: which DAGs have some, and the processes that call them
-    deadlines        deadlines and slas, and their checks
+    deadlines        deadlines and SLAs, and their checks
     triggers         waits and triggers
     faults           which faults a seed has, and how often
     user_actions     commands of users at bad moments
-    checks           what must be true after every commit
-    wait_checks      what must be true of deferred task instances
-    callback_checks  what must be true of callbacks
-    command_checks   what must be true of commands
+    checks           invariants that must hold after every commit
+    wait_checks      invariants of deferred task instances
+    callback_checks  invariants of callbacks
+    command_checks   invariants of commands
     assets           assets: which DAGs update them and wait for them, and the checks of asset events
     why_checks       compares the answers of `why` with the committed rows
     world            one simulation from its start to its end

@@ -1,8 +1,7 @@
 """Assets in the simulation: which tasks update them, which DAGs wait for them, the commands of users, and the checks of events.
 
 As in `checks`, no code is shared with the kernel or the scheduler: which assets a success updates, which DAGs receive the event,
-and when
-a condition is met are implemented a second time.
+and when a condition is met are implemented a second time.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class AssetWorkload:
         self.under: dict[str, tuple[AssetKey, ...]] = {}
         """Alias → the assets that may be updated under it."""
 
-    def dress(self, plan: Plan, place: int, of: int) -> Plan:
+    def add_features(self, plan: Plan, place: int, of: int) -> Plan:
         """Add assets to a drawn DAG, if this seed has assets. `place`: the number of the DAG; `of`: the number of DAGs."""
         if not self.drawn:
             return plan
@@ -95,7 +94,7 @@ class AssetWorkload:
         return tuple(found)
 
     def _under_aliases(self, condition: Condition) -> Condition:
-        """Replace some assets of a condition by the alias of their number."""
+        """Replace some assets of a condition with the alias of their number."""
         if isinstance(condition, AllOf | AnyOf):
             return type(condition)(tuple(self._under_aliases(part) for part in condition.of))
         return AliasKey(condition.name.replace("a", "alias")) if self._names.random() < 0.5 else condition
@@ -133,7 +132,7 @@ class AssetWorkload:
     def updates(self, work: Workload) -> tuple[AssetUpdate, ...]:
         """The asset updates that a success of this attempt reports."""
         row = self._world.checks.shadow.runs.get(work.run)
-        if row is None or (self._world.healing and not self.drawn):  # given DAGs may trigger each other forever
+        if row is None or (self._world.recovering and not self.drawn):  # given DAGs may trigger each other forever
             return ()
         uses = self._world.checks.shape(row.version).definition.asset_uses
         keys = [use.what for use in uses if use.kind == "outlet" and use.task_id == work.task_id]
@@ -173,7 +172,7 @@ def holds(condition: Condition, updated: set[str]) -> bool:
 
 
 def _word_of(leaf: AssetKey | AliasKey) -> str:
-    """The name in a condition: of an asset, or of an alias."""
+    """The name of an asset or alias in a condition."""
     return f"alias {leaf.name}" if isinstance(leaf, AliasKey) else leaf.name
 
 
@@ -196,7 +195,7 @@ class AssetChecks:
         """DAG → event → row."""
         self._runs: set[int] = set()
         self._named: set[str] = set()
-        """Assets that a DAG has named at any time."""
+        """Assets that a DAG has ever named."""
         self._words: dict[str, set[str]] = {}
         """Asset → all names in conditions: its own name, and every alias under which it was updated."""
 
@@ -306,7 +305,7 @@ class AssetChecks:
         return found
 
     def answered(self, incoming: IncomingCommand, result: CommandResult) -> None:
-        """The answer that there is no such asset or event is correct."""
+        """47, 45: the answer that there is no such asset or event must be correct."""
         command = incoming.command
         if result.error != "NotFound":
             return

@@ -1,8 +1,7 @@
-"""What must be true of callbacks: each is stored in the outbox once, with its cause, and called before it is deleted.
+"""Invariants of callbacks: each is stored in the outbox once, with its cause, and called before it is deleted.
 
 As in `checks`, no code is shared with the kernel or the scheduler: the rules which state change causes which callback are
-implemented a
-second time. A post (a row of the outbox) is identified by the callback that it names, not by its number.
+implemented a second time. A post (a row of the outbox) is identified by the callback that it names, not by its number.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from tradewind.wire.messages import (
 )
 
 OF_RUN = -1
-"""Used instead of a slot: the callback belongs to a run."""
+"""Used in place of a slot: the callback belongs to a run."""
 LATE = 20 * MINUTE
-"""A post that is due for this long, without faults and without progress of other posts, counts as forgotten."""
+"""A post that has been due for this long, without faults and without progress of other posts, counts as forgotten."""
 _ARGUMENTS = {
     SUCCESS: "on_success_callback",
     SKIPPED: "on_skipped_callback",
@@ -81,9 +80,9 @@ class CallbackChecks:
         self.tries = 0
         """Number of failed tries after which a post is parked."""
         self.posts: dict[int, Post] = {}
-        """The present rows of the outbox, by number."""
+        """The current rows of the outbox, by number."""
         self._asked: dict[int, Asked] = {}
-        """All posts that were committed at any time, by number."""
+        """All posts that were ever committed, by number."""
         self._states: dict[int, int] = {}
         """State of each run."""
         self._told: dict[AttemptKey, Report] = {}
@@ -103,12 +102,12 @@ class CallbackChecks:
         self._given_up: dict[int, int] = {}
         """Posts that a user has dropped → the true time of the drop."""
         self.calls: Counter[Asked] = Counter()
-        """How often each callback was called completely, by any process."""
+        """Number of complete calls of each callback, by any process."""
 
     # --- notifications of the world -----------------------------------------------------------------------------
 
-    def overheard(self, document: bytes) -> None:
-        """A scheduler receives this message."""
+    def message_received(self, document: bytes) -> None:
+        """Record a message that a scheduler has received."""
         if b"calls_back" not in document:
             return
         message = decode_to_scheduler(document)
@@ -118,13 +117,13 @@ class CallbackChecks:
                 self._called_before.add(message.attempt)
 
     def called_itself(self, asked: Asked) -> None:
-        """A task process has called it completely."""
+        """Record that a task process has called the callback completely."""
         self._own.add(asked)
         self._own_attempts.add((asked.run, asked.slot, asked.fence))
         self.calls[asked] += 1
 
     def handed_over(self, order: CallbackOrder) -> None:
-        """A worker host starts the call."""
+        """Check the start of a call by a worker host."""
         row = self.posts.get(order.callback_id)
         if order.callback_id not in self._asked:
             self._checks.violated("36 posts", f"post {order.callback_id} was handed over, but was never committed")
@@ -134,12 +133,12 @@ class CallbackChecks:
             self._checks.violated("36 posts", f"{row.identity} was handed over {row.due - self._wall()} µs early")
 
     def called(self, order: CallbackOrder) -> None:
-        """A callback process has called it completely."""
+        """Record that a callback process has called the callback completely."""
         self._called.add(order.callback_id)
         self.calls[self._asked[order.callback_id]] += 1
 
     def failed(self, order: CallbackOrder) -> None:
-        """Its process failed, or ended during the call."""
+        """Record that a callback process failed, or ended during the call."""
         self._failed.add((order.callback_id, order.tries))
 
     # --- after every commit ----------------------------------------------------------------------------------
@@ -190,11 +189,11 @@ class CallbackChecks:
                 self._given_up[number] = self._now()
                 self._checks.sometimes(f"a person gave up a callback that was {'parked' if row.parked else 'to be called'}")
             else:
-                self._let_go(number, row)
-        self._obeyed(retried, given_up)
+                self._check_deleted(number, row)
+        self._check_edited_posts(retried, given_up)
 
     def _choose(self, incoming: IncomingCommand | None, kind: type[RetryCallbacks | DropCallbacks]) -> list[int]:
-        """The posts that this command concerns, if it is a command of that type."""
+        """Return the posts that this command changes, if the command has this type."""
         if incoming is None or not isinstance(incoming.command, kind):
             return []
         chosen = incoming.command.ids
@@ -203,7 +202,7 @@ class CallbackChecks:
         return found
 
     def _all(self, kind: type[RetryCallbacks | DropCallbacks]) -> list[int]:
-        """The posts of a command that names none: parked posts; for a retry also posts that have failed before."""
+        """Return the posts of a command that names none: parked posts; for a retry also posts that have failed before."""
         retry = kind is RetryCallbacks
         return [number for number, row in sorted(self.posts.items()) if row.parked is not None or (retry and row.tries)]
 
@@ -212,8 +211,8 @@ class CallbackChecks:
         what = "parked" if before.parked else "to be tried again" if before.tries else "to be called"
         self._checks.sometimes(f"a person had a callback called that was {what}")
 
-    def _obeyed(self, retried: list[int], given_up: list[int]) -> None:
-        """36: a callback that a user retries is due now, with all its tries; a dropped one is deleted."""
+    def _check_edited_posts(self, retried: list[int], given_up: list[int]) -> None:
+        """36: a callback that a user retries is due now, with all its tries; a dropped callback is deleted."""
         for number in retried:
             row = self.posts.get(number)
             if row is None or row.parked is not None or row.tries or row.due > self._wall():
@@ -223,7 +222,7 @@ class CallbackChecks:
                 self._checks.violated("36 posts", f"post {number} was given up, and is there")
 
     def answered(self, incoming: IncomingCommand, result: CommandResult) -> None:
-        """The answer of a command about posts is correct."""
+        """Check the answer of a command about posts."""
         op, command, _ = incoming
         if not isinstance(command, RetryCallbacks | DropCallbacks):
             return
@@ -283,14 +282,14 @@ class CallbackChecks:
         self._checks.sometimes("a callback was posted that a process calls itself" if held else "a callback was posted")
 
     def _missing(self, asked: Asked) -> None:
-        """This commit stores no such post."""
+        """Report that this commit lacks a post, unless it may lack it."""
         again = asked.run in self._checks.state_set_by_user and asked.slot == OF_RUN
         if again and any(self._asked[number] == asked for number in self.posts):
             return  # a person had it run once more, and its last end is still to be told
         self._checks.violated("36 posts", f"{self._name(asked)} was not posted")
 
     def _tried(self, number: int, before: Post, row: Post) -> None:
-        """The row has changed: a try failed, or a user made it due."""
+        """Check a changed row: a try failed, or a user made it due."""
         if row.tries not in (before.tries, before.tries + 1):
             self._checks.violated("36 posts", f"{row.identity}: {row.tries} tries after {before.tries}")
         elif row.tries != before.tries and (number, before.tries) not in self._failed:
@@ -302,24 +301,24 @@ class CallbackChecks:
         if row.parked is not None:
             self._checks.sometimes("a callback was parked")
 
-    def _let_go(self, number: int, row: Post) -> None:
-        """The row was deleted: the callback was called, or its run was deleted."""
+    def _check_deleted(self, number: int, row: Post) -> None:
+        """Check a deleted row: the callback was called, or its run was deleted."""
         asked = self._asked[number]
         if asked.run not in self._checks.shadow.runs:
             return
         begun = self._checks.begun_version.get((asked.run, asked.slot, asked.fence))
         edited = begun is not None and begun != self._checks.shadow.runs[asked.run].version
-        if number not in self._called and asked not in self._own and not edited:  # else its process knew of no such callback
+        if number not in self._called and asked not in self._own and not edited:  # if edited, its process knew no such callback
             self._checks.violated("36 posts", f"{row.identity} was acknowledged, but {self._name(asked)} was never called")
 
     # --- at the end ------------------------------------------------------------------------------------------
 
     def left(self) -> list[Post]:
-        """Callbacks that are not called yet."""
+        """Return the callbacks that are not called yet."""
         return [row for row in self.posts.values() if row.parked is None]
 
     def forgotten(self) -> list[str]:
-        """Callbacks that have been due for long and were not called."""
+        """Return the callbacks that have been due for long and were not called."""
         if self._now() - self.last_change < LATE:
             return []
         return [row.identity for row in self.left() if row.due < self._wall() - LATE]

@@ -1,8 +1,7 @@
 """Callbacks in the simulation: which tasks have some, how they behave, the processes that call them, and the commands of users.
 
 A callback is called by the process of its task after the report, or by a separate process that the worker host starts for a post
-of the
-outbox. Each call may succeed, raise an exception, die during the call, or hang until it is killed.
+of the outbox. Each call may succeed, raise an exception, die during the call, or hang until it is killed.
 """
 
 from __future__ import annotations
@@ -79,15 +78,15 @@ class CallbackWorkload:
         world.timeline.faults[f"command {name}"] += 1
         world.operator.send(name, **args)
 
-    def dress(self, plan: Plan) -> Plan:
+    def add_features(self, plan: Plan) -> Plan:
         """Add callbacks to a drawn DAG, if this seed has callbacks."""
         if not self.drawn:
             return plan
-        tasks = tuple(self._dress_task(task) for task in plan.definition.tasks)
+        tasks = tuple(self._add_to_task(task) for task in plan.definition.tasks)
         callbacks = {argument: self._names() for argument in _OF_RUNS if self._rng.random() < 0.6}
         return plan._replace(definition=msgspec.structs.replace(plan.definition, tasks=tasks, callbacks=callbacks))
 
-    def _dress_task(self, task: TaskDefinition) -> TaskDefinition:
+    def _add_to_task(self, task: TaskDefinition) -> TaskDefinition:
         rng = self._rng
         if task.empty or rng.random() < 0.4:
             return task
@@ -98,7 +97,7 @@ class CallbackWorkload:
     def _names(self) -> tuple[str, ...]:
         return ("tell",) * self._rng.choice((1, 1, 2))
 
-    def fate(self) -> CallOutcome:
+    def draw_outcome(self) -> CallOutcome:
         """Draw the outcome of the next call."""
         rng, how = self._rng, "well"
         after = draw_delay(rng, rng.choice((SECOND // 10, SECOND, 5 * SECOND)))
@@ -125,7 +124,7 @@ class CallbackWorkload:
 
 
 def _state(outcome: Outcome, work: Workload) -> tuple[str, str] | None:
-    """(argument, state) that follows from the view of an attempt."""
+    """Return (argument, state) as the attempt itself knows them."""
     match outcome:
         case Outcome.SUCCESS:
             return "on_success_callback", "success"
@@ -193,7 +192,7 @@ class VirtualCallbackProcess(CallbackProcess):
             self.process.signalled(number)
 
     def read_remaining_output(self) -> None:
-        """A host that was paused may receive the end of the process before its messages."""
+        """Read messages late: a host that was paused may receive the end of the process before its messages."""
         words, self.words = self.words, []
         for request in words:
             self._on_document(cast(Connection, None), encode(request))
@@ -224,9 +223,9 @@ class CallProcess:
     def _on_document(self, document: bytes) -> None:
         if isinstance(decode_answer(document), Accepted) and not self.begun:
             self.begun = True
-            fate = self.world.callback_workload.fate()
-            if fate.how != "hangs":
-                self.world.timeline.after(fate.after, self.process, lambda: self._end(fate.how))
+            drawn = self.world.callback_workload.draw_outcome()
+            if drawn.how != "hangs":
+                self.world.timeline.after(drawn.after, self.process, lambda: self._end(drawn.how))
 
     def _end(self, how: str) -> None:
         run = self.run
@@ -247,6 +246,6 @@ class CallProcess:
         self.world.timeline.after(200, self.host, lambda: run.runs.virtual_host._exited(run.pid, status))
 
     def signalled(self, number: int) -> None:
-        """The process ends at once after any signal."""
+        """End the process: it ends at once after any signal."""
         if self.process.alive:
             self.world.timeline.after(500, self.process, lambda: self._exit(number))

@@ -1,4 +1,4 @@
-"""What must be true after every commit. This module shares no code with the kernel: all rules are implemented a second time.
+"""Invariants that must hold after every commit. No code is shared with the kernel: all rules are implemented a second time.
 
 The numbers are those of the list in docs/explanation/simulation.md. The cost of a check depends only on what a commit changed.
 """
@@ -54,11 +54,11 @@ _RUN_STEPS = {
 
 Limit = tuple[Any, ...]
 FOLLOWS_WITHIN = 30 * 60 * 1_000_000
-"""Microseconds within which a run changes to a newer version: at once, or after a lost message at the next safety net check."""
+"""Microseconds within which a run must follow a newer version: at once, or after a lost message at the next safety net check."""
 
 
 class Shape:
-    """The data of one version of a DAG that the checks need."""
+    """The data of one version of a DAG for the checks."""
 
     def __init__(self, definition: DagDefinition) -> None:
         self.definition = definition
@@ -87,7 +87,7 @@ class Shape:
         return [] if self.tasks[name].is_teardown else [one for one in seen if self.tasks[one].is_setup]
 
     def has(self, task: Task) -> bool:
-        """True if this version has the task, and in the form (mapped or not) of this instance."""
+        """Whether this version has the task in the form (mapped or not) of this instance."""
         one = self.tasks.get(task.task_id)
         if one is None or self.definition.groups:
             return one is not None
@@ -95,7 +95,7 @@ class Shape:
 
 
 def rule_holds(rule: str, states: list[int]) -> bool:
-    """True if a task with this trigger rule may run when its direct upstream task instances have these states."""
+    """Whether a task with this trigger rule may run when its direct upstream task instances have these states."""
     if not states or rule == "always":
         return True
     over = all(state in OVER for state in states)
@@ -147,12 +147,12 @@ class Checks:
         self.batch_epoch: int | None = None
         """Epoch of the batch in this commit."""
         self.batch_runs: set[int] = set()
-        """Runs that the batch wanted to write. If the guard of a run failed, its freed slots may already be given to others: its
+        """Runs that the batch writes. If the guard of a run failed, its freed slots may already be given to others: its
         attempt has ended, but its row does not show this yet."""
         self.said: dict[AttemptKey, Report] = {}
         """Reports of task processes."""
         self.nonces: dict[AttemptKey, str] = {}
-        """Accepted nonces. They are never removed."""
+        """Accepted nonces. Never removed."""
         self.by_hand: set[tuple[int, int]] = set()
         """(run, slot) that a user requested to run now."""
         self.missed_message = False
@@ -160,16 +160,16 @@ class Checks:
         self.unannounced_runs: set[int] = set()
         """Runs whose creation was not announced to the scheduler, until it starts them."""
         self._once_good: set[tuple[int, int]] = set()
-        """(run, slot) that was a success or skipped at any time."""
+        """(run, slot) that was ever a success or skipped."""
         self.state_set_by_user: set[int] = set()
         """Runs whose state was set by a user."""
         self.lives: Callable[[AttemptKey], bool] = lambda key: False
-        """True if the process of this attempt runs."""
+        """Returns whether the process of this attempt runs."""
         self.requeue_limit = 0
         self.dispatched: set[AttemptKey] = set()
-        """Attempts with a committed dispatch. They are never removed."""
+        """Attempts with a committed dispatch. Never removed."""
         self.deleted: set[str] = set()
-        """DAGs that were deleted at any time."""
+        """DAGs that were ever deleted."""
         self.jumped = False
         """The clock of the scheduler was changed: times before and after the change cannot be compared."""
         self._shapes: dict[int, Shape] = {}
@@ -251,7 +251,7 @@ class Checks:
         return found
 
     def task_of(self, row: Run, task: Task) -> TaskDefinition:
-        """The definition of a task instance: in the version of the run, or else in the newest version with this task."""
+        """Return the definition of a task instance: in the version of the run, otherwise in the newest version with this task."""
         found = self.shape(row.version).tasks.get(task.task_id)
         if found is not None:
             return found
@@ -260,7 +260,7 @@ class Checks:
         return next((one for one in known if one is not None), TaskDefinition(task.task_id))
 
     def _begun_as(self, run: int, slot: int) -> TaskDefinition:
-        """The definition at the start of its attempt or wait: its limits apply."""
+        """Return the definition at the start of its attempt or wait: the limits of this definition apply."""
         return self._begun_under.get((run, slot)) or self.task_of(self.shadow.runs[run], self.shadow.tasks[run][slot])
 
     def _follows_the_dag(self, run: int, before: Run, row: Run) -> None:
@@ -279,7 +279,7 @@ class Checks:
                 self.violated("56 version", f"{self.where(run, slot)} is {NAMES[task.state]}, but its version has no such task")
 
     def is_replaced(self, run: int, slot: int, task: Task) -> bool:
-        """True for an instance without map index of a task that is mapped (again) and has instances in other slots (seed 17).
+        """Whether this is an instance without map index of a task that is mapped (again), with instances in other slots (seed 17).
 
         Those instances may still be removed: they come back with the steps that follow (seed 7268).
         """
@@ -495,7 +495,7 @@ class Checks:
             self._past(run, row, step, task)
 
     def passed_over(self, run: int, task_id: str) -> bool:
-        """True if a valid branch decision did not choose this task."""
+        """Whether a valid branch decision did not choose this task."""
         row = self.shadow.runs.get(run)
         if row is None:
             return False
@@ -518,7 +518,7 @@ class Checks:
         for number, other in shadow.runs.items():
             date = other.logical_date
             if (number in self.new_runs or number in self.unannounced_runs) and number != run:
-                continue  # nobody could know of it
+                continue  # the scheduler could not know about it
             if other.dag_id != row.dag_id or date is None or row.logical_date is None or date >= row.logical_date:
                 continue
             if catchup and other.kind == "manual":
@@ -534,7 +534,7 @@ class Checks:
             for slot, one in shadow.tasks[best].items()
             if one.task_id == task.task_id
         ]
-        present = [state for state in mine if state != REMOVED]  # a list that became empty leaves none, and holds nobody
+        present = [state for state in mine if state != REMOVED]  # an empty list leaves no instance, and blocks no run
         if any(state not in (SUCCESS, SKIPPED) for state in present):
             self.violated("16 past", f"{self.where(run, step.slot)} begins before {task.task_id} of run {best} has ended")
 
@@ -592,7 +592,7 @@ class Checks:
                 self._take(key, limits)
 
     def _count_waits_again(self) -> None:
-        """A pool may have started or stopped to count deferred task instances."""
+        """Handle that a pool has started or stopped to count deferred task instances."""
         for run, fold in self.shadow.fold.items():
             for slot in [slot for slot, (state, _) in fold.items() if state == DEFERRED]:
                 for limit, amount in self._held.pop((run, slot), ()):
@@ -639,7 +639,7 @@ class Checks:
         raise AssertionError(limit)
 
     def used(self) -> dict[Limit, int]:
-        """The slots in use now, for comparisons."""
+        """Return the slots in use now, for comparisons."""
         return {limit: used for limit, used in self._used.items() if used}
 
     # --- runs ------------------------------------------------------------------------------------------------
@@ -712,7 +712,7 @@ class Checks:
             self.violated("21 slots", f"a run of {row.dag_id} before {row.run_id} is missing, though catchup is on")
 
     def _edited(self, dag_id: str) -> bool:
-        """True if the DAG had another schedule before, or was deleted."""
+        """Whether the DAG had another schedule before, or was deleted."""
         return sum(definition.dag_id == dag_id for definition in self.shadow.versions.values()) != 1 or dag_id in self.deleted
 
     def _ended(self, run: int, row: Run) -> None:
@@ -775,12 +775,12 @@ class Checks:
 
 
 def by_mark(step: Step) -> bool:
-    """True if a user caused this state change."""
+    """Whether a user caused this state change."""
     return step.cause.startswith("marked ")
 
 
 def _follows(shape: Shape, chosen: Iterable[str], name: str) -> bool:
-    """True if a task is downstream of one of the chosen tasks."""
+    """Whether a task is downstream of one of the chosen tasks."""
     stack, seen = list(chosen), set()
     while stack:
         one = stack.pop()
@@ -793,7 +793,7 @@ def _follows(shape: Shape, chosen: Iterable[str], name: str) -> bool:
 
 
 def period(definition: DagDefinition) -> int | None:
-    """Microseconds between two dates of the schedules that the workload draws."""
+    """Return the microseconds between two dates of a schedule of the workload."""
     schedule = definition.schedule
     if isinstance(schedule, CronSchedule):
         minute = schedule.expressions[0].split()[0]

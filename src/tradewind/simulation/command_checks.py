@@ -1,4 +1,4 @@
-"""What must be true of commands: each is executed once, however often it is sent, and answered after its commit.
+"""Invariants of commands: each is executed once, even if it is sent several times, and answered after its commit.
 
 This module also tells the other checks to which command a commit belongs.
 """
@@ -14,7 +14,7 @@ from tradewind.wire import commands as c
 from tradewind.wire.messages import CommandResult, TimetableAnswer
 
 WRITES = (c.CreateAssetEvent, c.DropQueuedEvents)
-"""Commands that write something at every success."""
+"""Commands that write something whenever they succeed."""
 REPEATABLE = (c.RegisterFile,)
 """Commands that may be executed repeatedly: the registration of a file has the same result each time."""
 
@@ -47,7 +47,7 @@ class CommandChecks:
         self._done.add(op)
 
     def ended(self, incoming: c.IncomingCommand, result: CommandResult) -> None:
-        """A scheduler answers the command, unless it dies before."""
+        """Check the answer of a scheduler to a command."""
         op, command, _ = incoming
         if result.error is None and isinstance(command, WRITES) and op not in self._done:
             name = c.name_of(command)
@@ -57,7 +57,7 @@ class CommandChecks:
 
 
 class ObservedCommands(Commands):
-    """The commands of production; the checks know which command is being executed."""
+    """The commands of production. They tell the checks which command is being executed."""
 
     def __init__(self, checks: CommandChecks, *args: Any) -> None:
         super().__init__(*args)

@@ -39,12 +39,12 @@ class Deadlines:
         self.drawn = rng.random() < SHARE and drawn
         self._horizon = world.horizon
 
-    def dress(self, plan: Plan) -> Plan:
+    def add_features(self, plan: Plan) -> Plan:
         """Add deadlines to a drawn DAG, if this seed has deadlines."""
         if not self.drawn:
             return plan
         rng, definition = self._rng, plan.definition
-        tasks = tuple(self._dress_task(task) for task in definition.tasks)
+        tasks = tuple(self._add_to_task(task) for task in definition.tasks)
         tells = {"sla_miss_callback": ("tell",) * rng.randrange(1, 3)} if rng.random() < 0.7 else {}
         definition = msgspec.structs.replace(
             definition,
@@ -55,7 +55,7 @@ class Deadlines:
         )
         return plan._replace(definition=definition)
 
-    def _dress_task(self, task: TaskDefinition) -> TaskDefinition:
+    def _add_to_task(self, task: TaskDefinition) -> TaskDefinition:
         rng = self._rng
         if rng.random() < 0.6:
             return task
@@ -92,9 +92,9 @@ class DeadlineChecks:
         self._now = now
         self._last_change = 0
         self._open: dict[int, Post] = {}
-        """Open deadlines, by the number of their posts."""
+        """Open deadlines by the number of their posts."""
         self._of_run: dict[int, set[int]] = {}
-        """Run → their numbers."""
+        """Run → numbers of its open deadlines."""
         self._misses: dict[int, Miss] = {}
         self._runs: dict[int, Run] = {}
         """The rows after the previous commit."""
@@ -146,7 +146,7 @@ class DeadlineChecks:
                 self._runs[run] = row
         return set(asked)
 
-    # --- deadlines to come ---------------------------------------------------------------------------------------
+    # --- open deadlines ------------------------------------------------------------------------------------------
 
     def _moved(self, number: int, row: Post | None, gone: list[Post], new: list[Post]) -> None:
         before = self._open.get(number)
@@ -163,7 +163,7 @@ class DeadlineChecks:
             self._checks.violated("51 deadlines", f"{row.identity}, due at {before.due}, is changed: {row}")
 
     def _is_renewed(self, run: int, row: Run) -> bool:
-        """True if the run is created now, or starts again after a clear."""
+        """Whether the run is created now, or starts again after a clear."""
         before = self._runs.get(run)
         if before is None:
             return True
@@ -210,7 +210,7 @@ class DeadlineChecks:
         self._checks.sometimes("a deadline counts how long others took")
         return row.queued_at + sum(took) // len(took)
 
-    # --- those that have come ------------------------------------------------------------------------------------
+    # --- deadlines that are due ----------------------------------------------------------------------------------
 
     def _judged(self, post: Post, wanted: dict[Miss, Run], asked: dict[Asked, Wanted]) -> None:
         """52: a deadline is evaluated once, and not before its time. Adds the misses to `wanted` and `asked`."""
@@ -251,7 +251,7 @@ class DeadlineChecks:
             asked[Asked(run, OF_RUN, 0, state, "email", 0)] = Wanted(post.due, late, tuple(sorted(to)))
 
     def _is_late(self, run: int, task_id: str, due: int) -> bool:
-        """True if an instance of the task has not succeeded by then."""
+        """Whether an instance of the task has not succeeded by this time."""
         there = [one for one in self._checks.shadow.tasks.get(run, {}).values() if one.task_id == task_id]
         present = [one for one in there if one.state != REMOVED]  # a removed task is not late
         return not there or any(one.state not in (SUCCESS, SKIPPED) or one.ended > due for one in present)
@@ -282,11 +282,11 @@ class DeadlineChecks:
     # --- at the end ----------------------------------------------------------------------------------------------
 
     def left(self) -> bool:
-        """True if there are open deadlines."""
+        """Whether there are open deadlines."""
         return bool(self._open)
 
     def forgotten(self) -> list[str]:
-        """Deadlines that are long over and were not evaluated."""
+        """Return the deadlines that are long over and were not evaluated."""
         if self._now() - self._last_change < LATE:
             return []
         return [row.identity for row in self._open.values() if row.due < self._wall() - LATE]

@@ -1,4 +1,4 @@
-"""Which faults a seed has, and how often: each class is off with a probability of 40 %, else its rate is drawn (swarm testing)."""
+"""Which faults a seed has, and how often: a class is off with a probability of 40 %, else its rate is drawn (swarm testing)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Profile(NamedTuple):
     scheduler_crashes: float = 0
     scheduler_pauses: float = 0
     scheduler_stops: float = 0
-    """Orderly stops, each followed by a start."""
+    """Normal stops, each followed by a start."""
     takeovers: float = 0
     """Starts of another scheduler while the old one still runs, until it notices."""
     host_crashes: float = 0
@@ -55,7 +55,7 @@ class Profile(NamedTuple):
     """Ends of triggers that are reported again, much later."""
 
     def kinds(self) -> list[str]:
-        """The classes of faults that are on."""
+        """The classes of faults that this profile has."""
         found = [name for name in self._fields if name != "messages" and getattr(self, name)]
         return found + [f"messages {name}" for name in ("lost", "repeated", "late") if getattr(self.messages, name)]
 
@@ -98,5 +98,5 @@ def draw(rng: random.Random) -> Profile:
 
 
 def pause_length(rng: random.Random) -> int:
-    """A duration from a second to some minutes."""
+    """Draw a duration from a second to some minutes."""
     return int(math.exp(rng.uniform(0, 5.5)) * SECOND)

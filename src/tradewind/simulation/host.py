@@ -60,7 +60,7 @@ class Behaviour(NamedTuple):
     reschedule_in: int = 0
     obeys_term: bool = True
     lives_on: int = 0
-    """How long the process continues after its report."""
+    """Microseconds that the process continues after its report."""
     triggers: str | None = None
     """The DAG of which the task triggers a run."""
     deferral: Deferral | None = None
@@ -171,7 +171,7 @@ class VirtualHost(WorkerHost):
             self.world.violated("13 host slots", f"{len(self.attempts)} attempts on a host of {slots} slots")
 
     def _kill_strays(self) -> None:
-        """Does nothing: there are no orphaned processes."""
+        """Do nothing: there are no orphaned processes."""
 
 
 class _Forks:
@@ -270,7 +270,7 @@ class VirtualAttempt(Attempt):
         self._on_document(cast(Connection, None), encode(request))
 
     def read_remaining_output(self) -> None:
-        """The end of the process is reported after all its messages."""
+        """Do nothing: the end of the process is reported after all its messages."""
 
 
 class _Channel:
@@ -342,7 +342,7 @@ class TaskProcess:
         self.world.timeline.after(delay, self.host, call)
 
     def _finish(self) -> None:
-        """The work is done: send the report, then end."""
+        """Send the report when the work is done, then end."""
         if self.over:
             return
         behaviour = self.behaviour
@@ -357,16 +357,16 @@ class TaskProcess:
             self._leave(calls, behaviour.lives_on)
 
     def _leave(self, calls: list[Asked], after: int) -> None:
-        """The report was sent: call the callbacks, and end."""
+        """Call the callbacks after the report, and end."""
         if not calls:
             self._exit(0, after)
             return
         self.over = True
-        world, fate = self.world, self.world.callback_workload.fate()
-        if fate.how == "dies":
-            self._exit(KILLED, fate.after)
-        elif fate.how != "hangs":  # an exception of a callback is logged and ends nothing
-            world.timeline.after(fate.after, self.process, lambda: self._called_back(calls, after))
+        world, drawn = self.world, self.world.callback_workload.draw_outcome()
+        if drawn.how == "dies":
+            self._exit(KILLED, drawn.after)
+        elif drawn.how != "hangs":  # an exception of a callback is logged and ends nothing
+            world.timeline.after(drawn.after, self.process, lambda: self._called_back(calls, after))
 
     def _called_back(self, calls: list[Asked], after: int) -> None:
         for asked in calls:
@@ -413,7 +413,7 @@ class TaskProcess:
         self.world.user_code_ended(self.attempt.key)
 
     def signalled(self, number: int) -> None:
-        """TERM, or XCPU at the time limit: `on_kill` runs, and the process fails unless it ignores the signal. KILL: it ends."""
+        """Handle a signal. TERM, XCPU (time limit): `on_kill` runs, the process fails unless it ignores them. KILL: it ends."""
         if not self.process.alive:
             return
         if number == KILLED:

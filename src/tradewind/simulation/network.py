@@ -61,7 +61,7 @@ class End:
 
     @property
     def connection(self) -> Connection:
-        """The end itself: it has all methods of a connection that are used."""
+        """The end itself: it has all methods of a connection that the callers use."""
         return cast(Connection, self)
 
     def send(self, document: bytes) -> None:
@@ -109,7 +109,7 @@ class End:
             self._gone()
 
     def drain(self) -> None:
-        """Does nothing: all messages have been sent."""
+        """Do nothing: all messages have already been sent."""
 
 
 _CALM = Trouble()

@@ -1,6 +1,6 @@
 """A copy of the committed rows for the checks, updated after each commit.
 
-The store reports every row that a commit changed. The checks read nothing else, so their cost depends only on the changes. The rows
+The store reports each row that a commit changed. The checks read only this copy; their cost depends only on the changes. The rows
 are read directly from the tables, not with the read operations of production.
 """
 
@@ -68,7 +68,7 @@ class Try(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A row of a wait: what the task instance waits for, or waited for."""
+    """A row of a wait: the wait of a task instance, open or ended."""
 
     fence: int
     since: int
@@ -111,7 +111,7 @@ class Miss(NamedTuple):
 
 
 class AssetEvent(NamedTuple):
-    """A row of an asset event, created by a task instance or by a user."""
+    """A row of an asset event, which a task instance or a user has created."""
 
     asset: str
     number: int

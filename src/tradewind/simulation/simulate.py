@@ -51,7 +51,7 @@ class Simulated:
     sometimes: Counter[str] = field(default_factory=Counter)
     """Number of times that each interesting situation was reached."""
     found: tuple[Finding, ...] = ()
-    """The violations of guarantees; empty if all is well."""
+    """The violations of guarantees; empty if there are none."""
     trace: tuple[str, ...] = ()
     """The events, line by line, if `trace` was requested."""
 
@@ -94,7 +94,7 @@ def simulate(
 
 
 def explain(done: Simulated, dags: str = "") -> str:
-    """The violations, and the line of code that repeats the simulation."""
+    """Return the violations, and the line of code that repeats the simulation."""
     found = "\n".join(f"  [{one.rule}] after {one.at / HOUR:.3f} h: {one.text}" for one in done.found[:5])
     again = f"tradewind.testing.simulate({done.seed}{', ' + dags if dags else ''})"
     return f"seed {done.seed}: {len(done.found)} broken promises\n{found}\nAgain: {again}"
@@ -110,7 +110,7 @@ def _plan(dag: DAG, hours: float) -> Plan:
 
 
 def _habits(definition: DagDefinition) -> dict[str, Habit]:
-    """How the attempts of the tasks behave: branches by the names of their operators, lists if other tasks are mapped over them."""
+    """Return how the attempts of the tasks behave: branches by names of operators, lists if other tasks are mapped over them."""
     sources = [task.expand for task in definition.tasks] + [group.expand for group in definition.groups]
     providers = {name for expand in sources for name in map_providers(expand)}
     found = {}

@@ -1,8 +1,7 @@
-"""The store of the simulation: production's store in memory, with faults, and with a report of every commit.
+"""The store of the simulation: production's store in memory, with faults. It reports every commit.
 
 A fault happens at a statement, or at the start or the end of a transaction: busy, full, a commit with an unknown outcome (an
-error, but
-written or not), and a crash at any of these steps. Each commit is reported to `StoreFaults.committed` at once.
+error, but written or not), and a crash at any of these steps. Each commit is reported to `StoreFaults.committed` at once.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from tradewind.store.sql.dialects.sqlite import SqliteEngine
 from tradewind.store.sql.store import SqlStore
 
 ENDLESS = 5_000
-"""Maximum number of transactions at one time. With more, the process counts as repeating itself forever."""
+"""Maximum number of transactions at one moment. If there are more, the process counts as repeating itself forever."""
 
 
 class StoreFaults:
     """Decides which faults the store has now, and receives every commit.
 
     Args:
-        committed: called after each commit with what it changed.
+        committed: called after each commit with its changes.
     """
 
     def __init__(self, timeline: Timeline, committed: Callable[[list[Change]], None]) -> None:
@@ -64,7 +63,7 @@ class StoreFaults:
             self.worker.step(what)
 
     def statement(self) -> str | None:
-        """The error of the next statement or read, or None."""
+        """Return the error of the next statement or query, or None."""
         if self.quiet or self.worker is None:
             return None
         if self.fail_in >= 0:
@@ -75,7 +74,7 @@ class StoreFaults:
         return None
 
     def begin(self) -> str | None:
-        """The error of the start of a transaction, or None."""
+        """Return the error of the start of a transaction, or None."""
         if self.quiet or self.worker is None:
             return None
         self.step("begin")
@@ -90,7 +89,7 @@ class StoreFaults:
         return None
 
     def commit_is_unknown(self) -> str | None:
-        """At the commit: "applied" or "lost" if the commit raises an error with an unknown outcome."""
+        """Return the outcome of a commit that raises an error: "applied" or "lost"; None: the commit raises no error."""
         if self.quiet or self.worker is None:
             return None
         self.step("commit")
@@ -268,7 +267,7 @@ class _WorldEngine(SqliteEngine):
 
 
 def _changes(plain: sqlite3.Connection) -> list[Change]:
-    """The changes of the current transaction."""
+    """Return the changes of the current transaction."""
     found = []
     for kind, *parts in plain.execute("SELECT DISTINCT kind, a, b, c, d FROM changed").fetchall():
         key = tuple(part for part in parts if part is not None)

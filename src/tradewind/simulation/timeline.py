@@ -27,7 +27,7 @@ class Violation(Exception):
 
 
 class Timeline:
-    """The events of the simulation, the random streams of the seed, and the hash of everything that happened.
+    """The events of the simulation, the random streams of the seed, and the hash of all events.
 
     The order of events with the same time is drawn from the seed.
     """
@@ -38,7 +38,7 @@ class Timeline:
         self.events = 0
         self.stopped = False
         self.sometimes: Counter[str] = Counter()
-        """Situations that runs should reach, and how often they were reached."""
+        """Situations that simulations should reach → number of times that they were reached."""
         self.faults: Counter[str] = Counter()
         """Number of injected faults by kind."""
         self.trace: list[str] | None = None
@@ -50,7 +50,7 @@ class Timeline:
         self.seed = seed
 
     def stream(self, name: str) -> random.Random:
-        """An independent random stream for one purpose, so that more draws here change nothing elsewhere."""
+        """Return an independent random stream for one purpose, so that additional draws here change nothing elsewhere."""
         return random.Random(f"{self.seed}/{name}")
 
     def at(self, moment: int, process: Process | None, call: Call) -> None:
@@ -99,7 +99,7 @@ class Timeline:
 
 
 class NodeClock:
-    """The clocks of one machine: they run too fast or too slow, and the wall clock is changed from time to time."""
+    """The clocks of one machine: they run too fast or too slow, and the wall clock is sometimes changed."""
 
     __slots__ = ("_base_mono", "_base_true", "_base_wall", "_timeline", "rate")
 
@@ -125,7 +125,7 @@ class NodeClock:
         self._base_wall += micros
 
     def true_delay(self, micros: int) -> int:
-        """The true duration of a number of microseconds on this clock."""
+        """Return the true duration of a number of microseconds on this clock."""
         return max(0, int(micros / self.rate) + 1)
 
 
@@ -144,7 +144,7 @@ class Process:
         self.on_death: list[Call] = []
 
     def carry_out(self, call: Call) -> None:
-        """Execute one event of this process. A crash in it ends only this process."""
+        """Execute one event of this process. A crash during the event ends only this process."""
         try:
             call()
         except Crash:
@@ -156,7 +156,7 @@ class Process:
         """Called after each event."""
 
     def step(self, what: str) -> None:
-        """A step at which the process may crash.
+        """Mark a step at which the process may crash.
 
         Raises:
             Crash: the process dies at this step.
@@ -194,7 +194,7 @@ class VirtualLoop(Loop):
         self._count = 0
 
     def watch(self, file: Any, events: int, callback: Callable[[int], None]) -> None:
-        """Does nothing: connections call their receiver themselves."""
+        """Do nothing: connections call their receiver themselves."""
 
     def unwatch(self, file: Any) -> None:
         pass
@@ -225,7 +225,7 @@ class VirtualLoop(Loop):
 
 
 def draw_delay(rng: random.Random, typical: int) -> int:
-    """A delay around `typical`: half of it to twice, in one of fifty cases up to 30 times."""
+    """Draw a delay around `typical`: between half of it and twice, in one of fifty cases up to 30 times."""
     factor = rng.uniform(2, 30) if rng.random() < 0.02 else rng.uniform(0.5, 2)
     return max(1, int(typical * factor))
 

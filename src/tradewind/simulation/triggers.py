@@ -1,4 +1,4 @@
-"""Deferred tasks: which tasks defer, what they wait for, and the triggerer on the worker host in virtual time."""
+"""Deferred tasks: which tasks defer, their waits, and the triggerer on the worker host in virtual time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 KINDS = ("moment", "tasks", "trigger", "trigger")
 METHOD = "go_on"
 LONG = 4 * HOUR
-"""Recovery phase: the longest wait for a moment."""
+"""Recovery phase: the longest wait for a moment, microseconds."""
 KILLED, SEGFAULT, ENDED = int(signal.SIGKILL), int(signal.SIGSEGV), 1 << 8
 
 
@@ -62,7 +62,7 @@ class WaitWorkload:
         # with this name of the stream, the older seeds in mutants.py have no waits
         self.on = world.timeline.stream("wait/waiting").random() < 0.5 and drawn
         self.possible = self.on or not drawn
-        """True if some task may defer, also of a given DAG."""
+        """Whether any task may defer, including tasks of given DAGs."""
         self.counting = self.rng.choice((None, None, "small", "wide")) if self.on else None
         """The pool in which deferred tasks count."""
         self.pipes = Network(world.timeline)
@@ -71,7 +71,7 @@ class WaitWorkload:
 
     # --- DAGs --------------------------------------------------------------------------------------------------------
 
-    def dress(self, plan: Plan, dag_ids: list[str]) -> Plan:
+    def add_features(self, plan: Plan, dag_ids: list[str]) -> Plan:
         """Let some tasks of a drawn DAG defer."""
         if not self.on:
             return plan
@@ -115,17 +115,17 @@ class WaitWorkload:
         return self.rng.choice(((), (), ("t0",), ("t1",), ("t0", "t1")))
 
     def pool(self, name: str) -> dict[str, Any]:
-        """Further arguments of `set_pool` for a pool."""
+        """Return additional arguments of `set_pool` for a pool."""
         return {"include_deferred": True} if name == self.counting else {}
 
     # --- attempts ----------------------------------------------------------------------------------------------------
 
-    def comes_to(self, work: Workload, habit: Habit, duration: int, outcome: str) -> tuple[str, Deferral | None]:
-        """The outcome of an attempt: `outcome`, or a deferral instead."""
+    def draw_result(self, work: Workload, habit: Habit, duration: int, outcome: str) -> tuple[str, Deferral | None]:
+        """Return the outcome of an attempt: `outcome`, or a deferral instead."""
         rng, told = self.rng, work.resumption
         if told is not None and told.error is not None:
             return (Outcome.FAILED_FINAL if rng.random() < habit.final else Outcome.FAILED).value, None
-        again = 0.1 if self.world.healing else 0.3
+        again = 0.1 if self.world.recovering else 0.3
         if outcome != Outcome.SUCCESS or not habit.waits or rng.random() > (0.8 if told is None else again):
             return outcome, None
         found = self._deferral(rng.choice(habit.waits))
@@ -137,9 +137,9 @@ class WaitWorkload:
         return Outcome.DEFERRED.value, found
 
     def _deferral(self, kind: str) -> Deferral:
-        rng, now, healing = self.rng, self.world.host_clock.wall(), self.world.healing
+        rng, now, recovering = self.rng, self.world.host_clock.wall(), self.world.recovering
         timeout = rng.choice((None, None, 10 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE))
-        if healing and kind == "tasks":
+        if recovering and kind == "tasks":
             timeout = 2 * MINUTE
         method: str | None = METHOD if rng.random() < 0.6 else None
         wait: Wait
@@ -149,7 +149,7 @@ class WaitWorkload:
             method = METHOD
             natures = ("fires", "fires", "fires", "fails", "never", "deadly", "succeeds", "is_failed", "is_skipped")
             lasts = draw_delay(rng, rng.choice((SECOND, MINUTE, 5 * MINUTE)))
-            nature = TriggerBehaviour(rng.choice(natures[:4] if healing else natures), min(lasts, 15 * MINUTE))
+            nature = TriggerBehaviour(rng.choice(natures[:4] if recovering else natures), min(lasts, 15 * MINUTE))
             if nature.kind == "never" and timeout is None:
                 timeout = 5 * MINUTE
             wait = TriggerWait("world.Trigger", msgspec.json.encode(nature))
@@ -161,7 +161,7 @@ class WaitWorkload:
         return Deferral(wait, method, kwargs, until, soft_fail=rng.random() < 0.2)
 
     def _tasks_wait(self) -> TasksWait:
-        """A wait for an existing run, or (rarely) for a run that never exists."""
+        """Draw a wait for an existing run, or (rarely) for a run that never exists."""
         rng, runs = self.rng, self.world.checks.shadow.runs
         recent = [row for _, row in sorted(runs.items())[-20:]]
         row = rng.choice(recent)
@@ -179,22 +179,22 @@ class WaitWorkload:
             self.world.timeline.faults["triggerer died"] += 1
             self.triggerer.ends(KILLED if rng.random() < 0.9 else ENDED)
 
-    # --- the healing -------------------------------------------------------------------------------------------------
+    # --- the recovery phase -------------------------------------------------------------------------------------------
 
-    def heal(self) -> None:
+    def start_recovery(self) -> None:
         if self.triggerer is not None:
             self.triggerer.paused_until = min(self.triggerer.paused_until, self.world.timeline.now)
 
     def quiet(self, waiting: list[int], long_ago: int) -> bool:
-        """True if no wait is due later or was due recently, and no trigger runs that ends its process repeatedly."""
+        """Whether no wait is due later or was due recently, and no trigger runs that ends its process repeatedly."""
         waits = self.world.checks.waits.open
         if any(_is_deadly(one.deferral.wait) for one in waits.values()):
             return False
         dues = [one.due for key, one in waits.items() if key[0] in waiting and one.due is not None]
         return all(due < long_ago or due > long_ago + LONG for due in dues)
 
-    def help(self, waiting: list[int]) -> bool:
-        """Mark tasks whose wait cannot end, as a user would do it. True if there was one."""
+    def repair(self, waiting: list[int]) -> bool:
+        """Mark tasks whose wait cannot end, as a user would do it. Return whether there was such a task."""
         world, found = self.world, False
         now = world.clock.wall()
         for (run, slot), one in world.checks.waits.open.items():
@@ -217,11 +217,11 @@ def _is_deadly(wait: object) -> bool:
 class VirtualTriggerer(Process):
     """The process of all triggers: receives orders, reports ends, dies."""
 
-    def __init__(self, keeper: VirtualTriggerManager, pid: int) -> None:
-        world = keeper.world
+    def __init__(self, manager: VirtualTriggerManager, pid: int) -> None:
+        world = manager.world
         super().__init__(world.timeline, f"triggerer{pid}", world.host_clock)
         self.world = world
-        self.keeper = keeper
+        self.manager = manager
         self.pid = pid
         self.stepping: AttemptKey | None = None
         """The trigger whose code runs, as recorded in the shared memory page."""
@@ -231,8 +231,8 @@ class VirtualTriggerer(Process):
         self._stood_at = 0
 
     @property
-    def turned(self) -> float:
-        """Time of the last loop iteration, in seconds of the clock of the host."""
+    def loop_ran_at(self) -> float:
+        """Time of the last iteration of the event loop, in seconds of the host's clock."""
         now = self.clock.monotonic()
         return (min(self._stood_at, now) if self.paused_until > self.timeline.now else now) / SECOND
 
@@ -268,18 +268,18 @@ class VirtualTriggerer(Process):
             return
         del self._running[key]
         end = _end(key, nature)
-        self.world.checks.waits.word(key, end)
+        self.world.checks.waits.trigger_ended(key, end)
         if self.line is not None:
             self.line.send(encode(TriggerFired(key, end)))
 
     def closed(self) -> None:
-        """The host has closed the connection."""
+        """End the process: the host has closed the connection."""
         self.ends(0)
 
     def ends(self, status: int) -> None:
         """Notify the host of the end of the process."""
         if self.alive:
-            host = self.keeper.process
+            host = self.manager.process
             self.world.checks.waits.outlived.update(self._running)
             self.die("it ends")
             self.timeline.after(200, host, lambda: host.host._exited(self.pid, status))
@@ -350,7 +350,7 @@ class VirtualTriggerManager(TriggerManager):
         self._is_up(made.pid, line, line)
 
     def _read_page(self) -> tuple[AttemptKey | None, float]:
-        return (None, 0.0) if self.triggerer is None else (self.triggerer.stepping, self.triggerer.turned)
+        return (None, 0.0) if self.triggerer is None else (self.triggerer.stepping, self.triggerer.loop_ran_at)
 
     def _kill(self) -> None:
         triggerer = self.triggerer
@@ -358,11 +358,11 @@ class VirtualTriggerManager(TriggerManager):
             self.world.timeline.after(500, None, lambda: triggerer.ends(KILLED))
 
     def _fired(self, key: AttemptKey, end: TriggerEnd) -> None:
-        self.world.checks.waits.manager_says(key, end)
+        self.world.checks.waits.host_reported(key, end)
         super()._fired(key, end)
 
     def _orphaned(self) -> None:
-        """End together with the host."""
+        """End the triggerer together with the host."""
         if self.triggerer is not None and self.triggerer.alive:
             self.world.checks.waits.outlived.update(self.wanted)
             self.triggerer.die("its host")

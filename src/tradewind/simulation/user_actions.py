@@ -43,13 +43,13 @@ class UserActions:
         actions = [action for _, action in self._actions]
         rng.choices(actions, [weight for weight, _ in self._actions])[0](rng)
 
-    def _say(self, command: str, then: Callable[[CommandResult], None] | None = None, **args: Any) -> None:
+    def _send_command(self, command: str, then: Callable[[CommandResult], None] | None = None, **args: Any) -> None:
         world = self.world
         world.timeline.faults[f"command {command}"] += 1
         world.acting_user.send(command, then, **args)
 
     def _run(self, rng: random.Random) -> tuple[int, dict[str, Any]] | None:
-        """A random run, preferably a running one."""
+        """Return a random run, preferably a running one."""
         runs = self.world.checks.shadow.runs
         live = [run for run, row in runs.items() if row.state == R_RUNNING]
         chosen = live if live and rng.random() < 0.6 else list(runs)
@@ -70,31 +70,31 @@ class UserActions:
                 name: rng.random() < 0.3 for name in ("upstream", "downstream", "only_failed", "only_running")
             }
             tasks = self._tasks(run, rng) if rng.random() < 0.7 else []
-            self._say("clear", **where, task_ids=tasks, **flags)
+            self._send_command("clear", **where, task_ids=tasks, **flags)
 
     def _mark(self, rng: random.Random) -> None:
         found = self._run(rng)
         if found is not None:
             run, where = found
             state = rng.choice(("success", "failed", "skipped"))
-            self._say("mark", **where, task_ids=self._tasks(run, rng), state=state, downstream=rng.random() < 0.3)
+            self._send_command("mark", **where, task_ids=self._tasks(run, rng), state=state, downstream=rng.random() < 0.3)
 
     def _set_run_state(self, rng: random.Random) -> None:
         found = self._run(rng)
         if found is not None:
             run, where = found
             self.world.checks.state_set_by_user.add(run)
-            self._say("set_run_state", **where, state=rng.choice(("success", "failed", "queued")))
+            self._send_command("set_run_state", **where, state=rng.choice(("success", "failed", "queued")))
 
     def _pause(self, rng: random.Random) -> None:
         dag_id = rng.choice(sorted(self.world.plans))
-        self._say("set_paused", dag_id=dag_id, is_paused=True)
+        self._send_command("set_paused", dag_id=dag_id, is_paused=True)
         later = rng.randrange(10 * MINUTE)
-        self.world.timeline.after(later, None, lambda: self._say("set_paused", dag_id=dag_id, is_paused=False))
+        self.world.timeline.after(later, None, lambda: self._send_command("set_paused", dag_id=dag_id, is_paused=False))
 
     def _pool(self, rng: random.Random) -> None:
         name, slots = rng.choice(POOLS), rng.choice((0, 1, 2, 2, 4, -1))
-        self._say("set_pool", name=name, slots=slots, **self.world.waiting.pool(name))
+        self._send_command("set_pool", name=name, slots=slots, **self.world.waiting.pool(name))
 
     def _run_task(self, rng: random.Random) -> None:
         found = self._run(rng)
@@ -109,7 +109,7 @@ class UserActions:
             index = tasks[slot].map_index
             force = rng.random() < 0.3
             more: dict[str, Any] = {"map_index": index} if index >= 0 else {}
-            self._say("run_task", **where, task_id=tasks[slot].task_id, ignore=ignore, force=force, **more)
+            self._send_command("run_task", **where, task_id=tasks[slot].task_id, ignore=ignore, force=force, **more)
 
     def _new_version(self, rng: random.Random) -> None:
         """Register another version of a DAG file. The schedule stays, so that the checks still know its runs."""
@@ -117,7 +117,7 @@ class UserActions:
         dag_id = rng.choice(sorted(world.plans))
         self._versions += 1
         old = world.plans[dag_id].definition
-        plan = world.dress(draw_dag(rng, dag_id, world.horizon, version=self._versions), sorted(world.plans))
+        plan = world.add_features(draw_dag(rng, dag_id, world.horizon, version=self._versions), sorted(world.plans))
         definition = msgspec.structs.replace(
             plan.definition, schedule=old.schedule, start_date=old.start_date, end_date=old.end_date, catchup=old.catchup
         )
@@ -134,11 +134,11 @@ class UserActions:
         def then(result: CommandResult) -> None:
             world.timeline.after(MINUTE, None, lambda: world.register(world.plans[dag_id]))
 
-        self._say("delete_dag", then, dag_id=dag_id)
+        self._send_command("delete_dag", then, dag_id=dag_id)
 
     def _retire(self, rng: random.Random) -> None:
         before = self.world.clock.wall() - rng.randrange(30) * MINUTE
-        self._say("retire", before=before, keep=rng.randrange(3))
+        self._send_command("retire", before=before, keep=rng.randrange(3))
 
     def _backfill(self, rng: random.Random) -> None:
         world = self.world
@@ -146,11 +146,11 @@ class UserActions:
         first = START - rng.randrange(1, 10) * 60 * MINUTE
         args: dict[str, Any] = {"dag_id": dag_id, "from_date": first, "to_date": first + rng.randrange(1, 4) * 60 * MINUTE}
         behavior = rng.choice(("none", "failed", "completed"))
-        self._say("create_backfill", **args, max_active_runs=rng.choice((1, 2)), reprocess_behavior=behavior)
+        self._send_command("create_backfill", **args, max_active_runs=rng.choice((1, 2)), reprocess_behavior=behavior)
 
     def _burst(self, rng: random.Random) -> None:
         dag_id = rng.choice(sorted(self.world.plans))
         for _ in range(rng.randrange(3, 12)):
             number = self.world.next_pid()
             date = self.world.clock.wall() - rng.randrange(120) * MINUTE + number
-            self._say("trigger", dag_id=dag_id, run_id=f"burst_{number}", logical_date=date)
+            self._send_command("trigger", dag_id=dag_id, run_id=f"burst_{number}", logical_date=date)

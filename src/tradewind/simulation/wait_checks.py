@@ -1,4 +1,4 @@
-"""What must be true of deferred task instances: a part of `checks`, implemented a second time."""
+"""Invariants of deferred task instances: a part of `checks`, implemented a second time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOLD = frozenset({SCHEDULED, QUEUED, RUNNING})
 """States in which the attempt after a wait is expected, or runs."""
 
 TIMEOUT = "timeout"
-_KEEPERS = "the triggerer process ended"
+_HOST_REPORTS = "the triggerer process ended"
 
 
 class OpenWait:
@@ -42,7 +42,7 @@ class OpenWait:
         """Results of the awaited task instances and runs since the start of the wait: success, failed, skipped, gone."""
         self.judged = False
         self.holds = False
-        """True if the awaited tasks and runs had the wanted states in the last commit."""
+        """Whether the awaited tasks and runs had the wanted states in the last commit."""
 
     @property
     def due(self) -> int | None:
@@ -56,9 +56,9 @@ class WaitChecks:
     """See the module.
 
     Args:
-        shadow: what is committed.
-        said: what runners reported.
-        plan_of: the definition's task of a row: its `wait`, its pool.
+        shadow: the committed rows.
+        said: the reports of task processes.
+        plan_of: returns the task definition of a row, with its `wait` and its pool.
         violated, sometimes, where: as in `Checks`.
     """
 
@@ -78,46 +78,46 @@ class WaitChecks:
         self.open: dict[tuple[int, int], OpenWait] = {}
         """(run, slot) → its wait."""
         self.seen: set[AttemptKey] = set()
-        """All waits that were committed at any time."""
+        """All waits that were ever committed."""
         self.outlived: set[AttemptKey] = set()
         """Waits whose trigger ran in a triggerer that died."""
         self.ends: dict[AttemptKey, list[TriggerEnd]] = {}
-        """The results of triggers. They are never removed."""
+        """The results of triggers. Never removed."""
         self.hidden: set[str] = set()
         """DAGs for which a message about a command was lost: the scheduler may use outdated states."""
         self._plan_of = plan_of
         self._where = where
         self._told: dict[tuple[int, int], Resumption] = {}
-        """(run, slot) → the data for the attempts after its wait."""
+        """(run, slot) → the values for the attempts after its wait."""
         self._expected: dict[AttemptKey, Resumption | None] = {}
-        """The data that each dispatched attempt must receive."""
+        """The values that each dispatched attempt must get."""
         self._at: dict[tuple[str, int | str], int] = {}
         """(DAG, logical date or run id) → run."""
 
     # --- notifications ----------------------------------------------------------------------------------------
 
-    def word(self, key: AttemptKey, end: TriggerEnd) -> None:
-        """A trigger has ended, or the host stops it."""
+    def trigger_ended(self, key: AttemptKey, end: TriggerEnd) -> None:
+        """Record that a trigger has ended, or that the host stops it."""
         self.ends.setdefault(key, []).append(end)
 
-    def manager_says(self, key: AttemptKey, end: TriggerEnd) -> None:
-        """A result that the host itself reports counts only if the process died."""
-        if end.error is not None and end.error.startswith(_KEEPERS) and key in self.outlived:
-            self.word(key, end)
+    def host_reported(self, key: AttemptKey, end: TriggerEnd) -> None:
+        """Record a result that the host itself reports. It counts only if the process died."""
+        if end.error is not None and end.error.startswith(_HOST_REPORTS) and key in self.outlived:
+            self.trigger_ended(key, end)
 
     def ordered(self, key: AttemptKey) -> None:
-        """A trigger was sent to a host."""
+        """Check a trigger that was sent to a host."""
         if key not in self.seen:
             self.violated("40 waits", f"the trigger of {key} is to run, but no such wait was committed")
 
-    def begins(self, work: Workload) -> None:
-        """User code of an attempt starts: check that it received the result of its wait, and only if it had a wait."""
+    def code_started(self, work: Workload) -> None:
+        """Check at the start of an attempt's code that it got the result of its wait, and only if it had a wait."""
         expected = self._expected.get(work.key)
         if work.resumption != expected:
             self.violated("42 told", f"attempt {work.key} is told {work.resumption}, but its wait came to {expected}")
 
     def pushed(self, key: AttemptKey) -> bool:
-        """True if the trigger of this wait ended its task with a success, which may have XComs."""
+        """Whether the trigger of this wait ended its task with a success, which may have XComs."""
         return any(end.outcome is Outcome.SUCCESS for end in self.ends.get(key, ()))
 
     # --- state changes -----------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class WaitChecks:
             self.violated("35 verdict", f"{where}: deferred, but its runner said {report}")
 
     def _planned(self, where: str, row: Run, step: Step, kept: Wait, plan: Any) -> None:
-        """The stored wait agrees with the definition."""
+        """Check that the stored wait agrees with the definition."""
         self.sometimes("a task waits without an attempt")
         if plan is None:
             self.violated("40 waits", f"{where} waits in the place of an attempt, but its task does more than that")
@@ -183,20 +183,20 @@ class WaitChecks:
             self.violated("41 resume", f"{where}: its wait of fence {one.fence} ends under fence {step.fence}: {step.cause}")
         elif step.after == SCHEDULED:
             self._resumes(where, run, step, one, words)
-        elif not self._may_end(step.after, one.deferral, words) and not self._taken_away(row, step):
+        elif not self._may_end(step.after, one.deferral, words) and not self._may_be_skipped(row, step):
             found = ", ".join(sorted(words)) or "nothing"
             self.violated(
                 "41 resume", f"{where}: deferred → {_WORDS[step.after]}, but the result of its wait is {found}: {step.cause}"
             )
 
-    def _taken_away(self, row: Run, step: Step) -> bool:
-        """True if a rule of the whole run may have skipped the waiting task."""
+    def _may_be_skipped(self, row: Run, step: Step) -> bool:
+        """Whether a rule of the whole run may have skipped the waiting task."""
         definition = self.shadow.versions[row.version]
         branches = any(one.outcome is Outcome.SUCCESS and one.branch is not None for one in self.said.values())
         return step.after == SKIPPED and (definition.fail_fast or definition.dagrun_timeout is not None or branches)
 
     def _possible(self, key: AttemptKey, one: OpenWait, at: int) -> set[str]:
-        """All possible results of the wait at this time: moment, timeout, event, error, success, failed, skipped, gone."""
+        """Return all possible results of the wait at this time: moment, timeout, event, error, success, failed, skipped, gone."""
         wait, until = one.deferral.wait, one.deferral.timeout_at
         words = set(one.found)
         if until is not None and at >= until:
@@ -212,7 +212,7 @@ class WaitChecks:
         return words
 
     def _may_end(self, after: int, deferral: Deferral, words: set[str]) -> bool:
-        """True if the task may end without another attempt."""
+        """Whether the task may end without another attempt."""
         bad = words & {"failed", "failed_final", *((TIMEOUT,) if deferral.method is None else ())}
         if after == SUCCESS:
             self._noted(words)

@@ -1,14 +1,12 @@
 """Checks that `why` is exact: asks the running scheduler at quiet times, and compares its answers with the committed rows.
 
 A time is quiet if the scheduler has nothing left to decide. Then every waiting task instance must have a blocker; without one, it
-would
-have been dispatched. Each named blocker must exist, and each existing blocker must be named, as far as the rows show it: the rules
-are
-implemented a second time here, over the shadow. And a task instance must not be dispatched while all its named blockers exist.
+would have been dispatched. Each named blocker must exist, and each existing blocker must be named, as far as the rows show it: the
+rules are implemented a second time here, over the shadow. And a task instance must not be dispatched while all its named blockers
+exist.
 
 Questions change nothing: they use their own random stream, schedule no event, have no faults, and leave nothing in the memory of
-the
-scheduler. The same seed has the same history with and without questions.
+the scheduler. The same seed has the same history with and without questions.
 
 The answer may differ from the rows after a message to the scheduler was lost (a drawn fault): until its next check, answers are not
 compared. After a run was deleted, dependencies on earlier runs are not compared until then either, because no message reports it.
@@ -60,15 +58,15 @@ from tradewind.wire.explanations import Explanation
 if TYPE_CHECKING:
     from tradewind.simulation.world import SchedulerProcess, World
 
-AN_HOUR, AN_HOUR_OF_HEALING = 8, 30
-"""Interval of the questions, in addition to those after faults and commands."""
+AN_HOUR, AN_HOUR_OF_RECOVERY = 8, 30
+"""Interval between two questions, in addition to the questions after faults and commands."""
 AFTER_A_FAULT = 0.3
 RUNS, QUEUED_RUNS = 2, 1
-"""Number of runs with a question about one task instance; number of queued runs with a question."""
+"""Number of runs with a question about one task instance, and number of queued runs with a question."""
 
 
 def is_quiet(scheduler: Scheduler) -> bool:
-    """True if the scheduler has nothing left to decide now."""
+    """Whether the scheduler has nothing left to decide now."""
     if scheduler.busy or scheduler.paused or scheduler.superseded:
         return False
     due = scheduler.timers.next_due()
@@ -76,13 +74,13 @@ def is_quiet(scheduler: Scheduler) -> bool:
 
 
 def blockers_at(scheduler: Scheduler, row: RunRow, slot: int, active_run: ActiveRun) -> list[Blocker]:
-    """The blockers that `why` names for one task instance."""
+    """Return the blockers that `why` names for one task instance."""
     plan = scheduler.store.need_dag(row.dag_id)
     return blockers_of(scheduler.store, scheduler, plan, row, active_run, slot)[0]
 
 
 @contextmanager
-def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
+def undo_changes(scheduler: Scheduler) -> Iterator[None]:
     """Undo the changes of a question in memory: caches, and numbers of queues that are cleaned up when they are read."""
     topologies = dict(scheduler.runs._topologies)
     store = cast("Any", scheduler.store)
@@ -111,13 +109,13 @@ class Judgement(NamedTuple):
     """The blockers that may be named, by rule."""
 
     exact: dict[str, bool]
-    """Named if and only if it is true."""
+    """Rule → whether it blocks: `why` must name exactly the true ones."""
     possible: dict[str, bool]
-    """Named only if it is true."""
+    """Rule → whether it may block: `why` may name only true ones."""
 
 
 class ActualBlockers:
-    """The existing blockers, by the committed rows."""
+    """The existing blockers, computed from the committed rows."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -147,7 +145,7 @@ class ActualBlockers:
         first = next((one for one in self._chain(run) if shadow.runs[one].state == R_QUEUED), None)
         possible = {
             "previous_run": queued and self._has_past(row) and first is not None,
-            "run_order": queued and any(self._holds_up(other, row, now) for other in shadow.runs.values()),
+            "run_order": queued and any(self._must_start_before(other, row, now) for other in shadow.runs.values()),
             "backfill_paused": queued and of_backfill,
             "backfill_max_active_runs": queued and of_backfill and self._running(row.dag_id, of_backfill=True) > 0,
         }
@@ -172,14 +170,14 @@ class ActualBlockers:
         return row.state == R_QUEUED and due and dag.is_active and not dag.is_paused
 
     def _chain(self, run: int) -> Iterator[int]:
-        """The previous run that it depends on, the previous run of that one, and so on, as long as they have not ended."""
+        """Yield the previous run on which the run depends, the previous run of that run, and so on, until one has ended."""
         runs, before = self._checks.shadow.runs, self._world.before(run)
         while before is not None and runs[before].state not in (R_SUCCESS, R_FAILED):
             yield before
             before = self._world.before(before)
 
-    def _holds_up(self, other: Run, row: Run, now: int) -> bool:
-        """True if it must start before `row`, and cannot start now."""
+    def _must_start_before(self, other: Run, row: Run, now: int) -> bool:
+        """Whether `other` must start before `row`, and cannot start now."""
         same = other.dag_id == row.dag_id and (other.kind == "backfill") == (row.kind == "backfill")
         late = other.run_after > now or other.rows_created < other.task_count
         return same and other is not row and other.state == R_QUEUED and late
@@ -187,7 +185,7 @@ class ActualBlockers:
     # --- a task instance -------------------------------------------------------------------------------------------
 
     def of_task(self, run: int, slot: int, before: Task | None = None) -> Judgement:
-        """What keeps a task instance from being dispatched.
+        """Return the blockers that keep a task instance from being dispatched.
 
         Args:
             before: its row before it was dispatched a moment ago: its own attempt does not count.
@@ -217,12 +215,12 @@ class ActualBlockers:
             exact.update(self._limits(run, row, definition, own=before is not None, at_once=at_once))
         if task.state == SCHEDULED:
             possible.update(dict.fromkeys(("trigger_rule", "setup", "teardown", "branch", "list", "expanding", "past"), False))
-        elif self._checks.shape(row.version).has(task):  # else it is removed when its run starts: no dependency counts
+        elif self._checks.shape(row.version).has(task):  # otherwise it is removed when its run starts: no dependency counts
             self._dependencies(run, slot, definition, exact, possible)
         return Judgement(exact, possible)
 
     def _wait(self, run: int, slot: int, task: Task, possible: dict[str, bool]) -> None:
-        """The blockers of deferred task instances, and of no others."""
+        """Add the blockers of a deferred task instance; other task instances have none of them."""
         shadow, waits = self._checks.shadow, task.state == DEFERRED
         kept = shadow.waits.get((run, slot)) if waits else None
         asked = tasks_waits(kept.deferral.wait) if kept is not None else ()
@@ -265,15 +263,15 @@ class ActualBlockers:
         ]
         if task.max_active_tis_per_dagrun is not None:
             limits.append(("max_active_tis_per_dagrun", ("run task", run, task.task_id), 1))
-        if task.max_active_tis_per_dag is not None and self._is_told_once(row, task):
+        if task.max_active_tis_per_dag is not None and self._is_same_in_all_versions(row, task):
             limits.append(("max_active_tis_per_dag", ("dag task", row.dag_id, task.task_id), 1))
         used = self._checks.used()
         for rule, limit, amount in limits:
             capacity = self._checks.capacity(limit)
             yield rule, capacity is not None and max(0, capacity - used.get(limit, 0) + amount * own) < amount
 
-    def _is_told_once(self, row: Run, task: TaskDefinition) -> bool:
-        """The value if all versions of the DAG agree; else that of the version that started last."""
+    def _is_same_in_all_versions(self, row: Run, task: TaskDefinition) -> bool:
+        """Whether all versions of the DAG have the same limit for the task."""
         versions = self._checks.shadow.versions
         told = {
             one.max_active_tis_per_dag
@@ -292,7 +290,7 @@ class ActualBlockers:
         if past is not None:
             exact["past"] = past
         if row.rows_created < row.task_count or shape.definition.groups:
-            return  # not all is written yet; and instances of mapped groups meet index by index
+            return  # not all rows are written yet; and instances of mapped groups depend on single map indexes
         branched = self._checks.passed_over(run, task.task_id)
         states = [one.state for one in rows.values() if one.task_id in task.upstream]
         holds = rule_holds(task.trigger_rule.value, states)
@@ -320,7 +318,7 @@ class ActualBlockers:
         )
 
     def _is_held_by_the_past(self, run: int, task: TaskDefinition) -> bool | None:
-        """True if the previous run does not have the required state. None: the rows do not show it."""
+        """Whether the previous run does not have the required state. None: the rows do not show it."""
         shadow = self._checks.shadow
         row = shadow.runs[run]
         if not (task.depends_on_past or task.wait_for_downstream):
@@ -338,7 +336,7 @@ class ActualBlockers:
 
 
 class Asked(NamedTuple):
-    """The blockers that were named for a task instance."""
+    """The blockers that `why` has named for a task instance."""
 
     task: Task
     rules: frozenset[str]
@@ -348,7 +346,7 @@ class WhyChecks:
     """See the module.
 
     Args:
-        world: its scheduler is asked behind its turns.
+        world: the simulation; its scheduler is asked after it has processed its inbox.
     """
 
     def __init__(self, world: World) -> None:
@@ -359,19 +357,19 @@ class WhyChecks:
         self._next = 0
         self._happened = 0
         self._lost = 0
-        """Number of lost messages at the last time when the scheduler knew everything."""
+        """Number of lost messages when the scheduler last knew everything."""
         self._deleted = False
-        """A run was deleted since then."""
+        """Whether a run was deleted since then."""
         self._asked: dict[tuple[int, int], Asked] = {}
 
-    # --- what the world says -------------------------------------------------------------------------------------
+    # --- notifications of the world ------------------------------------------------------------------------------
 
     def knows_everything(self) -> None:
-        """The scheduler has read everything from the store, or has compared its memory with the store."""
+        """Record that the scheduler has read everything from the store, or has compared its memory with the store."""
         self._lost, self._deleted = self._losses(), False
 
-    def turned(self, life: SchedulerProcess) -> None:
-        """The scheduler has processed its inbox."""
+    def inbox_processed(self, life: SchedulerProcess) -> None:
+        """Ask some questions, now and then, after the scheduler has processed its inbox."""
         world = self._world
         happened = world.timeline.faults.total() + len(world.operator.asked) + len(world.acting_user.asked)
         soon, self._happened = happened != self._happened, happened
@@ -383,16 +381,16 @@ class WhyChecks:
             return
         if not is_quiet(server.scheduler) or server.scheduler.trouble is not None:
             return
-        rate = AN_HOUR_OF_HEALING if world.healing else AN_HOUR
+        rate = AN_HOUR_OF_RECOVERY if world.recovering else AN_HOUR
         self._next = world.timeline.now + int(self._rng.expovariate(rate) * HOUR)
         store_faults, worker = world.store_faults, world.store_faults.worker
         store_faults.quiet, store_faults.worker = store_faults.quiet + 1, None
         try:
-            with left_as_it_was(server.scheduler):
+            with undo_changes(server.scheduler):
                 if self._losses() == self._lost:
                     self._ask(server.scheduler)
                 else:
-                    self._ask_of_what_nobody_told(server.scheduler)
+                    self._ask_after_lost_message(server.scheduler)
         finally:
             store_faults.quiet, store_faults.worker = store_faults.quiet - 1, worker
 
@@ -413,12 +411,12 @@ class WhyChecks:
             asked = self._asked.get(key) if kind == "task" else None
             if asked is None or (row is not None and (row.state, row.fence) == (asked.task.state, asked.task.fence)):
                 continue
-            del self._asked[key]  # once it is scheduled only limits stand between it and its dispatch
+            del self._asked[key]  # a scheduled task instance can be blocked only by limits
             dispatched = row is not None and row.state == QUEUED and row.fence == asked.task.fence + 1
             # else a share was not written, and limits count it still; or nobody could know of a run that is the past
             whole = self._world.store_faults.shares <= written and not self._world.checks.new_runs
             if dispatched and whole and key not in self._world.checks.by_hand and key[0] in shadow.runs:
-                self._still_stands(key, asked, waited)
+                self._check_dispatched(key, asked, waited)
 
     def _definition(self, run: int, slot: int) -> TaskDefinition:
         shadow = self._world.checks.shadow
@@ -435,7 +433,7 @@ class WhyChecks:
         self._asked = {key: asked for key, asked in self._asked.items() if key[0] in shadow.tasks}
         for run in rng.sample(runs, min(len(runs), RUNS)):
             checks, tasks = self._world.checks, shadow.tasks[run]
-            # of an instance that mapped ones have replaced, why speaks as of the mapped task
+            # if mapped instances have replaced an instance, `why` answers for the mapped task
             slots = [slot for slot, task in tasks.items() if task.state not in OVER and not checks.is_replaced(run, slot, task)]
             if slots:
                 self._ask_of_task(scheduler, run, rng.choice(slots))
@@ -445,8 +443,8 @@ class WhyChecks:
             answer = why_run_of(scheduler.store, scheduler, row.dag_id, row.run_id)
             self._judge(f"{row.dag_id}/{row.run_id}", answer, self._truth.of_run(run))
 
-    def _ask_of_what_nobody_told(self, scheduler: Scheduler) -> None:
-        """A message was lost: for a run that has changed since, the answer says only this."""
+    def _ask_after_lost_message(self, scheduler: Scheduler) -> None:
+        """Ask about a run that has changed since a message was lost: the answer says only that the scheduler does not know it."""
         for run, active_run in scheduler.active_runs_by_id.items():
             row = self._world.checks.shadow.runs.get(run)
             if row is not None and row.state == R_RUNNING and row.revision != active_run.row.revision:
@@ -489,11 +487,11 @@ class WhyChecks:
             if not truth.possible.get(rule, True):
                 self._violated(f"{rule} cannot block {where}, but why says: {sentence}")
 
-    def _still_stands(self, key: tuple[int, int], asked: Asked, waited: set[str]) -> None:
-        """It is dispatched: at least one of its blockers must be gone.
+    def _check_dispatched(self, key: tuple[int, int], asked: Asked, waited: set[str]) -> None:
+        """Check a dispatched task instance: at least one of the blockers that `why` had named must be gone.
 
         Args:
-            waited: pools of what began to wait in the same commit, maybe after the slot was given.
+            waited: pools of task instances that began to wait in the same commit, perhaps after the slot was given.
         """
         truth = self._truth.of_task(*key, asked.task)
         if self._definition(*key).pool in waited:

@@ -1,4 +1,4 @@
-"""DAGs drawn from a seed: small, but with every feature and with limits that are really reached."""
+"""DAGs drawn from a seed: small, but with every feature, and with limits that are really reached."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Habit(NamedTuple):
     """How the attempts of a task behave."""
 
     kind: str
-    """plain, sensor, brancher, provider, triggerer."""
+    """`plain`, `sensor`, `brancher`, `provider` or `triggerer`."""
     duration: int
     fails: float
     skips: float
     final: float
     targets: tuple[str, ...] = ()
-    """For a brancher: the tasks to choose from. For a triggerer: DAGs."""
+    """For a brancher: the tasks from which it chooses. For a triggerer: the DAGs whose runs it may trigger."""
     longest: int = 0
     """For a provider: the maximum length of its list."""
     pokes: int = 0
-    """For a sensor: about how often it is rescheduled."""
+    """For a sensor: approximate number of reschedules."""
     wait: int = 0
     waits: tuple[str, ...] = ()
-    """What its attempts may defer to, see `triggers.KINDS`."""
+    """The kinds of waits of its attempts, see `triggers.KINDS`."""
 
 
 class Plan(NamedTuple):
@@ -72,7 +72,7 @@ def habit_of(rng: random.Random, kind: str = "plain") -> Habit:
 
 
 def draw_dag(rng: random.Random, dag_id: str, horizon: int, others: Iterable[str] = (), *, version: int = 0) -> Plan:
-    """One DAG; its schedule ends when the faults stop.
+    """Draw one DAG. Its schedule ends when the faults stop.
 
     Args:
         horizon: microseconds for which its schedule creates runs.

@@ -67,12 +67,12 @@ from tradewind.wire.messages import AttemptGone, AttemptKey, CommandResult, From
 TURN = 200
 """Microseconds between an event and the transaction that processes it. Several events may share one transaction."""
 QUIET_AFTER = 20 * MINUTE
-"""Recovery phase: after this time without any state change, the simulation counts as idle."""
-HELP_AT_MOST = 200
-ROOM = 4
+"""Recovery phase: after this time without any state change, microseconds, the simulation counts as idle."""
+REPAIRS_MAX = 200
+RECOVERY_POOL_SLOTS = 4
 """Slots of each pool during the recovery phase."""
-HEALING_AT_MOST = 48 * HOUR
-"""Maximum time without fewer waiting runs. A DAG with one run at a time may have a hundred runs left."""
+RECOVERY_MAX = 48 * HOUR
+"""Maximum time without fewer waiting runs, microseconds. A DAG with one run at a time may have a hundred runs left."""
 
 
 class Finding(NamedTuple):
@@ -198,7 +198,7 @@ class SchedulerProcess(Process):
         elif self._turning:
             self._turning = False
             self._plan_wake()
-            self.world.why.turned(self)
+            self.world.why.inbox_processed(self)
         elif not self._planned:
             self._planned = True
             self.timeline.after(TURN, self, self._turn)
@@ -225,7 +225,7 @@ class World:
     """See the module.
 
     Args:
-        seed: it decides everything.
+        seed: determines the whole simulation.
         plans: the DAGs. Default: drawn from the seed.
         profile: the faults. Default: drawn from the seed.
         hours: virtual hours with faults.
@@ -302,7 +302,7 @@ class World:
 
     def _prepare_processes(self) -> None:
         """Set up the processes. None of them runs yet."""
-        self.healing = False
+        self.recovering = False
         self.scheduler: SchedulerProcess | None = None
         self.hosts: dict[str, HostProcess] = {}
         """Worker → its running process."""
@@ -330,14 +330,16 @@ class World:
         names = [f"d{number}" for number in range(draw.choice((1, 2, 3, 4)))]
         for name in names:
             others = [other for other in names if other != name and other not in self.plans]
-            self.plans[name] = self.dress(draw_dag(draw, name, self.horizon, others), names)
+            self.plans[name] = self.add_features(draw_dag(draw, name, self.horizon, others), names)
 
-    def dress(self, plan: Plan, names: list[str]) -> Plan:
+    def add_features(self, plan: Plan, names: list[str]) -> Plan:
         """Add the features of this seed to a drawn DAG. `names`: the names of all DAGs in order."""
-        plan = self._dress_losses(self.deadlines.dress(self.callback_workload.dress(self.waiting.dress(plan, names))))
-        return self.asset_workload.dress(plan, names.index(plan.definition.dag_id), len(names))
+        plan = self.waiting.add_features(plan, names)
+        plan = self.callback_workload.add_features(plan)
+        plan = self._add_lost_attempts(self.deadlines.add_features(plan))
+        return self.asset_workload.add_features(plan, names.index(plan.definition.dag_id), len(names))
 
-    def _dress_losses(self, plan: Plan) -> Plan:
+    def _add_lost_attempts(self, plan: Plan) -> Plan:
         """Set `lost_attempts` of some tasks."""
         tasks = tuple(
             msgspec.structs.replace(task, lost_attempts=self.losses.choice((None, None, FAIL, REPEAT)))
@@ -366,7 +368,7 @@ class World:
         self.command_checks.committed()
 
     def connect_to_scheduler(self, process: Process) -> End | None:
-        """Connect to the present scheduler; None if none runs."""
+        """Connect to the current scheduler; None: no scheduler runs."""
         life = self.scheduler
         if life is None or not life.alive or life.server is None:
             return None
@@ -375,7 +377,7 @@ class World:
         connection = there.connection
 
         def heard(document: bytes) -> None:
-            self.callback_checks.overheard(document)
+            self.callback_checks.message_received(document)
             server.on_document(connection, document)
 
         there.listen(heard, lambda: server.on_disconnect(connection))
@@ -387,11 +389,11 @@ class World:
         return self._pids
 
     def said(self, key: AttemptKey, report: Report) -> None:
-        """A task process has sent its report. The first report counts."""
+        """Record that a task process has sent its report. The first report counts."""
         self.checks.said.setdefault(key, report)
 
     def is_running(self, key: AttemptKey) -> bool:
-        """True if this is the current attempt and running, by the committed rows."""
+        """Whether this is the current attempt and running, by the committed rows."""
         task = self.checks.shadow.tasks.get(key[0], {}).get(key[1])
         return task is not None and task[:2] == (RUNNING, key[2])
 
@@ -415,7 +417,7 @@ class World:
         others.add(key[2])
 
     def _may_begin_again(self, key: AttemptKey) -> bool:
-        """True if another attempt may follow this started one in the same try."""
+        """Whether another attempt may follow this started attempt in the same try."""
         report = self.checks.said.get(key)
         if report is not None and report.outcome in (Outcome.RESCHEDULE, Outcome.DEFERRED):
             return True
@@ -436,11 +438,11 @@ class World:
         rng, profile = self.chance, self.profile
         habit = self.habits[work.dag_id, work.task_id]
         duration = draw_delay(rng, habit.duration)
-        if self.healing:
+        if self.recovering:
             duration = min(duration, 20 * SECOND)
-        lingers = not self.healing and rng.random() < profile.tasks_linger
+        lingers = not self.recovering and rng.random() < profile.tasks_linger
         outcome = Outcome.SUCCESS.value
-        if not self.healing:
+        if not self.recovering:
             luck = rng.random()
             if luck < habit.fails:
                 outcome = (Outcome.FAILED_FINAL if rng.random() < habit.final else Outcome.FAILED).value
@@ -458,8 +460,8 @@ class World:
                 branch = Branch("follow", tuple(one for one in shape.below[work.task_id] if rng.random() < 0.5))
         if lingers:
             self.timeline.faults["task lingers"] += 1
-        self.checks.waits.begins(work)
-        outcome, deferral = self.waiting.comes_to(work, habit, duration, outcome)
+        self.checks.waits.code_started(work)
+        outcome, deferral = self.waiting.draw_result(work, habit, duration, outcome)
         return Behaviour(
             duration,
             outcome,
@@ -468,7 +470,7 @@ class World:
             habit.wait,
             obeys_term=not (lingers and rng.random() < 0.5),
             lives_on=rng.randrange(MINUTE) if lingers else 1_000,
-            triggers=habit.targets[0] if habit.kind == "triggerer" and not self.healing and rng.random() < 0.5 else None,
+            triggers=habit.targets[0] if habit.kind == "triggerer" and not self.recovering and rng.random() < 0.5 else None,
             deferral=deferral,
         )
 
@@ -501,28 +503,28 @@ class World:
         """Start a worker host again: soon, or sometimes after a long time if other workers run."""
         del self.hosts[worker]
         pause = draw_delay(self.chance, 2 * SECOND)
-        if not self.healing and len(self.workers) > 1 and self.losses.random() < 0.1:
+        if not self.recovering and len(self.workers) > 1 and self.losses.random() < 0.1:
             self._count("host away for long")
             pause += self.losses.randrange(10 * MINUTE)
         self.timeline.after(pause, None, lambda: self._start_host(worker))
 
     def may_live(self, worker: str) -> bool:
-        """True if the process of this worker runs."""
+        """Whether the process of this worker runs."""
         return worker in self.hosts
 
     def _some_host(self, rng: random.Random) -> HostProcess | None:
-        """One of the running worker hosts, or None."""
+        """Return one of the running worker hosts, or None."""
         living = list(self.hosts.values())
         return None if not living else living[0] if len(self.workers) == 1 else rng.choice(living)
 
     def _passed(self, place: str) -> None:
-        """A process passes a failpoint."""
+        """Handle that a process passes a failpoint."""
         worker: Process | None = self.store_faults.worker
         if worker is not None:
             worker.step(place)
 
     def _lose(self, what: str, thing: Hashable) -> bool:
-        """Decide if a wake-up is dropped. For commands, only if the revision of a run shows their effect."""
+        """Decide whether a wake-up is dropped. For commands, only if the revision of a run shows their effect."""
         share = self.profile.wakeups_lost * (5 if what == "command" else 1)
         if not share or self.chance.random() >= share:
             return False
@@ -540,13 +542,13 @@ class World:
     # --- faults ----------------------------------------------------------------------------------------------
 
     def _often(self, name: str, rate: float, act: Callable[[random.Random], None]) -> None:
-        """Call at random times, with a rate per hour, until the recovery phase."""
+        """Call a function at random times, `rate` times per hour, until the recovery phase."""
         if not rate:
             return
         rng = self.timeline.stream(name)
 
         def turn() -> None:
-            if not self.healing:
+            if not self.recovering:
                 act(rng)
                 self.timeline.after(int(rng.expovariate(rate) * HOUR), None, turn)
 
@@ -556,7 +558,7 @@ class World:
         self.timeline.faults[kind] += 1
         self.timeline.note("fault", kind)
 
-    def _break(self) -> None:
+    def _schedule_faults(self) -> None:
         profile = self.profile
         self._often("scheduler crash", profile.scheduler_crashes, self._crash_scheduler)
         self._often("scheduler pause", profile.scheduler_pauses, lambda rng: self._pause(self.scheduler, "scheduler", rng))
@@ -704,7 +706,7 @@ class World:
             at=self.clock.wall(),
         )
 
-    def _live(self) -> None:
+    def _schedule_user_actions(self) -> None:
         """Schedule the normal actions of users: trigger runs, create asset events, handle failed callbacks."""
         for dag_id, plan in self.plans.items():
             self._often(f"trigger {dag_id}", plan.runs_by_hand, lambda rng, dag_id=dag_id: self._trigger(dag_id, rng))  # type: ignore[misc]
@@ -718,7 +720,7 @@ class World:
             args: dict[str, Any] = {"dag_id": dag_id, "run_id": f"by_hand_{number}", "logical_date": date}
             self.operator.send("trigger", **args)
 
-    # --- the course of it ------------------------------------------------------------------------------------
+    # --- the phases ------------------------------------------------------------------------------------------
 
     def run(self) -> World:
         """Run both phases."""
@@ -726,7 +728,7 @@ class World:
             self._begin()
             self.timeline.run(self.horizon)
             if not self.violations:
-                self._heal()
+                self._recover()
         return self
 
     def _begin(self) -> None:
@@ -740,12 +742,12 @@ class World:
             self.operator.send("set_pool", name=name, slots=slots, **self.waiting.pool(name))
         for plan in self.plans.values():
             self.register(plan)
-        self._break()
-        self._live()
+        self._schedule_faults()
+        self._schedule_user_actions()
 
-    def _heal(self) -> None:
-        """Stop the faults. Everything must end within a limit."""
-        self.healing = True
+    def _recover(self) -> None:
+        """Stop the faults. Everything must end within a time limit."""
+        self.recovering = True
         self.profile = CALM
         self.network.trouble = Network(self.timeline).trouble
         store_faults = self.store_faults
@@ -754,7 +756,7 @@ class World:
             if life is not None:
                 life.steps_left = -1
                 life.paused_until = min(life.paused_until, self.timeline.now)
-        self.waiting.heal()
+        self.waiting.start_recovery()
         self.acting_user.asked.clear()
         start = fewer_since = self.timeline.now
         fewest: int | None = None
@@ -786,20 +788,20 @@ class World:
             if not waiting and not self.operator.asked:
                 continue  # a clock was set back: a schedule continues for a while, or callbacks are not called yet
             self._check_kept_slots()
-            if self._quiet(waiting) and not self.waiting.help(waiting) and not self._help(waiting):
+            if self._quiet(waiting) and not self.waiting.repair(waiting) and not self._repair(waiting):
                 self.violated("17 wedge", f"no progress any more: {self._describe(waiting)}")
-            elif self.timeline.now - fewer_since > HEALING_AT_MOST:
+            elif self.timeline.now - fewer_since > RECOVERY_MAX:
                 self.violated("17 wedge", f"it does not end: {self._describe(waiting)}")
         if not self.violations:
             self._check_the_end()
 
     def _restore_settings(self) -> None:
-        """Set the pools and unpause all DAGs, again if an earlier command that arrives late has changed them."""
+        """Set the pools and unpause all DAGs. Repeat this if an earlier command that arrives late has changed them."""
         shadow, asked = self.checks.shadow, [one.command for one, _ in self.operator.asked.values()]
         for name in POOLS:
-            args: dict[str, Any] = {"name": name, "slots": ROOM, **self.waiting.pool(name)}
+            args: dict[str, Any] = {"name": name, "slots": RECOVERY_POOL_SLOTS, **self.waiting.pool(name)}
             pool = shadow.pools.get(name)
-            if (pool is None or pool.slots != ROOM) and build("set_pool", args) not in asked:
+            if (pool is None or pool.slots != RECOVERY_POOL_SLOTS) and build("set_pool", args) not in asked:
                 self.operator.send("set_pool", **args)
         for dag_id in self.plans:
             dag, args = shadow.dags.get(dag_id), {"dag_id": dag_id, "is_paused": False}
@@ -810,7 +812,7 @@ class World:
         return [run for run, row in self.checks.shadow.runs.items() if row.state not in (R_SUCCESS, R_FAILED)]
 
     def _quiet(self, waiting: list[int]) -> bool:
-        """True if nothing has happened for long, and nothing runs or is due later."""
+        """Whether nothing has happened for long, and nothing runs or is due later."""
         shadow, long_ago = self.checks.shadow, self.clock.wall() - QUIET_AFTER
         if self.timeline.now - self._last_step < QUIET_AFTER or any(self._alive.values()):
             return False
@@ -820,15 +822,15 @@ class World:
         return all(date < long_ago for date in (*dates, *(shadow.runs[run].run_after for run in waiting)))
 
     def _settled(self) -> bool:
-        """True if all schedules have ended too."""
+        """Whether all schedules have ended, too."""
         return self.clock.wall() > max((plan.definition.end_date or 0 for plan in self.plans.values()), default=0)
 
     def _host_is_empty(self) -> bool:
-        """True if no host has attempts or unacknowledged reports. Processes may continue for a while after their report."""
+        """Whether no host has attempts or unacknowledged reports. Processes may continue for a while after their report."""
         return not any(life.host.attempts or life.host.unacknowledged for life in self.hosts.values())
 
-    def _help(self, waiting: list[int]) -> bool:
-        """Repair runs that wait for a failed previous run, as a user would do it. True if there was something to repair.
+    def _repair(self, waiting: list[int]) -> bool:
+        """Repair runs that wait for a failed previous run, as a user would do it. Return whether there was something to repair.
 
         In turn: clear failed tasks, mark the other unsuccessful tasks as success, mark the waiting tasks themselves.
         """
@@ -840,7 +842,7 @@ class World:
         }
         dags = {shadow.runs[run].dag_id for run in stuck}
         self._helped += 1
-        if not stuck or self._helped > HELP_AT_MOST:
+        if not stuck or self._helped > REPAIRS_MAX:
             return False
         for run, row in list(shadow.runs.items()):
             where: dict[str, Any] = {"dag_id": row.dag_id, "run_id": row.run_id}
@@ -860,7 +862,7 @@ class World:
         return True
 
     def before(self, run: int) -> int | None:
-        """The previous run that a run depends on."""
+        """Return the previous run on which a run depends."""
         row, runs = self.checks.shadow.runs[run], self.checks.shadow.runs
         catchup = self.checks.shape(row.version).definition.catchup
         earlier = [
@@ -874,7 +876,7 @@ class World:
         return max(earlier)[1] if earlier else None
 
     def _waits_for_failed_past(self, run: int, task: Task, waiting: list[int]) -> bool:
-        """True if a task waits for the previous run, which has ended without the required state."""
+        """Whether a task waits for the previous run, which has ended without the required state."""
         shape = self.checks.shape(self.checks.shadow.runs[run].version)
         definition = self.checks.task_of(self.checks.shadow.runs[run], task)
         if task.state not in (NONE, RETRY, RESCHEDULE) or not (definition.depends_on_past or definition.wait_for_downstream):

@@ -1,8 +1,7 @@
 """The interfaces of the store: `Store` for the scheduler, which writes, and `Reader` for the API and the command line.
 
 Each subject has a module with two protocols: one with the methods that read, one with the methods that write. `RowReader` has all
-methods that
-return rows, `Reader` adds the lists for people. Code that only reads takes a reader.
+methods that return rows, `Reader` adds the lists for people. Code that only reads takes a reader.
 
 A method that writes has its whole effect or none, and checks the rows that it depends on. Errors are `model.errors.StoreError` and
 its subclasses, and those that a method names. Every store passes the tests in tests/unit/store/suite.

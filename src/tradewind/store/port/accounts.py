@@ -1,8 +1,7 @@
 """Accounts of people and services, their roles, teams, tokens and sessions. The API and the command line write them.
 
-A method that changes something takes the time (`at`, microseconds) and the author of the change (`actor`), and writes the entry for
-the
-audit log in the same transaction. Errors are `StoreError` and its subclasses, and those that a method names.
+A method that changes something takes the time (`at`, microseconds) and the author of the change (`actor`), and writes the entry
+for the audit log in the same transaction. Errors are `StoreError` and its subclasses, and those that a method names.
 """
 
 from __future__ import annotations
