@@ -14,6 +14,7 @@ from tradewind.model.definition import DagDefinition, decode_definition
 from tradewind.parser.children import ReadResult
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import Answerer, dag_files, read_files
+from tradewind.sdk.dag_files import is_zipped, source_text
 from tradewind.sdk.generation import generation_of
 
 
@@ -58,9 +59,9 @@ def load_result(read: ReadResult) -> LoadResult:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; bytes that are not UTF-8 are replaced."""
+    """The text of a file, or of the DAG files of a zip archive; bytes that are not UTF-8 are replaced."""
     try:
-        return path.read_bytes().decode(errors="replace")
+        return source_text(str(path)) if is_zipped(str(path)) else path.read_bytes().decode(errors="replace")
     except OSError:
         return ""
 
@@ -68,7 +69,7 @@ def text_of(path: Path) -> str:
 def proposed(folder: str, files: Iterable[str]) -> dict[str, tuple[str, str]]:
     """The files that `--fix` would change: path → (present text, new text). Files that are not UTF-8 are left out."""
     found = {}
-    for name in files:
+    for name in (one for one in files if one.endswith(".py")):
         before = text_of(Path(folder, name))
         after = before if "\ufffd" in before else rewritten(before)
         if after != before:

@@ -1,4 +1,4 @@
-"""One scan of the DAG folder: which Python files exist, and which parts cannot be read.
+"""One scan of the DAG folder: which Python files and zip archives exist, and which parts cannot be read.
 
 Hidden names, `__pycache__`, virtual environments and everything that an ignore file excludes are skipped. Folders behind symbolic
 links are scanned, but each real folder only once: first the folders in the tree, then the targets of links. So a link to a parent
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tradewind.observe.log import Log
 from tradewind.sdk.conf import conf
+from tradewind.sdk.dag_files import ENDING
 from tradewind.sdk.ignore_files import IGNORE_FILES, Rule, ignored, read_rules
 
 log = Log("folder")
@@ -132,7 +133,7 @@ def _add_entry(
                 (linked if entry.is_symlink() else todo).append((name, rules))
                 if entry.name.endswith(".py"):
                     found.unusable[name] = f"{name} is a folder, not a Python file; rename it, or exclude it in .airflowignore"
-        elif entry.name.endswith(".py") and not ignored(name, False, rules):
+        elif entry.name.endswith((".py", ENDING)) and not ignored(name, False, rules):
             facts = entry.stat()
             if not stat.S_ISREG(facts.st_mode):
                 kind = _KINDS.get(stat.S_IFMT(facts.st_mode), "not a regular file")

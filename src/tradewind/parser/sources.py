@@ -11,10 +11,12 @@ import hashlib
 import os
 import re
 import stat
+import zipfile
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tradewind.parser.folder import Signature, signature
+from tradewind.sdk.dag_files import ENDING, content_mark, files_of, is_zipped, may_hold_dags
 
 RACY_NS = 50_000_000
 """Two writes within this time may leave the same signature: the kernel's clock for files ticks every 4 to 10 ms."""
@@ -65,6 +67,8 @@ class Sources:
             known = self._known.get(path)
             if known is not None and known.signature == mark and known.settled:
                 return known
+            if path.endswith(ENDING):
+                return self._archive(path, mark)
             # without O_NONBLOCK, opening a FIFO would wait for a writer
             with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
                 facts = os.fstat(file.fileno())
@@ -72,7 +76,7 @@ class Sources:
                     raise OSError(f"{path} is not a regular file")
                 mark = signature(facts)
                 text = file.read()
-        except OSError:
+        except (OSError, zipfile.BadZipFile):
             self._known.pop(path, None)
             return None
         now = self._wall() * 1000
@@ -82,6 +86,15 @@ class Sources:
         else:
             source = Source(mark, _digest(text), may_hold_dags(text), imports_of(text), settled)
         self._known[path] = source
+        return source
+
+    def _archive(self, path: str, mark: Signature) -> Source:
+        """A zip archive. It is not read as a whole: it may be large, and contain no DAGs."""
+        texts = [text for _, text in files_of(path)] if is_zipped(path) else []
+        settled = not self._wall() * 1000 - RACY_NS < mark[3] <= self._wall() * 1000 + RACY_NS
+        digest = _digest(content_mark(path)) if texts else ""
+        imports = tuple(dict.fromkeys(found for text in texts for found in imports_of(text)))
+        source = self._known[path] = Source(mark, digest, any(map(may_hold_dags, texts)), imports, settled)
         return source
 
     def last_read(self, path: str) -> Source | None:
@@ -182,15 +195,6 @@ class Sources:
 
 def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
-
-
-_DAG = re.compile(rb"dag", re.IGNORECASE)
-_ORCHESTRATOR = re.compile(rb"airflow|tradewind", re.IGNORECASE)
-
-
-def may_hold_dags(text: bytes) -> bool:
-    """Airflow's safe mode: a file is imported only if it contains "dag" and the name of an orchestrator."""
-    return _DAG.search(text) is not None and _ORCHESTRATOR.search(text) is not None
 
 
 _IMPORT = re.compile(

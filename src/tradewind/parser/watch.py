@@ -182,7 +182,7 @@ def _may_change_scan(mask: int, name: str) -> bool:
         return False
     if mask & _ISDIR or not name:
         return True
-    if name.endswith(".py") or name in IGNORE_FILES:
+    if name.endswith((".py", ".zip")) or name in IGNORE_FILES:
         return True
     # a renamed link may lead to another folder (`..data` of a mounted volume); changes of other files do not matter
     return bool(mask & (_MOVED_TO | _CREATE | _DELETE)) and "." not in name.lstrip(".")

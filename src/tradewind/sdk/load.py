@@ -12,9 +12,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.model.ids import DAG_FILE_MODULE
+from tradewind.sdk.dag_files import files_of, import_files, is_zipped, may_hold_dags, source_text
 from tradewind.sdk.generation import CURRENT, generation_of
 from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder, serve_airflow_names
 from tradewind.sdk.open_dags import collecting
@@ -92,15 +93,9 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     open_folders(bundle, file)
     before = set(sys.modules) if analyse else set()
     seen = source_file(path)
-    name = module_of(file)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     with collecting(_generation(path)) as collected:
-        spec.loader.exec_module(module)
-    found = collected.found(vars(module))
+        namespace = _import_archive(path) if is_zipped(path) else _import_file(file, path)
+    found = collected.found(namespace)
     if policies:
         found = found._replace(dags=tuple(apply_policies(list(found.dags))))
     add_plugin_links(found.dags)
@@ -116,6 +111,24 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     return Loaded(dags, duplicates, sources, reads)
 
 
+def _import_file(file: str, path: str) -> dict[str, Any]:
+    """Import a DAG file as a module of its own; return its names."""
+    name = module_of(file)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
+def _import_archive(path: str) -> dict[str, Any]:
+    """Import the DAG files of a zip archive; return the names of all of them."""
+    wanted = [name for name, text in files_of(path) if may_hold_dags(text)]
+    return {f"{module.__name__}.{name}": value for module in import_files(path, wanted) for name, value in vars(module).items()}
+
+
 def _by_id(dags: Sequence[DAG]) -> dict[str, DAG]:
     """DAG id → DAG, the last one first. Of several DAGs with one id, the last one."""
     found: dict[str, DAG] = {}
@@ -127,7 +140,7 @@ def _by_id(dags: Sequence[DAG]) -> dict[str, DAG]:
 def _generation(path: str) -> int:
     """For which generation of Airflow the file was written."""
     try:
-        return generation_of(Path(path).read_text(encoding="utf-8", errors="replace"))
+        return generation_of(source_text(path) if is_zipped(path) else Path(path).read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return CURRENT
 
@@ -164,7 +177,7 @@ def _why_volatile(path: Path) -> str | None:
     time, never correctness: the template is kept for a short time only, and the file is parsed again from time to time.
     """
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(source_text(str(path)) if is_zipped(str(path)) else path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return None
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}

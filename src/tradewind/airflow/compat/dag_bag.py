@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tradewind.airflow.compat.exceptions import AirflowDagDuplicatedIdException
 from tradewind.sdk.conf import conf
 from tradewind.sdk.dag import DAG
+from tradewind.sdk.dag_files import ENDING, files_of, is_zipped, may_hold_dags
 from tradewind.sdk.ignore_files import IGNORE_FILES, Rule, ignored, read_rules
 from tradewind.sdk.load import load_file
 from tradewind.wire import runtime
@@ -186,7 +187,7 @@ def _files(root: str) -> Iterator[str]:
             name for name in folders if not name.startswith((".", "__pycache__")) and not ignored(inside + name, True, own)
         )
         for name in sorted(files):
-            if name.endswith(".py") and not name.startswith(".") and not ignored(inside + name, False, own):
+            if name.endswith((".py", ENDING)) and not name.startswith(".") and not ignored(inside + name, False, own):
                 yield os.path.join(path, name)
 
 
@@ -199,6 +200,6 @@ def _rules(path: str, files: list[str], inside: str) -> Iterator[Rule]:
 
 
 def _may_hold_dags(path: str) -> bool:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read().lower()
-    return "dag" in text and ("airflow" in text or "tradewind" in text)
+    if path.endswith(ENDING):
+        return is_zipped(path) and any(may_hold_dags(text) for _, text in files_of(path))
+    return may_hold_dags(Path(path).read_bytes())

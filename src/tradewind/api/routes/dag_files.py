@@ -29,6 +29,7 @@ from tradewind.api.services import Services
 from tradewind.bundles.file_of_version import read_file_of_version
 from tradewind.bundles.version_folders import FetchFailed
 from tradewind.model.errors import NotFound
+from tradewind.sdk.dag_files import is_zipped, source_text
 from tradewind.store.views import BadQuery, DagWarningView
 from tradewind.wire import commands as c
 
@@ -123,7 +124,7 @@ def _source(path: str) -> str:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size > SOURCE_MAX:
                 raise HTTPException(400, f"The file {path} is larger than {SOURCE_MAX} bytes.")
-            return file.read(SOURCE_MAX).decode(errors="replace")
+            return source_text(path) if is_zipped(path) else file.read(SOURCE_MAX).decode(errors="replace")
     except OSError as error:
         raise NotFound(f"The file {path} cannot be read: {error.strerror}.") from None
 

@@ -44,7 +44,7 @@ def doctor(path: str, fix: bool, yes: bool, output: str) -> int:
     """
     if yes and not fix:
         raise WrongArgument("--yes has an effect only with --fix.")
-    if os.path.isfile(path) and not path.endswith(".py"):
+    if os.path.isfile(path) and not path.endswith((".py", ".zip")):
         if fix:
             raise WrongArgument("--fix changes DAG files, not requirements files.")
         return _examine_requirements(path, output)
