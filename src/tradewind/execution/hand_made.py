@@ -7,14 +7,15 @@ Inside a real task, nothing is kept.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tradewind.execution import callbacks, context, local_database, run_task
-from tradewind.execution.task_instance import task_states
+from tradewind.execution.task_instance import TaskInstance, micros_of, task_states
 from tradewind.model.states import Outcome, TaskState, TriggerRule
 from tradewind.sdk.exceptions import (
     AirflowRescheduleException,
@@ -29,9 +30,9 @@ from tradewind.wire.messages import Workload
 
 if TYPE_CHECKING:
     from tradewind.execution.local_database import LocalRun
-    from tradewind.execution.task_instance import TaskInstance
     from tradewind.model.branch import Branch
 
+_RUN_DATES = ("logical_date", "data_interval_start", "data_interval_end", "run_after", "start_date")
 _DONE = frozenset({"success", "skipped"})
 _ENDED = frozenset({"success", "skipped", "failed", "upstream_failed", "removed"})
 
@@ -67,6 +68,45 @@ def run(ti: TaskInstance, mark_success: bool = False) -> None:
             _end(ti, TaskState.SUCCESS, Outcome.SUCCESS)
             if ti.branch is not None:
                 _skip(ti, _skipped_by(ti, ti.branch))
+
+
+def construct(fields: Mapping[str, Any]) -> TaskInstance:
+    """A task instance from the values that Airflow 3's `RuntimeTaskInstance.model_construct` gets in tests.
+
+    Args:
+        fields: the task, the ids, and in `_ti_context_from_server` the run (see `airflow.compat.execution_api`).
+    """
+    task = fields["task"]
+    told = fields.get("_ti_context_from_server")
+    run = getattr(told, "dag_run", None)
+    dates = {name: _micros(getattr(run, name, None)) for name in _RUN_DATES}
+    workload = Workload(
+        run=0,
+        slot=0,
+        fence=0,
+        dag_id=fields.get("dag_id") or task.dag_id,
+        task_id=fields.get("task_id") or task.task_id,
+        run_id=fields.get("run_id") or "",
+        map_index=-1 if fields.get("map_index") is None else fields["map_index"],
+        try_number=fields.get("try_number") or 1,
+        max_tries=fields.get("max_tries") or 0,
+        run_type=local_database.run_type_of(getattr(run, "run_type", None)),
+        logical_date=dates["logical_date"],
+        interval_start=dates["data_interval_start"],
+        interval_end=dates["data_interval_end"],
+        run_after=dates["run_after"] or dates["logical_date"] or 0,
+        partition_key=getattr(run, "partition_key", None),
+        run_started=dates["start_date"],
+        reschedules=getattr(told, "task_reschedule_count", 0),
+        conf=dict(getattr(run, "conf", None) or {}),
+    )
+    ti = TaskInstance(task, workload, started=_micros(fields.get("start_date")), made_by_hand=True)
+    ti.state = TaskState.RUNNING.value
+    return ti
+
+
+def _micros(date: datetime | None) -> int | None:
+    return None if date is None else micros_of(date)
 
 
 def _execute(ti: TaskInstance) -> None:

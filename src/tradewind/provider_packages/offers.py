@@ -130,6 +130,11 @@ def executors() -> list[str]:
     return _texts("executors")
 
 
+def cli_commands() -> list[str]:
+    """Full names of the functions that describe commands."""
+    return _texts("cli")
+
+
 def auth_managers() -> list[str]:
     """Full names of the auth managers."""
     return _texts("auth-managers")

@@ -135,6 +135,7 @@ DEFAULTS = {
     ("kubernetes_executor", "worker_container_tag"): "",
     ("kubernetes_executor", "worker_pods_creation_batch_size"): "1",
     ("logging", "callsite_parameters"): "filename,lineno",
+    ("logging", "celery_logging_level"): "",
     ("logging", "celery_stdout_stderr_separation"): "False",
     ("logging", "dag_processor_log_target"): "file",
     ("logging", "dag_processor_manager_log_stdout"): "False",

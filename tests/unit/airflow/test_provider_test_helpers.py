@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,13 +14,17 @@ from tradewind import DAG, Param, TaskGroup
 from tradewind.execution import local_database
 from tradewind.execution.context import DagRun, TaskInstance
 from tradewind.hooks.http import HttpHook
+from tradewind.model.errors import NotYetSupported
 from tradewind.operators.empty import EmptyOperator
 from tradewind.sdk.variables import BaseHook, Connection
 
 from airflow import settings  # isort: skip
+from airflow.cli.commands.daemon_utils import run_command_with_daemon_option  # isort: skip
 from airflow.configuration import conf  # isort: skip
 from airflow.lineage.hook import HookLineageCollector  # isort: skip
 from airflow.sdk.api.datamodels import _generated as datamodels  # isort: skip
+from airflow.sdk.execution_time import task_runner  # isort: skip
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance  # isort: skip
 from airflow.utils import db  # isort: skip
 
 
@@ -116,3 +121,50 @@ def test_the_ends_of_a_group_in_a_graph_have_ids() -> None:
 def test_a_parameter_keeps_its_source() -> None:
     assert Param(1, source="task").serialize()["source"] == "task"
     assert Param(1).serialize()["source"] is None
+
+
+def constructed(task: EmptyOperator, **fields: Any) -> Any:
+    run = datamodels.DagRun(
+        dag_id="d",
+        run_id="r",
+        logical_date=datetime(2026, 1, 2, tzinfo=UTC),
+        data_interval_start=datetime(2026, 1, 1, tzinfo=UTC),
+        run_type="scheduled",
+        conf={"a": 1},
+    )
+    told = datamodels.TIRunContext(dag_run=run, task_reschedule_count=2)
+    return RuntimeTaskInstance.model_construct(
+        task=task, task_id="t", dag_id="d", run_id="r", try_number=3, _ti_context_from_server=told, **fields
+    )
+
+
+def test_a_runtime_task_instance_is_made_from_the_values_of_the_execution_api(database: None) -> None:
+    with DAG("d", schedule=None):
+        task = EmptyOperator(task_id="t")
+    ti = constructed(task, start_date=datetime(2026, 1, 3, tzinfo=UTC))
+    context = ti.get_template_context()
+    assert (ti.state, ti.try_number, ti.map_index, ti.start_date.day) == ("running", 3, -1, 3)
+    assert (context["ds"], context["dag_run"].run_type, context["dag_run"].conf) == ("2026-01-02", "scheduled", {"a": 1})
+    assert context["task_reschedule_count"] == 2
+
+
+def test_the_task_runner_runs_a_task_and_returns_its_error(database: None) -> None:
+    error = ValueError("bad value")
+
+    class Fails(EmptyOperator):
+        def execute(self, context: Any) -> None:
+            raise error
+
+    with DAG("d", schedule=None):
+        good, bad = EmptyOperator(task_id="t"), Fails(task_id="f")
+    for task, expected in ((good, ("success", None, None)), (bad, ("failed", None, error))):
+        ti = constructed(task)
+        assert task_runner.run(ti, ti.get_template_context(), None) == expected
+
+
+def test_a_command_of_a_package_runs_only_in_the_foreground() -> None:
+    called: list[str] = []
+    run_command_with_daemon_option(args=SimpleNamespace(), process_name="flower", callback=lambda: called.append("run"))
+    assert called == ["run"]
+    with pytest.raises(NotYetSupported, match="flower cannot be started in the background"):
+        run_command_with_daemon_option(args=SimpleNamespace(daemon=True), process_name="flower", callback=lambda: None)

@@ -12,6 +12,7 @@ from tradewind.triggers.file import DirectoryFileDeleteTrigger
 __all__ = [
     "NEVER_EXPIRE",
     "AssetAccessControl",
+    "AssetAliasEvent",
     "AssetAliasUniqueKey",
     "AssetNameRef",
     "AssetUniqueKey",
@@ -57,6 +58,15 @@ class AssetAliasUniqueKey(NamedTuple):
     def from_asset_alias(cls, asset_alias: Any) -> AssetAliasUniqueKey:
         """The key of an alias."""
         return cls(asset_alias.name)
+
+
+class AssetAliasEvent(NamedTuple):
+    """An event of an asset that a task has added through an alias."""
+
+    source_alias_name: str
+    dest_asset_key: AssetUniqueKey
+    dest_asset_extra: dict[str, Any]
+    extra: dict[str, Any]
 
 
 class AssetNameRef(AssetRef):

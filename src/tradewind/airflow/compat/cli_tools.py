@@ -25,6 +25,7 @@ __all__ = [
     "logger_at_level",
     "process_subdir",
     "relative_path_from_logger",
+    "run_command_with_daemon_option",
     "set_component_mp_start_method",
     "setup_locations",
     "suppress_logs_and_warning",
@@ -41,6 +42,19 @@ def action_cli(func: Callable[..., Any] | None = None, check_db: bool = True) ->
 def suppress_logs_and_warning(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command unchanged."""
     return func
+
+
+def run_command_with_daemon_option(*, args: Any, process_name: str, callback: Callable[[], Any], **_options: Any) -> None:
+    """Run a command of a provider package in the foreground.
+
+    Raises:
+        NotYetSupported: the command shall run in the background.
+    """
+    if getattr(args, "daemon", False):
+        raise NotYetSupported(
+            f"{process_name} cannot be started in the background with --daemon; use a service manager such as systemd"
+        )
+    callback()
 
 
 def setup_locations(*_args: Any, **_kwargs: Any) -> Any:
