@@ -48,7 +48,7 @@ from tradewind.scheduler.runs.run_registry import RunRegistry
 from tradewind.scheduler.runs.run_slots import RunSlots
 from tradewind.scheduler.shared_state import ROWS_PER_MOVE, SharedState
 from tradewind.scheduler.waits.deferral_manager import DeferralManager
-from tradewind.scheduler.waits.messages import describe
+from tradewind.scheduler.waits.messages import waiting_cause
 from tradewind.scheduler.waits.planned import planned_row
 from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews
 from tradewind.store.port import Store
@@ -407,7 +407,7 @@ class Scheduler:
         if move.after is TaskState.DEFERRED and move.before in SCHEDULABLE:
             wait = planned_row(active_run, slot, move.fence, move.at)
             active_run.keep_wait(wait)
-            active_run.journal[-1] = active_run.journal[-1]._replace(cause=f"{move.cause}: {describe(wait.deferral.wait)}")
+            active_run.journal[-1] = active_run.journal[-1]._replace(cause=waiting_cause(move.cause, wait.deferral.wait))
             self.batch.rows += 1
         if active_run.waits:
             self.deferrals.moved(active_run, move)

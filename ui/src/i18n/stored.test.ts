@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { recognised } from "./stored";
 
 const TEMPLATES = {
-  is: "{task} is {state}", lost: "its attempt was lost", lost_often: "{reason}; it was lost {times} times, which is the limit", marked: "marked {state} by {actor}",
+  is: "{task} is {state}", lost: "its attempt was lost", waits_for: "it waits for {what}", trigger: "its trigger {trigger} to fire", lost_often: "{reason}; it was lost {times} times, which is the limit", marked: "marked {state} by {actor}",
   marked_note: "marked {state} by {actor}: {note}", no_dag: "There is no DAG '{dag}'.",
 };
 const STATES = ["failed", "upstream_failed"];
@@ -19,6 +19,11 @@ describe("a text of the server", () => {
   });
   it("may contain another one as its reason", () => {
     expect(found("its attempt was lost; it was lost 3 times, which is the limit")).toEqual({ code: "lost_often", arguments: { reason: { code: "lost", arguments: {} }, times: "3" } });
+  });
+  it("may name what a task waits for", () => {
+    const what = { code: "trigger", arguments: { trigger: "FileTrigger" } };
+    expect(found("it waits for its trigger FileTrigger to fire")).toEqual({ code: "waits_for", arguments: { what } });
+    expect(found("it waits for 2026-11-27T02:00:00Z")).toEqual({ code: "waits_for", arguments: { what: "2026-11-27T02:00:00Z" } });
   });
   it("may end with a guess", () => {
     const first = { code: "no_dag", arguments: { dag: "ordres" } };

@@ -42,6 +42,6 @@ export function recognised(text: string, templates: Templates, states: readonly 
   }
   if (!best) return null;
   const values: Phrase["arguments"] = { ...best.values };
-  if (typeof values.reason === "string") values.reason = recognised(values.reason, templates, states) ?? values.reason;
+  for (const name of ["reason", "what"]) if (typeof values[name] === "string") values[name] = recognised(values[name], templates, states) ?? values[name];
   return { code: best.pattern.code, arguments: values };
 }

@@ -13,6 +13,7 @@ import msgspec
 from tradewind.kernel import events as e
 from tradewind.kernel.codes import NO_TASK
 from tradewind.model.moments import SECOND
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import AttemptEnd, AttemptStart, DeferralRow, InputRequest, XComWrite
 from tradewind.model.states import OCCUPYING, WAITING, Outcome, TaskState
 from tradewind.model.waits import Deferral, InputWait
@@ -263,5 +264,5 @@ class AttemptHandler:
 def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:
     """Return the step into a waiting state with the wait in its cause: the journal keeps the wait when its row is deleted."""
     if isinstance(decision, e.Move) and decision.slot == slot and decision.after in WAITING:
-        return decision._replace(cause=f"it waits for {describe(deferral.wait)}")
+        return decision._replace(cause=english(phrase("cause_waits_for", what=describe(deferral.wait))))
     return decision

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tradewind.kernel.step_causes import ONLY_WAITS
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.model.waits import NEVER_BY_ITSELF, InputWait, MomentWait, TriggerWait, Wait, tasks_waits
 
 
@@ -16,12 +18,19 @@ def kind_of(wait: Wait) -> str:
 def describe(wait: Wait) -> str:
     """Return the object of a wait, as the end of a sentence that begins with "it waits for"."""
     if isinstance(wait, TriggerWait):
-        return f"its trigger {wait.classpath.rpartition('.')[2]} to fire"
+        return english(phrase("cause_trigger", trigger=wait.classpath.rpartition(".")[2]))
     if isinstance(wait, InputWait):
-        return f"the answer of a person to {shortened(wait.subject)!r}"
+        return english(phrase("cause_person", subject=repr(shortened(wait.subject))))
     if isinstance(wait, MomentWait):
-        return f"{iso(wait.at)}" if wait.at < NEVER_BY_ITSELF else "its timeout"
+        return f"{iso(wait.at)}" if wait.at < NEVER_BY_ITSELF else english(phrase("cause_its_timeout"))
     return "; ".join(f"{one.described()} to be {' or '.join(one.allowed)} ({one.shown_runs()})" for one in tasks_waits(wait))
+
+
+def waiting_cause(cause: str, wait: Wait) -> str:
+    """Return the cause of a step into a waiting state without an attempt, for the journal. `cause`: why the task may begin."""
+    if cause == ONLY_WAITS:
+        return english(phrase("cause_only_waits_for", what=describe(wait)))
+    return f"{cause}: {describe(wait)}"
 
 
 SUBJECT_MAX = 100
