@@ -177,8 +177,8 @@ class Deployment:
             )
         log.close()
 
-    def wait_ready(self, patience: float = 60.0) -> None:
-        deadline = time.monotonic() + patience
+    def wait_ready(self, timeout: float = 60.0) -> None:
+        deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             for process in self.processes:
                 if process.poll() is not None:
@@ -189,7 +189,7 @@ class Deployment:
             except Exception:
                 self._drop_client()
             time.sleep(0.02)
-        raise RuntimeError(f"not ready after {patience:g} s: {self.log_tail()}")
+        raise RuntimeError(f"not ready after {timeout:g} s: {self.log_tail()}")
 
     def log_tail(self) -> str:
         try:
@@ -262,16 +262,16 @@ class Deployment:
         assert isinstance(run, int)
         return run
 
-    def wait(self, run: int, patience: float = 90.0, every: float = 0.01) -> int:
+    def wait(self, run: int, timeout: float = 90.0, every: float = 0.01) -> int:
         """Wait until the run has ended. Returns the code of its state (2: success)."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         with closing(self._states()) as states:
             while time.monotonic() < deadline:
                 state = states.of(run)
                 if state is not None and state >= FINISHED:
                     return state
                 time.sleep(every)
-        raise RuntimeError(f"run {run} has not ended after {patience:g} s; {self.log_tail()}")
+        raise RuntimeError(f"run {run} has not ended after {timeout:g} s; {self.log_tail()}")
 
     # --- DAG files --------------------------------------------------------------------------------------------------
 
@@ -288,9 +288,9 @@ class Deployment:
         code = "import sys; from benchmarks.deployment import register_folder; register_folder(sys.argv[1])"
         subprocess.run([sys.executable, "-c", code, str(self.dags)], env=self.environment, cwd=REPOSITORY, check=True)
 
-    def _unpause_all(self, patience: float = 120.0) -> None:
+    def _unpause_all(self, timeout: float = 120.0) -> None:
         """Wait until the parser has registered every file, then unpause the DAGs."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         wanted = len(self._files)
         database = self.database()
         try:
@@ -303,7 +303,7 @@ class Deployment:
                 time.sleep(0.05)
         finally:
             database.close()
-        raise RuntimeError(f"only {len(found)} of {wanted} DAGs are known after {patience:g} s: {self.log_tail()}")
+        raise RuntimeError(f"only {len(found)} of {wanted} DAGs are known after {timeout:g} s: {self.log_tail()}")
 
 
 class RunStates:

@@ -22,7 +22,7 @@ def run_checked(deployment: Deployment, dag: str, tasks: int, result: Result, ev
     Returns the marks by start, and the seconds from the trigger to the end of the code of the last task.
     """
     began = time.monotonic_ns()
-    state = deployment.wait(deployment.trigger(dag), patience=1800, every=every)
+    state = deployment.wait(deployment.trigger(dag), timeout=1800, every=every)
     marks = sorted(deployment.marks.take(), key=lambda mark: mark.started)
     problem = f"the run ended in state {state}" if state != 2 else dagfiles.problem_of(marks, tasks)
     if problem is not None:

@@ -206,10 +206,10 @@ def _task_count(deployment: Deployment) -> int:
         database.close()
 
 
-def _wait_for_runs(deployment: Deployment, runs: int, bench: Bench, patience: float = 300) -> dict[int, int]:
+def _wait_for_runs(deployment: Deployment, runs: int, bench: Bench, timeout: float = 300) -> dict[int, int]:
     """Wait until the given number of runs of the example has ended, or until the deadline. Returns the runs by state."""
     database = deployment.database()
-    deadline, counts = time.monotonic() + patience, {}
+    deadline, counts = time.monotonic() + timeout, {}
     try:
         while time.monotonic() < deadline:
             query = "SELECT state, count(*) FROM dag_run WHERE dag_id = 'weather_warehouse' GROUP BY state"

@@ -192,14 +192,14 @@ class Killer:
 
     def _finish(self) -> None:
         """Check that every run ends when no more processes are killed."""
-        patience = 60.0 + len(self.open) * 5
-        deadline = time.monotonic() + patience
+        timeout = 60.0 + len(self.open) * 5
+        deadline = time.monotonic() + timeout
         while self.open and time.monotonic() < deadline:
             self._look_at_runs()
             self._strays(STRAY_BOUND)
             time.sleep(0.1)
         for dag, run in self.open:
-            self.problems.append(f"{dag}/{run}: did not end within {patience:.0f} s after the last kill")
+            self.problems.append(f"{dag}/{run}: did not end within {timeout:.0f} s after the last kill")
         for dag, run in self.runs:
             try:
                 state = self.world.run_state(dag, run)

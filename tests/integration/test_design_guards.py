@@ -25,7 +25,7 @@ SLOW = {"TRADEWIND__CORE__SAFETY_NET_SCALE": "100"}
 def _chain(deployment: Deployment, tasks: int) -> list[float]:
     """Run the chain once; milliseconds from the trigger to the first task's code, then of each hop."""
     began = time.monotonic_ns()
-    assert deployment.wait(deployment.trigger("chain"), patience=60) == 2
+    assert deployment.wait(deployment.trigger("chain"), timeout=60) == 2
     marks = sorted(deployment.marks.take(), key=lambda mark: mark.started)
     assert dagfiles.problem_of(marks, tasks) is None
     hops = [(after.started - before.ended) / 1e6 for before, after in itertools.pairwise(marks)]

@@ -46,7 +46,7 @@ _TASK = _RUN + "/taskInstances/{task}"
 
 
 def _trigger(body: Json) -> Json:
-    """A run without a date gets the present moment, as in Airflow 2; `_NOW` stands for it."""
+    """A run without a date gets the current time, as in Airflow 2; `_NOW` is a placeholder for this time."""
     return {"logical_date": _NOW, **body}
 
 

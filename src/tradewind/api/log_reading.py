@@ -1,7 +1,7 @@
 """Reads task logs in parts: with bounded memory for logs of any size, and only files of the log folder.
 
 The log of a try is one file for each attempt; the files are read as one. A position in it is (fence, byte). Files are NDJSON, one
-record a line; a line that is no record is shown as its text. Tasks have our user id and can write to the folder. So every
+record a line; a line that is not a record is shown as its text. Tasks run as this user and can write to the folder. So every
 folder of a path is opened without following links, and only regular files are read.
 """
 

@@ -1,4 +1,6 @@
-"""The check of JSON bodies for values that neither our messages nor the database can hold: huge integers, broken texts."""
+"""The check of JSON bodies for values that messages to the scheduler and the database cannot contain: huge integers, broken
+texts.
+"""
 
 from __future__ import annotations
 

@@ -121,7 +121,9 @@ def _in_range(moment: datetime) -> datetime:
 Api = Annotated[Services, Depends(services_of)]
 Caller = Annotated[Identity, Depends(identity_of)]
 Number = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-"""An integer that the database and our messages can hold. All integers of requests have these bounds or narrower ones."""
+"""An integer that the database and the messages to the scheduler can contain. All integers of requests have these bounds or
+narrower ones.
+"""
 Limit = Annotated[int, Query(ge=0, le=2**63 - 1, description="Rows of the page, up to the configured maximum.")]
 Offset = Annotated[int, Query(ge=0, le=2**62)]
 Order = Annotated[list[str] | None, Query(description="Fields to order by; with - in front in descending order.")]
@@ -187,7 +189,7 @@ def total_of(listing: Listing[Any], offset: int) -> int:
 
 
 def moments(given: dict[str, str | None]) -> dict[str, int]:
-    """The range filters of a request in microseconds. Raises 422 for a text that is no date."""
+    """The range filters of a request in microseconds. Raises 422 for a text that is not a date."""
     found = {}
     for name, text in given.items():
         if text is not None:

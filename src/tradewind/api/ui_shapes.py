@@ -509,7 +509,7 @@ class XComKeyView(msgspec.Struct, frozen=True):
 
     key: str
     size: int
-    """Bytes."""
+    """Size in bytes."""
     timestamp: Moment
 
 
@@ -567,7 +567,7 @@ class ChangedTask(msgspec.Struct, frozen=True):
     task_id: str
     map_index: int
     state: str
-    """Before."""
+    """State before the action."""
     to: str
     """State after the action. `none`: the task runs again. `restarting`: the task is stopped first, and then runs again."""
 

@@ -36,5 +36,5 @@ def create_first_admin(settings: Settings) -> str | None:
 
 
 def now() -> int:
-    """Microseconds."""
+    """The current time in microseconds since 1970."""
     return time.time_ns() // 1000

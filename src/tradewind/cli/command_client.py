@@ -20,7 +20,7 @@ from tradewind.wire.commands import Command, Ping, receive, request_for, result_
 
 R = TypeVar("R")
 
-PATIENCE_SECONDS = 30.0
+WRITER_TIMEOUT_SECONDS = 30.0
 """How long a command waits for another writer, or for a scheduler that is starting, before it fails."""
 _LOOK_AGAIN_SECONDS = 0.05
 
@@ -28,10 +28,10 @@ _LOOK_AGAIN_SECONDS = 0.05
 class CommandClient:
     """Executes commands. After a call, `offline` says that no scheduler was running."""
 
-    def __init__(self, settings: Settings, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, settings: Settings, timeout_seconds: float = WRITER_TIMEOUT_SECONDS) -> None:
         self.settings = settings
         self.offline = False
-        self._patience = patience
+        self._timeout_seconds = timeout_seconds
 
     def call(self, command: Command[R], /) -> R:
         """Execute one command and return its committed result.
@@ -41,7 +41,7 @@ class CommandClient:
             StoreBusy: another process holds the writer lock and does not answer.
             Unreachable: the scheduler received the command and stopped before it answered; the command may have been executed.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout_seconds
         self.settings.paths.prepare()
         lock = writer_lock(self.settings)
         with ControlClient(self.settings.paths.scheduler_socket, "cli") as control:

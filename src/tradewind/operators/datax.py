@@ -277,7 +277,7 @@ def reader_columns(columns: Sequence[str], table: HiveTable, partition: str) -> 
     """DataX's description of the columns to read: by position in the files, or as a constant for a column of the partition.
 
     Raises:
-        AirflowException: the table has no such column, or `partition` does not say the value of a partition's column.
+        AirflowException: the table has no such column, or `partition` does not contain the value of a partition's column.
     """
     positions = {name.lower(): (number, kind) for number, (name, kind) in enumerate(table.columns)}
     keys = {name.lower() for name, _ in table.partition_keys}
@@ -291,7 +291,7 @@ def reader_columns(columns: Sequence[str], table: HiveTable, partition: str) -> 
         elif name in keys and name in values:
             found.append({"type": "string", "value": values[name]})
         elif name in keys:
-            raise AirflowException(f"partition_path {partition!r} does not say the value of the column {column!r}")
+            raise AirflowException(f"partition_path {partition!r} does not contain the value of the column {column!r}")
         else:
             raise AirflowException(f"the Hive table has no column {column!r}.{did_you_mean(name, [*positions, *keys])}")
     return found

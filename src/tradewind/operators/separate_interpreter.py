@@ -219,7 +219,7 @@ def source_of(function: Callable[..., Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value without classes that another interpreter may not have, such as pendulum's dates and our params."""
+    """A value without classes that another interpreter may not have, such as pendulum's dates and Tradewind's params."""
     value = resolve_lazy(value)
     if isinstance(value, datetime):
         return value if type(value) is datetime else from_micros(micros_of(value))

@@ -157,7 +157,7 @@ class Command:
         """End the program and its whole session: SIGTERM, after a few seconds SIGKILL.
 
         A signal handler calls this, possibly during `Popen.wait`, so it must not wait for the lock of the Popen object. Output that
-        the program writes meanwhile is copied when `run` ends.
+        the program writes during this time is copied when `run` ends.
         """
         self._stopped = True  # set first, so that `run` stops a program that is just being started
         process = self._process

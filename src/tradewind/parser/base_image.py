@@ -134,8 +134,9 @@ with DAG("d", schedule="@daily", start_date=datetime(2024, 1, 1), catchup=False,
 
 
 def _warm_up() -> None:
-    """Read an ordinary file a few times. All children then share what is imported late, cached or specialised on first use,
-    instead of creating it (and copying memory pages) in each child. This saves a fifth of the time for a small file."""
+    """Read an ordinary file a few times. All children then share the modules, caches and specialised code that the first use
+    creates, instead of creating it (and copying memory pages) in each child. This saves a fifth of the time for a small
+    file."""
     for _ in range(WARM_ROUNDS):
         namespace: dict[str, object] = {"__name__": "tradewind_warm_up", "__file__": "warm_up.py"}
         with collecting() as collection:

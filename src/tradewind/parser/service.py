@@ -507,7 +507,7 @@ class ParserService:
         if self.files.get(file.name) is not file:
             return
         if file.folder != self.config.folder:
-            self._begin(file)  # the bundle has moved to another version meanwhile
+            self._begin(file)  # the bundle has moved to another version during the reading
             return
         if read.unanswered:
             self._wait_for_scheduler(file)
@@ -689,7 +689,7 @@ def _is_unusable(file: File) -> bool:
 
 
 def fingerprint_salt(config: ParserConfig) -> str:
-    """Everything that affects definitions besides the files."""
+    """A text with everything that affects definitions, apart from the files."""
     parts = (
         DEFINITION_FORMAT,
         __version__,

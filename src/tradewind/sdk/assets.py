@@ -418,7 +418,7 @@ def normalise_uri(uri: Any) -> str:
             clean = check(clean)
         except ValueError as error:
             open_dags.warn_author(
-                f"the asset URI {clean.geturl()!r} is no valid URI of the scheme {scheme}: {error}; it is kept"
+                f"the asset URI {clean.geturl()!r} is not a valid URI of the scheme {scheme}: {error}; it is kept"
             )
     return clean.geturl()
 

@@ -131,9 +131,9 @@ class DAG:
         on_success_callback, on_failure_callback: called when a run has succeeded or failed.
         sla_miss_callback: called when tasks miss their `sla`.
         deadline: a `DeadlineAlert`, or a list: when a run has to be finished, and the callback for a run that is not.
-        access_control: what the users of a role may do with the DAG, besides their other rights: {"finance": {"can_edit"}}.
+        access_control: what the users of a role may do with the DAG, in addition to their other rights: {"finance": {"can_edit"}}.
         disable_bundle_versioning: runs follow the newest version of their bundle. None: the setting. Without effect for a folder.
-        rerun_with_latest_version: whether a clear moves a run to the newest version of its bundle, if the person does not say.
+        rerun_with_latest_version: whether a clear moves a run to the newest version of its bundle, if the user does not choose.
             None: the setting. Without effect for a folder.
         template_searchpath, template_undefined, user_defined_macros, user_defined_filters, jinja_environment_kwargs,
             render_template_as_native_obj: how templates are rendered.

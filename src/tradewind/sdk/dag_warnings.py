@@ -98,7 +98,7 @@ def of_generation(dag: DAG, catchup: bool) -> str:
     """The warning that the DAG is read with the rules of Airflow 1 or 2.
 
     Args:
-        catchup: whether missed runs are created; the warning says so where the file does not decide.
+        catchup: whether missed runs are created; the warning mentions it if the file does not set catchup.
     """
     missed = ", missed runs are created (catchup)" if catchup and dag.catchup is None else ""
     return (

@@ -396,7 +396,7 @@ def _weight(task: BaseOperator) -> tuple[WeightRule, int]:
 
 
 def _rule(task: BaseOperator, read: Callable[[str, Any], _T], name: str) -> _T:
-    """Read a rule once more, because the attribute may have been set after the task was created."""
+    """Check a rule again, because the attribute may have been set after the task was created."""
     try:
         return read(name, getattr(task, name))
     except DefinitionError as error:

@@ -149,7 +149,7 @@ class ListenerManager:
         return self.pm.hook
 
     def add_listener(self, listener: Any) -> None:
-        """Add a module or object whose functions have the names of events. An object that was added before stays as it is.
+        """Add a module or object whose functions have the names of events. An object that was added before is not added again.
 
         Raises:
             pluggy.PluginValidationError: a function has an argument that the event does not have.

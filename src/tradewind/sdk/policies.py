@@ -15,7 +15,7 @@
     def get_airflow_context_vars(context):
         return {"TEAM": context["dag"].owner}
 
-The module lies in `$TRADEWIND_HOME/config` or `$AIRFLOW_HOME/config`, in the plugins folder, or elsewhere on Python's path.
+The module is in `$TRADEWIND_HOME/config` or `$AIRFLOW_HOME/config`, in the plugins folder, or elsewhere on Python's path.
 Installed packages offer such modules with the entry point group `airflow.policy`. Policies are user code: they run where DAG files
 are read, after each file, and `get_airflow_context_vars` in the process of the task.
 """
@@ -190,7 +190,7 @@ class PlannedInstance:
 
 
 def _change_instances(hook: _Policy, task: BaseOperator) -> None:
-    """Call the hook for the instances of a task; what it changes becomes an argument of the task."""
+    """Call the hook for the instances of a task; the changes become arguments of the task."""
     before, instance, retry = PlannedInstance(task, 0), PlannedInstance(task, 0), PlannedInstance(task, 1)
     _call(hook, instance)
     _call(hook, retry)
@@ -220,7 +220,7 @@ def context_variables(context: Any) -> dict[str, str]:
     """The environment variables that `get_airflow_context_vars` returns for a task. Lists are joined with commas.
 
     Raises:
-        TypeError: a name or value is no text, list or date.
+        TypeError: a name is not a string, or a value is not a string, list or date.
         Exception: what the function raises.
     """
     found: dict[str, str] = {}

@@ -11,7 +11,7 @@ from tradewind.model.database_urls import on_server
 SIDE_FILES = ("-shm", "-wal")
 """Endings of the files that SQLite keeps beside a database file."""
 
-PATIENCE_SECONDS = 0.5
+LOCK_TIMEOUT_SECONDS = 0.5
 """Seconds for which a query waits for a lock of another process."""
 
 
@@ -30,7 +30,7 @@ def first_column(path: str, sql: str, parameters: tuple[object, ...]) -> list[st
             engine.close()
     if not os.path.exists(path):
         return []
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=PATIENCE_SECONDS)) as database:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=LOCK_TIMEOUT_SECONDS)) as database:
         return [str(row[0]) for row in database.execute(sql, parameters)]
 
 

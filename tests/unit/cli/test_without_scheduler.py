@@ -241,7 +241,7 @@ def test_the_client_waits_for_a_silent_writer_and_then_names_it(known: Path) -> 
     lock.acquire()
     try:
         with pytest.raises(StoreBusy, match="writing to this home folder"):
-            CommandClient(settings, patience=0.1).call(SetPaused("alpha", True))
+            CommandClient(settings, timeout_seconds=0.1).call(SetPaused("alpha", True))
     finally:
         lock.release()
     client = CommandClient(settings)

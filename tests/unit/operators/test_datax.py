@@ -208,7 +208,7 @@ def test_a_table_of_orc_files_whose_location_names_no_file_system(world: World, 
         ({"columns_map": {"ids": "id"}}, "has no column 'ids'. Did you mean 'id'?"),
         ({"columns_map": {}}, "columns_map must be"),
         ({"columns_map": "id"}, "no JSON"),
-        ({"columns_map": {"ds": "day"}, "partition_path": "x"}, "does not say the value of the column 'ds'"),
+        ({"columns_map": {"ds": "day"}, "partition_path": "x"}, "does not contain the value of the column 'ds'"),
         ({"write_mode": "upsert"}, "DataX knows insert, replace, update"),
     ],
 )

@@ -61,7 +61,7 @@ def is_async_callable(func: Any) -> bool:
 
 
 set_current_context = current_context
-"""Airflow's name."""
+"""Airflow's name of `current_context`."""
 
 
 def context_get_outlet_events(context: Any) -> OutletEventAccessors:

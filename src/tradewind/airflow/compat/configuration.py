@@ -70,7 +70,7 @@ remove_option = conf.remove_option
 set = conf.set
 load_test_config = conf.load_test_config
 test_mode = conf.load_test_config
-"""Name of `AirflowConfigException` until Airflow 1.8."""
+"""Name of `load_test_config` until Airflow 1.8."""
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -31,7 +31,7 @@ cron_presets: dict[str, str] = {
 }
 
 _UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60}
-"""Seconds."""
+"""Unit → its length in seconds."""
 
 
 def days_ago(n: int, hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> datetime:

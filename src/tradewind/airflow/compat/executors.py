@@ -130,7 +130,7 @@ class BaseExecutor(LoggingMixin):
         """Called often; executors check their running tasks here."""
 
     def end(self) -> None:
-        """Called last."""
+        """Called once, at the end."""
 
     def terminate(self) -> None:
         """Called when the scheduler is killed."""

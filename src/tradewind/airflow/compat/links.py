@@ -13,7 +13,7 @@ class _Unlinked(BaseOperatorLink):
     """A link without a target."""
 
     def get_link(self, operator: Any, *, ti_key: Any = None, **_kwargs: Any) -> str:
-        """No address."""
+        """Return an empty address."""
         return ""
 
 

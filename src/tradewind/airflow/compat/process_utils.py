@@ -31,7 +31,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 DEFAULT_TIME_TO_WAIT_AFTER_SIGTERM = 60
-"""Seconds."""
+"""Seconds between the signal and SIGKILL."""
 
 
 @contextmanager

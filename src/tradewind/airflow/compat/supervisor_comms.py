@@ -173,7 +173,7 @@ class StartupDetails(_Message):
 
 
 ToTask = ToSupervisor = BaseModel
-"""Every message."""
+"""All messages to a task."""
 
 
 class CommsDecoder:

@@ -42,7 +42,7 @@ class SignedIn(NamedTuple):
     credential: str
     """Id of the session or token."""
     expires_at: int | None
-    """Microseconds."""
+    """When the session or token expires, microseconds; None: it does not expire."""
     wants_note: bool
     """The caller has to write the last use (`note_use`)."""
     external: str = ""

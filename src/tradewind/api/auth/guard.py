@@ -2,7 +2,7 @@
 
 Deny by default: the guard is a dependency of the whole application, and a route without a policy is closed. A browser sends a
 cookie by itself. So a request that changes something with a cookie must also carry a header that no page of another site can set,
-and must come from our own origin. A bearer token needs neither.
+and must come from the origin of this server. A bearer token needs neither.
 
 A request proves who sends it in one of these ways:
 
@@ -255,7 +255,7 @@ def refuse_personal_tokens(identity: Identity) -> None:
 
 
 def address_of(request: Request) -> str:
-    """The address of the client: behind a trusted proxy the one that the proxy names."""
+    """The address of the client: behind a trusted proxy, the address that the proxy names."""
     return request.client.host if request.client is not None else ""
 
 

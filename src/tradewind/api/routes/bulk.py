@@ -22,7 +22,7 @@ ENTITIES_MAX = 1000
 
 
 def fields_to_change(body: BaseModel, update_mask: Sequence[str] | None) -> set[str]:
-    """The names of the fields that the client has sent, as they stand in JSON, restricted to the mask."""
+    """The names of the fields that the client has sent, as they are written in JSON, restricted to the mask."""
     fields = type(body).model_fields
     sent = {fields[name].alias or name for name in body.model_fields_set}
     return sent if update_mask is None else sent.intersection(update_mask)

@@ -31,7 +31,7 @@ USUAL_TASKS_MAX = 5_000
 USUAL_RUNS = 5
 
 _SUCCESS = english(phrase("run_reason_success"))
-"""The stored reason of a usual success. The page shows only reasons that somebody has to know."""
+"""The stored reason of a usual success. The page shows only other reasons."""
 
 Row = Annotated[int, Query(ge=0, le=2**31)]
 

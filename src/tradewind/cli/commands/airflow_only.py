@@ -10,7 +10,9 @@ from tradewind.model.errors import NotYetSupported
 
 
 def command_of_airflow(name: str) -> click.Command | None:
-    """A command that fails with the name of the command to use, or with the reason why there is none. None: not Airflow's."""
+    """A command that fails with the name of the command to use, or with the reason why there is none. None: the name is not a
+    command of Airflow.
+    """
     if not any(form.airflow.partition(" ")[0] == name for form in FORMS):
         return None
 

@@ -29,7 +29,7 @@ from tradewind.platform.clock import SystemClock
 from tradewind.settings import Settings, load
 from tradewind.wire.messages import Notice
 
-PATIENCE_SECONDS = 15.0
+WRITER_TIMEOUT_SECONDS = 15.0
 """How long to wait for the writer lock: a scheduler whose supervisor was killed needs some time to stop."""
 
 STARTS = ("api", "scheduler", "host", "parser", "gateway", "uploads")
@@ -132,7 +132,7 @@ def _wait_for_writer(settings: Settings) -> None:
         lock.acquire()
     except StoreBusy:
         click.echo("Waiting for another process that is still using this home folder ...", err=True)
-        lock.acquire(PATIENCE_SECONDS)
+        lock.acquire(WRITER_TIMEOUT_SECONDS)
     lock.release()
 
 
@@ -259,11 +259,11 @@ class Standalone:
             self._is_up("api")
 
     def _on_stop(self, at_once: bool) -> None:
-        patience = self.settings.runner.drain_timeout
-        if at_once or not patience:
+        drain_seconds = self.settings.runner.drain_timeout
+        if at_once or not drain_seconds:
             self._print("Stopping: running tasks are stopped first ...")
         else:
-            self._print(f"Stopping: running tasks get {patience:g} s to finish (Ctrl-C stops them now) ...")
+            self._print(f"Stopping: running tasks get {drain_seconds:g} s to finish (Ctrl-C stops them now) ...")
 
     # --- events -----------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 from tradewind.cli.compose.bundles import bundle_folders
 from tradewind.cli.compose.user_code import use_secret_names
 
-SCHEDULER_PATIENCE_SECONDS = 1.0
+SCHEDULER_LOCK_TIMEOUT_SECONDS = 1.0
 """How long a statement of the scheduler waits for a lock on the database. The scheduler retries by itself, and answers status
 requests in between."""
 
@@ -86,7 +86,7 @@ def open_prepared(settings: Settings, *, create_new: bool = False, holder: str =
     fresh = is_new(settings)
     if not create_new:
         refuse_lost(settings, is_empty=fresh)
-    store = open_store(settings, SCHEDULER_PATIENCE_SECONDS, holder)
+    store = open_store(settings, SCHEDULER_LOCK_TIMEOUT_SECONDS, holder)
     record_database_path(settings)
     if fresh:
         set_default_pool(store, settings)

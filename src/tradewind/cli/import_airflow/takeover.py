@@ -57,7 +57,7 @@ class ExistingContents(NamedTuple):
     roles: dict[str, Grants]
     """Custom roles."""
     default_pool_slots: int = 128
-    """Slots of the default pool, if nobody has changed them."""
+    """Slots of the default pool, if they were never changed."""
 
 
 class ImportOptions(NamedTuple):
@@ -196,7 +196,7 @@ class Takeover:
             here = self.existing.pools.get(name)
             if (
                 name == "default_pool" and here is not None
-            ):  # the default pool exists from the beginning: nobody has chosen its size
+            ):  # the default pool always exists, so its size may be replaced if it was never changed
                 there = (there[0], here[1], there[2])
                 if here != there and here[0] == self.existing.default_pool_slots:
                     here = None
