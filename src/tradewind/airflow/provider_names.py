@@ -71,7 +71,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("tradewind.airflow.compat.module_loading", "*", "_shared.module_loading:3 sdk._shared.module_loading:3"),
     (f"{_COMPAT}.stats", "Stats", "sdk._shared.observability.metrics.stats:3 sdk._shared.observability.metrics:3"),
     (f"{_COMPAT}.logging_mixin", "logging", "utils.log.logging_mixin"),
-    (f"{_COMPAT}.stats", "Stats", "observability.metrics.stats_utils:3"),
+    (f"{_COMPAT}.stats", "Stats get_stats_factory", "observability.metrics.stats_utils:3"),
     (f"{_COMPAT}.policies", "pod_mutation_hook", "settings"),
     # --- logs -------------------------------------------------------------------------------------------------------------
     (f"{_COMPAT}.file_task_handler", "*", "utils.log.file_task_handler"),

@@ -484,6 +484,7 @@ def get_current_context() -> Context:
     """
     if not _running:
         raise NoCurrentContext(
-            "no task is running: call get_current_context() inside a task, not at the top level of the DAG file"
+            "no task is running, so no context was found: call get_current_context() inside a task, not at the top level of the "
+            "DAG file"
         )
     return _running[-1]

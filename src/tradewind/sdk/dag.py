@@ -422,6 +422,7 @@ class DAG:
         task._dag = self
         task.task_group = group
         self.ids[task_id] = self.task_dict[task_id] = group.children[task_id] = task
+        task.added_to_dag(self)
 
     def _keep_first(self, first: BaseOperator, second: BaseOperator, group: TaskGroup) -> None:
         """Handle a task id that is used twice as Airflow 1 does: warn, and leave the second task out. Its dependencies count."""

@@ -20,6 +20,7 @@ from tradewind.sdk.xcom_arg import BaseXComArg, ResolveMixin, element, reference
 
 if TYPE_CHECKING:
     from tradewind.model.definition import MapSource
+    from tradewind.sdk.dag import DAG
     from tradewind.sdk.taskgroup import TaskGroup
 
 
@@ -200,7 +201,10 @@ class MappedOperator(BaseOperator):
                 f"{self._name_in_errors()} is in the mapped task group {around.group_id!r}: a mapped task inside a mapped group is "
                 "not possible, as in Airflow. Map only one of the two, or flatten the list in a task before"
             )
-        self.dag.record_map_providers(self.expand_input.sources())
+
+    def added_to_dag(self, dag: DAG) -> None:
+        """Record the tasks over whose results this task is mapped."""
+        dag.record_map_providers(self.expand_input.sources())
 
     @property
     def operator_class(self) -> type[BaseOperator]:

@@ -339,6 +339,9 @@ class BaseOperator(Templater, Node):
         if dag is not None and self._dag is not dag:
             dag.add_task(self)
 
+    def added_to_dag(self, dag: DAG) -> None:
+        """Called when a DAG has registered this task. Mapped tasks need it."""
+
     def has_dag(self) -> bool:
         return self._dag is not None
 

@@ -16,12 +16,14 @@ from tradewind.execution.context import DagRun, TaskInstance
 from tradewind.hooks.http import HttpHook
 from tradewind.model.errors import NotYetSupported
 from tradewind.operators.empty import EmptyOperator
+from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import BaseHook, Connection
 
 from airflow import settings  # isort: skip
 from airflow.cli.commands.daemon_utils import run_command_with_daemon_option  # isort: skip
 from airflow.configuration import conf  # isort: skip
 from airflow.lineage.hook import HookLineageCollector  # isort: skip
+from airflow.observability.metrics.stats_utils import get_stats_factory  # isort: skip
 from airflow.sdk.api.datamodels import _generated as datamodels  # isort: skip
 from airflow.sdk.execution_time import task_runner  # isort: skip
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance  # isort: skip
@@ -168,3 +170,27 @@ def test_a_command_of_a_package_runs_only_in_the_foreground() -> None:
     assert called == ["run"]
     with pytest.raises(NotYetSupported, match="flower cannot be started in the background"):
         run_command_with_daemon_option(args=SimpleNamespace(daemon=True), process_name="flower", callback=lambda: None)
+
+
+class Copies(BaseOperator):
+    def __init__(self, name: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.name = name
+
+
+def test_a_task_can_be_mapped_before_it_is_added_to_a_dag() -> None:
+    mapped = Copies.partial(task_id="copy").expand(name=["a", "b"])
+    assert (mapped.get_dag(), mapped.task_type) == (None, "Copies")
+    with DAG("d", schedule=None) as dag:
+        names = EmptyOperator(task_id="names")
+    over_result = Copies.partial(task_id="over").expand(name=names.output)
+    dag.add_tasks([mapped, over_result])
+    assert sorted(dag.task_ids) == ["copy", "names", "over"]
+    assert dag.map_provider_ids == {"names"}
+
+
+def test_metrics_have_a_factory() -> None:
+    stats = get_stats_factory()
+    stats.initialize(factory=stats)
+    with stats.timer("x"):
+        stats.incr("x")
