@@ -36,7 +36,7 @@ SUPERVISOR_COMMS = "tradewind.airflow.compat.supervisor_comms"
 EXAMPLES = ("airflow.example_dags", "airflow.contrib.example_dags")
 OWN_EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
 """The helpers of Airflow's examples, which public DAG files import. They are used if the examples are not installed."""
-SWITCH = "TRADEWIND_AIRFLOW_NAMESPACE"
+SWITCH_VARIABLE = "TRADEWIND_AIRFLOW_NAMESPACE"
 """Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never serves it."""
 
 
@@ -378,7 +378,7 @@ def activate() -> bool:
     """
     if is_active():
         return True
-    switch = os.environ.get(SWITCH, "").lower()
+    switch = os.environ.get(SWITCH_VARIABLE, "").lower()
     if switch == "off" or ROOT in sys.modules or (switch != "on" and genuine_airflow() is not None):
         return False
     _add_finders()

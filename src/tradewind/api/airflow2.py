@@ -106,7 +106,7 @@ FORMS: dict[tuple[str, str], Form] = {
 }  # fmt: skip
 """(method, path in Airflow 2) → how it is served."""
 
-ELSEWHERE = {
+PATHS_NOT_SERVED = {
     "datasets": "assets",
     "roles": "",
     "permissions": "",
@@ -139,7 +139,7 @@ def find(method: str, path: str) -> tuple[str, str, Form] | None:
 
 def replacement(path: str) -> str:
     """The sentence for a path that is not served."""
-    for part, target in ELSEWHERE.items():
+    for part, target in PATHS_NOT_SERVED.items():
         if part in path.split("/"):
             where = f"use /api/v2/{target}" if target else "users and roles are managed with: tradewind users"
             return f"/api/v1/{path} is not served; {where}."

@@ -22,7 +22,7 @@ from fastapi.routing import APIRoute
 
 import tradewind
 from tradewind.api.airflow2 import Airflow2Api
-from tradewind.api.auth.account_audit import AT_ONCE, EVERY_SECONDS
+from tradewind.api.auth.account_audit import SEND_EVERY_SECONDS, SENT_AT_ONCE
 from tradewind.api.auth.guard import guard
 from tradewind.api.config import ApiConfig
 from tradewind.api.middleware import HeadersAndBodyLimit
@@ -203,9 +203,9 @@ def create_app(
 async def _send_account_events(services: Services) -> None:
     """Send changes of accounts to the audit log, also those that the command line makes."""
     while True:
-        await asyncio.sleep(EVERY_SECONDS)
+        await asyncio.sleep(SEND_EVERY_SECONDS)
         try:
-            while await anyio.to_thread.run_sync(services.account_audit.send) >= AT_ONCE:
+            while await anyio.to_thread.run_sync(services.account_audit.send) >= SENT_AT_ONCE:
                 pass
         except Exception:  # the loop must continue
             _log.exception("sending changes of accounts to the audit log failed")

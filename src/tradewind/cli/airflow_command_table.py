@@ -85,7 +85,7 @@ _NOT_PICKLED = "code is not pickled: tasks are loaded from their DAG file"
 _ONE_SERVER = "the web server is one process"
 _NO_SUB_DAGS = "a sub-DAG is a task group of its DAG here"
 
-EVERYWHERE = (
+IGNORED_OPTIONS = (
     _drop("--color --deprecation-warning", values=1),
     _drop("-o --output", values=1),
     _drop("-y --yes"),

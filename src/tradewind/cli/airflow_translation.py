@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from tradewind.cli.airflow_command_table import EVERYWHERE, FORMS, Form, OptionRule
+from tradewind.cli.airflow_command_table import FORMS, IGNORED_OPTIONS, Form, OptionRule
 from tradewind.model.errors import NotYetSupported, WrongArgument, did_you_mean
 
 OurOptions = Mapping[str, int]
@@ -116,8 +116,8 @@ class _OptionReader:
         self.notes: list[str] = []
         self._ours = ours
         self._rules = {name: rule for rule in form.options for name in rule.names}
-        everywhere = {name: rule for rule in EVERYWHERE for name in rule.names}
-        self._rules = {**{name: rule for name, rule in everywhere.items() if name not in ours}, **self._rules}
+        ignored = {name: rule for rule in IGNORED_OPTIONS for name in rule.names}
+        self._rules = {**{name: rule for name, rule in ignored.items() if name not in ours}, **self._rules}
 
     def read(self, rest: Sequence[str]) -> None:
         todo = list(rest)

@@ -13,7 +13,7 @@ from tradewind.model.database_urls import on_server
 from tradewind.model.errors import StoreLost
 from tradewind.settings import Settings
 
-SAVED = "saved"
+SAVED_PART = "saved"
 """Part of a file name, `tradewind.db.saved-<pid>-<n>`: a copy that a scheduler saved when its database was deleted."""
 
 _NOT_TASK_LOGS = frozenset({"processes", "triggers.log"})
@@ -70,7 +70,7 @@ def recovery_hint(settings: Settings) -> str:
             "connections: tradewind db reset -y"
         )
     path = settings.paths.database
-    copies = sorted(glob.glob(f"{glob.escape(path)}.{SAVED}-*"), key=os.path.getmtime)
+    copies = sorted(glob.glob(f"{glob.escape(path)}.{SAVED_PART}-*"), key=os.path.getmtime)
     saved = f" (a copy was saved: mv {copies[-1]} {path})" if copies else ""
     return (
         f"Restore the file or a backup of it{saved}, or set database.path to its new place. "

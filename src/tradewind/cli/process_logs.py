@@ -12,7 +12,7 @@ from tradewind.platform.loop import Loop
 from tradewind.platform.private_file import private_folder
 
 ROTATE_AT = 5 * 1024 * 1024
-KEPT = 3
+ROTATED_FILES_KEPT = 3
 """Number of rotated files of one process that are kept; name.log.1 is the newest."""
 CHECK_SECONDS = 5.0
 """Time between two checks of the sizes of the log files."""
@@ -55,7 +55,7 @@ def rotate(path: str, at: int = 0) -> bool:
             return False
     except FileNotFoundError:
         return False
-    for age in range(KEPT - 1, 0, -1):
+    for age in range(ROTATED_FILES_KEPT - 1, 0, -1):
         if os.path.exists(f"{path}.{age}"):
             os.replace(f"{path}.{age}", f"{path}.{age + 1}")
     aside = os.open(f"{path}.1", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -22,7 +22,7 @@ from tradewind.settings import Settings
 
 log = Log("scheduler")
 
-STOPS = ("host", "gateway", "parser", "uploads", "scheduler")
+STOP_ORDER = ("host", "gateway", "parser", "uploads", "scheduler")
 """The order of stopping: tasks end first, so that the scheduler gets their reports; the scheduler stops last."""
 CHECK_INTERVAL = 5 * SECOND
 """Microseconds between two checks whether another parser or worker host is still running."""
@@ -49,7 +49,7 @@ class SchedulerService:
         parts = parts | {"gateway"} if settings.gateway.enabled else parts
         parts = parts | {"uploads"} if settings.logging.remote_logging else parts
         self._others = with_worker_hosts([name for name in ("host", "parser", "gateway", "uploads") if name in parts], hosts)
-        stops = with_worker_hosts([name for name in STOPS if name in parts or name == "scheduler"], hosts)
+        stops = with_worker_hosts([name for name in STOP_ORDER if name in parts or name == "scheduler"], hosts)
         self._children = {name: Child(name, environment) for name in stops}
         self.supervisor = Supervisor(
             SystemClock(), list(self._children.values()), self._on_give_up, settings.core.stall_limit_us

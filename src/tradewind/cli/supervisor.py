@@ -27,9 +27,9 @@ log = Log("supervisor")
 
 FIRST_DELAY = SECOND // 20
 LONGEST_DELAY = 5 * SECOND
-STEADY = 10 * SECOND
+STEADY_AFTER = 10 * SECOND
 """A child that has run this long is restarted with the first delay again."""
-STOP_EACH = 20 * SECOND
+STOP_TIMEOUT = 20 * SECOND
 """How long a child may take to stop before it is killed."""
 FRAMES_WITHIN = SECOND // 2
 """How long a stalled process gets to write the stacks of its threads before it is killed."""
@@ -47,7 +47,7 @@ class Child:
     inherits: tuple[int, ...] = ()
     """Descriptors that it inherits, with the same numbers."""
     process: subprocess.Popen[bytes] | None = None
-    stop_timeout: int = STOP_EACH
+    stop_timeout: int = STOP_TIMEOUT
     """Microseconds that it may take to stop before it is killed."""
     started_at: int = 0
     deaths: int = 0
@@ -182,7 +182,7 @@ class Supervisor:
             child = self._to_stop[0]
             if child.process is not None and child.process.poll() is None:
                 self._signal_next()
-                self.loop.call_later(STOP_EACH if self._at_once else child.stop_timeout, child.process.kill)
+                self.loop.call_later(STOP_TIMEOUT if self._at_once else child.stop_timeout, child.process.kill)
                 return
             self._to_stop.pop(0)
         self.loop.stop()
@@ -239,7 +239,7 @@ class Supervisor:
         self._restart_later(child)
 
     def _restart_later(self, child: Child) -> None:
-        if self.clock.monotonic() - child.started_at > STEADY:
+        if self.clock.monotonic() - child.started_at > STEADY_AFTER:
             child.deaths = 0
         delay = min(LONGEST_DELAY, FIRST_DELAY * 2**child.deaths) if child.deaths else 0
         child.deaths += 1

@@ -11,9 +11,11 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-KEPT = frozenset({"dag_id", "run_id", "task_id", "state", "name", "key", "pool", "conn_id", "username", "setting", "filepath"})
+ALWAYS_SHOWN = frozenset(
+    {"dag_id", "run_id", "task_id", "state", "name", "key", "pool", "conn_id", "username", "setting", "filepath"}
+)
 """Columns that identify a row. These and the first column are never left out, unless the user has typed their value."""
-LEAST = (
+FIRST_LEFT_OUT = (
     "pid",
     "hostname",
     "owner",
@@ -167,10 +169,10 @@ class _Table:
 
 def _least_first(columns: Sequence[str], known: Collection[str]) -> list[str]:
     """The columns that may be left out, in this order: known ones, then the less important ones first."""
-    kept = (KEPT | {columns[0]}) - set(known) if columns else KEPT
+    kept = (ALWAYS_SHOWN | {columns[0]}) - set(known) if columns else ALWAYS_SHOWN
     rest = [name for name in columns if name not in kept]
     order = [name for name in columns if name in known]
-    order += [name for name in LEAST if name in rest]
+    order += [name for name in FIRST_LEFT_OUT if name in rest]
     order += reversed(rest)
     return list(dict.fromkeys(order))
 

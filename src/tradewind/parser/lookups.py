@@ -33,7 +33,7 @@ log = Log("parse")
 SendLookup = Callable[[Lookup, Callable[[RunnerAnswer | None], None]], None]
 """Sends a request to the scheduler and calls back with the answer. None: the scheduler is not reachable."""
 
-AWAY = "the scheduler is not reachable; the file is read again when it is"
+SCHEDULER_NOT_REACHABLE = "the scheduler is not reachable; the file is read again when it is"
 
 
 class ChildLookups:
@@ -77,7 +77,7 @@ class ChildLookups:
         self._open -= 1
         if answer is None:
             self._has_unanswered = True
-            answer = Failure(op, AWAY)
+            answer = Failure(op, SCHEDULER_NOT_REACHABLE)
         if isinstance(answer, Value):
             self._mask = self._mask.plus(secrets_in(answer.value, answer.secret))
         self._connection.send(encode(msgspec.structs.replace(answer, op=op)))

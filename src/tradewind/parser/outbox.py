@@ -25,9 +25,9 @@ log = Log("outbox")
 
 BATCH_FILES = 50
 BATCH_BYTES = 8 * 1024 * 1024
-LINGER = SECOND // 5
+LINGER_TIME = SECOND // 5
 """While more files are being read, a batch waits this long for more results."""
-RETRIED = frozenset(
+RETRIED_ERRORS = frozenset(
     {"StoreError", "StoreBusy", "StoreFull", "StoreUnwritable", "StoreMismatch", "Stale", "Changed", "Unreachable"}
 )
 """Temporary errors, such as a locked database or a full disk."""
@@ -83,7 +83,7 @@ class Outbox:
             return
         if linger and len(self._waiting) < BATCH_FILES and self._is_reading():
             if self._lingering is None:
-                self._lingering = self.loop.call_later(LINGER, lambda: self.send_next(linger=False))
+                self._lingering = self.loop.call_later(LINGER_TIME, lambda: self.send_next(linger=False))
             return
         if self._lingering is not None:
             self._lingering.cancel()
@@ -123,7 +123,7 @@ class Outbox:
             self._waits.succeeded()
             self._send_alone.difference_update(batch)
             self._on_committed(batch, changed)
-        elif result.error in RETRIED:
+        elif result.error in RETRIED_ERRORS:
             log.warning("results of DAG files cannot be stored now; trying again", why=result.message, files=len(batch))
             self._requeue(batch)
             self._paused = True

@@ -55,7 +55,7 @@ log = Log("parser")
 
 DEBOUNCE = SECOND // 25
 """Time to wait after a notification for more changes (an editor's write and rename, a checkout)."""
-SETTLE = 3 * SECOND // 2
+SETTLE_TIME = 3 * SECOND // 2
 """A file must be unchanged for this long before removed DAGs, or its absence, are accepted."""
 RETRY_ONCE_AFTER = SECOND
 """A file that failed soon after a change is read once more, after this time."""
@@ -423,7 +423,7 @@ class ParserService:
         now = self.clock.monotonic()
         if file.missing_since is None:
             file.missing_since = now
-        left = file.missing_since + SETTLE - now
+        left = file.missing_since + SETTLE_TIME - now
         if left > 0:
             self.scan_in(left)
             return
@@ -458,7 +458,7 @@ class ParserService:
         now = self.clock.monotonic()
         if file.missing_since is None:
             file.missing_since = now
-        left = file.missing_since + SETTLE - now
+        left = file.missing_since + SETTLE_TIME - now
         before = self.sources.last_read(f"{self.config.folder}/{file.name}")
         if left > 0 and file.known and (before is None or before.digest not in new):
             self.scan_in(left)
@@ -681,7 +681,7 @@ class ParserService:
     def _time_to_settle(self, file: File) -> int:
         """Time until the file counts as unchanged for long enough; 0 if it does already."""
         age = self.clock.wall() - self.sources.last_change(file.name, file.extra)
-        return SETTLE - age if 0 <= age < SETTLE else 0
+        return SETTLE_TIME - age if 0 <= age < SETTLE_TIME else 0
 
 
 def _is_unusable(file: File) -> bool:

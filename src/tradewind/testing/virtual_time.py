@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 HOST = "virtual"
-LONGEST = 366 * DAY
+LONGEST_SLEEP = 366 * DAY
 """Longest sleep of a task. Nothing else happens during a sleep, so a longer one would never end."""
 
 Xcoms = Mapping[Any, Any]
@@ -114,7 +114,7 @@ class _AttemptClock(FrozenClock):
 
     def __init__(self, wall: int, monotonic: int, limit: int | None) -> None:
         super().__init__(wall, monotonic)
-        self._last = wall + (LONGEST if limit is None else limit)
+        self._last = wall + (LONGEST_SLEEP if limit is None else limit)
 
     def advance(self, micros: int) -> None:
         left = self._last - self.wall()

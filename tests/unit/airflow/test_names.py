@@ -134,7 +134,7 @@ def test_beside_a_genuine_airflow_the_namespace_stays_off(tmp_path: Path) -> Non
     (tmp_path / "airflow" / "__init__.py").write_text("genuine = True\n")
     code = "import tradewind.airflow, airflow; print(hasattr(airflow, 'genuine'))"
     assert run(code, path=tmp_path) == "True"
-    assert run(code, path=tmp_path, **{finder.SWITCH: "on"}) == "False"
+    assert run(code, path=tmp_path, **{finder.SWITCH_VARIABLE: "on"}) == "False"
 
 
 def test_importing_airflow_loads_nothing_heavy() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tradewind.cli import process_logs
-from tradewind.cli.process_logs import KEPT, RotatingFiles, open_log, rotate
+from tradewind.cli.process_logs import ROTATED_FILES_KEPT, RotatingFiles, open_log, rotate
 
 
 def test_a_log_is_rotated_while_processes_write_to_it(tmp_path: Path) -> None:
     path = tmp_path / "scheduler.log"
     writer = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     child = os.dup(writer)
-    for number in range(KEPT + 3):
+    for number in range(ROTATED_FILES_KEPT + 3):
         os.write(writer if number % 2 else child, f"{number}".encode() * 10)
         assert rotate(str(path), at=10)
         assert path.stat().st_size == 0
@@ -26,8 +26,11 @@ def test_a_log_is_rotated_while_processes_write_to_it(tmp_path: Path) -> None:
     os.close(writer)
     os.close(child)
     kept = sorted(tmp_path.iterdir())
-    assert [one.name for one in kept] == ["scheduler.log", *(f"scheduler.log.{age}" for age in range(1, KEPT + 1))]
-    assert [one.read_text()[:1] for one in kept[1:]] == [str(KEPT + 2 - age) for age in range(KEPT)]
+    assert [one.name for one in kept] == [
+        "scheduler.log",
+        *(f"scheduler.log.{age}" for age in range(1, ROTATED_FILES_KEPT + 1)),
+    ]
+    assert [one.read_text()[:1] for one in kept[1:]] == [str(ROTATED_FILES_KEPT + 2 - age) for age in range(ROTATED_FILES_KEPT)]
     assert kept[1].stat().st_mode & 0o777 == 0o600
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
-from tradewind.parser.lookups import AWAY, ChildLookups, SendLookup
+from tradewind.parser.lookups import SCHEDULER_NOT_REACHABLE, ChildLookups, SendLookup
 from tradewind.parser.lookups_child import ParsingRuntime
 from tradewind.parser.parse_result import ChildReport, Problem
 from tradewind.parser.scheduler_link import NO_ATTEMPT, SchedulerLink
@@ -93,7 +93,7 @@ def test_other_requests_are_not_forwarded(talk: Talk, message: object) -> None:
 def test_without_a_scheduler_the_import_does_not_count(talk: Talk) -> None:
     talk.says(GetConnection(7, "db"))
     talk.answer(None)
-    assert talk.hears() == Failure(7, AWAY)
+    assert talk.hears() == Failure(7, SCHEDULER_NOT_REACHABLE)
     assert talk.conversation.is_unanswered(timed_out=False)
 
 

@@ -20,9 +20,9 @@ from tradewind.wire.commands import Command, NoteAccountEvent
 
 R = TypeVar("R")
 
-EVERY_SECONDS = 5.0
+SEND_EVERY_SECONDS = 5.0
 """How often the API looks for new entries."""
-AT_ONCE = 200
+SENT_AT_ONCE = 200
 _SEND_SECONDS = 2.0
 
 _log = Log("api")
@@ -48,11 +48,11 @@ class AccountAudit:
         self._failing = False
 
     def send(self) -> int:
-        """Send waiting entries, at most `AT_ONCE`. Returns how many were written. An error is logged once, not raised."""
+        """Send waiting entries, at most `SENT_AT_ONCE`. Returns how many were written. An error is logged once, not raised."""
         written: list[int] = []
         with self._sending:
             try:
-                for event in self._accounts.store.waiting_events(AT_ONCE):
+                for event in self._accounts.store.waiting_events(SENT_AT_ONCE):
                     self._send_one(event)
                     written.append(event.id)
                 self._failing = False

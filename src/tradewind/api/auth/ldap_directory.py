@@ -23,7 +23,7 @@ from tradewind.observe.log import Log
 if TYPE_CHECKING:
     from ldap3 import Connection
 
-AT_ONCE = 2
+LOGINS_AT_ONCE = 2
 """How many logins may ask the directory at the same time. A slow directory must not occupy all threads of the API."""
 GROUPS_MAX = 1_000
 _IDS = ("entryUUID", "objectGUID")
@@ -37,7 +37,7 @@ class LdapDirectory:
 
     def __init__(self, config: LdapConfig) -> None:
         self._config = config
-        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._slots = threading.BoundedSemaphore(LOGINS_AT_ONCE)
 
     def person(self, name: str, password: str) -> Person | None:
         """The person with this name and password. None: the name or the password is wrong.

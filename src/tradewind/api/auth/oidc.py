@@ -39,7 +39,7 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 CALLBACK = "/auth/oidc/callback"
 """Path of this server to which the provider sends the browser back."""
 
-AT_ONCE = 2
+LOGINS_AT_ONCE = 2
 """How many logins may ask the provider at the same time. A slow provider must not occupy all threads of the API."""
 _TIMEOUT_SECONDS = 5.0
 _ANSWER_SECONDS = 10 * SECOND
@@ -63,7 +63,7 @@ class OidcProvider:
         self.config = config
         self._clock = clock
         self._lock = threading.Lock()
-        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._slots = threading.BoundedSemaphore(LOGINS_AT_ONCE)
         self._client: httpx.Client | None = None
         self._metadata: tuple[int, dict[str, Any]] | None = None
         self._keys: tuple[int, KeySet] | None = None

@@ -18,7 +18,7 @@ import threading
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.platform.clock import Clock
 
-FREE = 5
+FREE_ATTEMPTS = 5
 """Attempts of an address and a name before the first wait."""
 ATTACKED_AFTER = 50
 """Failures of one name in an hour, from any addresses, after which a new address has one attempt before the first wait."""
@@ -57,7 +57,8 @@ class Throttle:
         """
         now = self._clock.monotonic()
         with self._lock:
-            count = self._count(_key(address, name, device), now, FREE if device or not self._is_attacked(name, now) else 1)
+            free = FREE_ATTEMPTS if device or not self._is_attacked(name, now) else 1
+            count = self._count(_key(address, name, device), now, free)
             wait = _wait(count) - (now - count.last)
             if wait > 0:
                 return -(-wait // SECOND)

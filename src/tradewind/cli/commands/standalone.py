@@ -32,9 +32,9 @@ from tradewind.wire.messages import Notice
 WRITER_TIMEOUT_SECONDS = 15.0
 """How long to wait for the writer lock: a scheduler whose supervisor was killed needs some time to stop."""
 
-STARTS = ("api", "scheduler", "host", "parser", "gateway", "uploads")
+START_ORDER = ("api", "scheduler", "host", "parser", "gateway", "uploads")
 """The order of starting: the web server first, because it takes longest to start. All worker hosts take the place of `host`."""
-STOPS = ("host", "gateway", "parser", "uploads", "api", "scheduler")
+STOP_ORDER = ("host", "gateway", "parser", "uploads", "api", "scheduler")
 """The order of stopping: tasks end first, so that the scheduler gets their reports; the scheduler stops last."""
 
 
@@ -168,9 +168,11 @@ class Standalone:
         self.failed = False
         self._ready = {"scheduler": False, "api": False}
         self._environment = environment
-        self._starts = with_worker_hosts(_chosen(STARTS, settings), settings.runner.worker_hosts)
+        self._starts = with_worker_hosts(_chosen(START_ORDER, settings), settings.runner.worker_hosts)
         self._children = {name: Child(name, environment) for name in self._starts}
-        stops = [self._children[name] for name in with_worker_hosts(_chosen(STOPS, settings), settings.runner.worker_hosts)]
+        stops = [
+            self._children[name] for name in with_worker_hosts(_chosen(STOP_ORDER, settings), settings.runner.worker_hosts)
+        ]
         self.supervisor = Supervisor(SystemClock(), stops, self._on_give_up, settings.core.stall_limit_us)
         for child in stops:
             child.stop_timeout += settings.runner.drain_timeout_us if is_host(child.name) else 0
@@ -201,7 +203,7 @@ class Standalone:
 
     def _rotate_logs(self) -> None:
         """Rotate the logs of the children, again and again while they run."""
-        for name in STARTS:
+        for name in START_ORDER:
             try:
                 rotate(log_file(self.settings.home, name))
             except OSError as error:

@@ -12,7 +12,9 @@ from tradewind.model.states import RunState, RunType, TaskState
 HEARTBEAT_SECONDS = 60
 """A scheduler of Airflow whose last heartbeat is older than this does not run. It sends a heartbeat every five seconds."""
 
-BUSY = frozenset({"running", "queued", "deferred", "restarting", "sensing", "awaiting_input", "shutdown", "up_for_reschedule"})
+BUSY_STATES = frozenset(
+    {"running", "queued", "deferred", "restarting", "sensing", "awaiting_input", "shutdown", "up_for_reschedule"}
+)
 """States of a task instance that Airflow executes now, or continues by itself."""
 
 _RUN_TYPES = {
@@ -60,7 +62,7 @@ def decide_run(
     """
     if state in ("success", "failed"):
         return RunDecision(RunState(state))
-    busy = sorted({f"{task_id} is {now}" for task_id, now in task_states if now in BUSY})
+    busy = sorted({f"{task_id} is {now}" for task_id, now in task_states if now in BUSY_STATES})
     if busy:
         more = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
         return RunDecision(None, f"Airflow executes it: {busy[0]}{more}; import again when it has ended")
