@@ -24,7 +24,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from tradewind.airflow import moved_modules, names, plugin_names
+from tradewind.airflow import moved_modules, names, older_pendulum, plugin_names
 from tradewind.model.errors import did_you_mean
 
 ROOT = "airflow"
@@ -79,6 +79,8 @@ class NamespaceModule(ModuleType):
             found = getattr(_installed(home), name, None)
             if found is not None:
                 return found
+        if name in ("log", "logger"):  # nearly every module of Airflow has one of them, and files import it
+            return logging.getLogger(self.__name__)
         if self.__name__ in plugin_names.PACKAGES:
             value = plugin_names.find(self.__name__, name)
             if value is not None:
@@ -196,6 +198,8 @@ class StrictFinder:
         """
         if name == ROOT:
             return _spec(name, folders())
+        if name == older_pendulum.PENDULUM:
+            return older_pendulum.spec()
         if not name.startswith("airflow.") or name == PROVIDERS:
             return None
         if name.startswith("airflow.providers."):
@@ -366,6 +370,7 @@ def serve_from_stand_in(name: str) -> None:
 def _add_finders() -> None:
     if not is_active():
         logging.getLogger("airflow.task").setLevel(logging.INFO)  # as Airflow configures it
+        older_pendulum.add_names_if_imported()
         sys.meta_path.insert(0, StrictFinder)
         sys.meta_path.append(FallbackFinder)
 

@@ -102,6 +102,7 @@ def main() -> None:
     secret_names.configure_from(os.environ)
     for name in PRELOADED:
         importlib.import_module(name)
+    importlib.import_module("tradewind.airflow.names").build_tables()
     read_entry_points()
     _warm_up()
     freeze_heap()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -27,6 +29,24 @@ from tradewind.model.errors import NotYetSupported
 def test_constants_have_airflows_values(name: str, value: Any) -> None:
     module, _, attribute = name.partition(":")
     assert getattr(importlib.import_module(module), attribute) == value
+
+
+def test_the_logger_of_a_module_can_be_imported() -> None:
+    from airflow.configuration import log  # type: ignore[import-not-found]
+
+    assert log.name == "airflow.configuration"
+
+
+@pytest.mark.parametrize("is_imported_before", [True, False])
+def test_pendulum_has_the_names_of_its_older_releases(is_imported_before: bool) -> None:
+    """`pendulum.Period` of Airflow 2.0 – 2.7, `pendulum.Pendulum` of Airflow 1.10."""
+    first, second = "import pendulum", "import tradewind.airflow"
+    order = f"{first}; {second}" if is_imported_before else f"{second}; {first}"
+    script = (
+        f"{order}\nfrom pendulum import Pendulum, Period\nassert pendulum.create(2020, 1, 2) == pendulum.datetime(2020, 1, 2)"
+    )
+    script += "\nassert isinstance(pendulum.period(pendulum.create(2020, 1, 2), pendulum.create(2020, 1, 3)), Period)"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def test_the_file_of_the_web_server_is_in_the_home_folder() -> None:

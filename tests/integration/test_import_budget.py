@@ -1,0 +1,65 @@
+"""`from airflow import DAG` costs at most 1.5 times as much as `from tradewind import DAG`, and so do files that import it.
+
+Both are measured alternately in one run. The smallest of several values counts, because other processes only add to it.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tradewind.parser.config import ParserConfig
+from tradewind.parser.parse_once import parse_folder
+
+LIMIT = 1.5
+ROUNDS = 7
+TEXT = """
+from {module} import DAG
+from {operators} import PythonOperator
+
+with DAG("d{number}", schedule=None):
+    tasks = [PythonOperator(task_id=f"t{{i}}", python_callable=print) for i in range(10)]
+    for before, after in zip(tasks, tasks[1:]):
+        before >> after
+"""
+KINDS = {"tradewind": "tradewind.operators.python", "airflow": "airflow.operators.python"}
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """CPU time of the child processes of this work, and of their children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def process(code: str) -> float:
+    """CPU time of a new Python process that executes this code."""
+    return cpu_seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True, timeout=120))
+
+
+def test_the_import_of_airflow_costs_little_more_than_that_of_tradewind() -> None:
+    ours, theirs = "from tradewind import DAG", "import tradewind.airflow\nfrom airflow import DAG"
+    measured = [(process(ours), process(theirs)) for _ in range(ROUNDS)]
+    tradewind, airflow = (min(times) for times in zip(*measured, strict=True))
+    assert airflow <= LIMIT * tradewind, f"{airflow * 1000:.0f} ms, with tradewind {tradewind * 1000:.0f} ms: {measured}"
+
+
+def parse_all(folder: Path) -> None:
+    """Have the parser's child processes read all files of a folder."""
+    outcomes = parse_folder(ParserConfig(str(folder)))
+    assert [outcome.problem for outcome in outcomes if outcome.problem] == []
+
+
+def test_the_parse_of_airflow_files_takes_little_longer_than_that_of_tradewind_files(tmp_path: Path) -> None:
+    for module, operators in KINDS.items():
+        (tmp_path / module).mkdir()
+        for number in range(50):
+            text = TEXT.format(module=module, operators=operators, number=number)
+            (tmp_path / module / f"f{number}.py").write_text(text)
+    measured = [tuple(cpu_seconds(lambda folder=tmp_path / kind: parse_all(folder)) for kind in KINDS) for _ in range(3)]  # type: ignore[misc]
+    tradewind, airflow = (min(times) for times in zip(*measured, strict=True))
+    assert airflow <= LIMIT * tradewind, f"{airflow:.2f} s, with tradewind {tradewind:.2f} s: {measured}"
