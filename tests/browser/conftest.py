@@ -17,7 +17,7 @@ from tests.browser import dags
 ROOT = Path(__file__).parents[2]
 REQUIRED = bool(os.environ.get("TESTS_REQUIRE_BROWSER"))
 """True on a machine on which the browser tests must run: a missing program fails the tests there instead of skipping them."""
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds to wait for anything: a browser and two servers are slow on a busy machine."""
 
 
@@ -92,9 +92,9 @@ def server(built_page: None, generated_home: Path, tmp_path_factory: pytest.Temp
     for name, source in dags.FILES.items():
         server.write_dag(name, source)
     try:
-        server.start(PATIENCE)
+        server.start(TIMEOUT)
         for dag_id in dags.IDS:
-            server.wait_dag(dag_id, PATIENCE)
+            server.wait_dag(dag_id, TIMEOUT)
         yield server
     finally:
         server.close()
@@ -123,7 +123,7 @@ class Visit:
     def __init__(self, browser: Any, server: Standalone, **options: Any) -> None:
         # While a dialog fades in, its colours are not yet the final ones that axe has to check.
         self.context = browser.new_context(base_url=server.address, **{"reduced_motion": "reduce", **SCREEN, **options})
-        self.context.set_default_timeout(PATIENCE * 1000)
+        self.context.set_default_timeout(TIMEOUT * 1000)
         self.page = self.context.new_page()
         self.problems: list[str] = []
         self.expected: tuple[str, ...] = ()

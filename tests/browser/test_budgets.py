@@ -16,7 +16,7 @@ from benchmarks import page_data
 from benchmarks.page_in_browser import Windows, grid_of, in_turn, painted, quickest
 
 from tests.acceptance.harness import Standalone
-from tests.browser.conftest import PATIENCE, ROOT, Visit
+from tests.browser.conftest import ROOT, TIMEOUT, Visit
 
 pytestmark = pytest.mark.long
 
@@ -39,7 +39,7 @@ def server(built_page: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     page_data.fill(home, *(page_data.Wanted(1, *size, attempts=1, paused=True) for size in SIZES.values()))
     server = Standalone(home)
     try:
-        server.start(PATIENCE)
+        server.start(TIMEOUT)
         yield server
     finally:
         server.close()

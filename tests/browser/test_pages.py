@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.acceptance.harness import Standalone
-from tests.browser.conftest import PATIENCE, Visit
+from tests.browser.conftest import TIMEOUT, Visit
 
 ROUTER = Path(__file__).parents[2] / "ui" / "src" / "router.tsx"
 DAG = "billing_daily"
@@ -192,7 +192,7 @@ with DAG("n" * 250, start_date=datetime.datetime(2024, 1, 1), schedule=None, tag
 def long_run(server: Standalone) -> Iterator[str]:
     """The address of a failed run whose DAG and task have the longest names."""
     path = server.write_dag("long_names.py", LONG_NAMES)
-    server.wait_dag(LONG, PATIENCE)
+    server.wait_dag(LONG, TIMEOUT)
     run = server.trigger(LONG)
     server.wait_run(LONG, run)
     yield f"/dags/{LONG}/runs/{quote(run, safe='')}"

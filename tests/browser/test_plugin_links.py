@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.acceptance.harness import Standalone
-from tests.browser.conftest import PATIENCE, Visit
+from tests.browser.conftest import TIMEOUT, Visit
 
 PLUGIN = """
 from airflow.models import BaseOperatorLink
@@ -50,17 +50,17 @@ def plugin(server: Standalone) -> Iterator[None]:
     file = server.home / "plugins" / "links_of_ours.py"
     file.parent.mkdir(exist_ok=True)
     file.write_text(PLUGIN)
-    server.wait(lambda: "links_of_ours" in server.cli("plugins", "-o", "json"), "the plugin", PATIENCE)
+    server.wait(lambda: "links_of_ours" in server.cli("plugins", "-o", "json"), "the plugin", TIMEOUT)
     yield
     file.unlink()
-    server.wait(lambda: "links_of_ours" not in server.cli("plugins", "-o", "json"), "the end of the plugin", PATIENCE)
+    server.wait(lambda: "links_of_ours" not in server.cli("plugins", "-o", "json"), "the end of the plugin", TIMEOUT)
 
 
 def test_links_of_plugins_are_in_the_bar_and_on_the_task(visit: Visit, server: Standalone, plugin: None) -> None:
     server.write_dag("page_linked.py", DAG)
-    server.wait_dag("page_linked", PATIENCE)
+    server.wait_dag("page_linked", TIMEOUT)
     run = server.trigger("page_linked")
-    server.wait_run("page_linked", run, deadline=PATIENCE)
+    server.wait_run("page_linked", run, deadline=TIMEOUT)
     page = visit.page
     page.goto(f"/dags/page_linked/runs/{run}/tasks/hello")
     link = page.get_by_role("link", name="Wiki of the task")

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.acceptance.harness import Standalone
-from tests.browser.conftest import PATIENCE, Visit
+from tests.browser.conftest import TIMEOUT, Visit
 
 SOURCE = """
 import os, signal, time
@@ -57,7 +57,7 @@ with DAG("page_task", start_date=datetime(2024, 1, 1), schedule=None, is_paused_
 def task_run(server: Standalone) -> Iterator[str]:
     """The address of a run whose first task set its links, and whose second one asks a question."""
     path = server.write_dag("page_task.py", SOURCE)
-    server.wait_dag("page_task", PATIENCE)
+    server.wait_dag("page_task", TIMEOUT)
     run = server.trigger("page_task")
     server.wait_task("page_task", run, "approve", ("awaiting_input",))
     yield f"/dags/page_task/runs/{quote(run, safe='')}"
@@ -83,7 +83,7 @@ def attempt_of(visit: Visit, task: str) -> Any:
 
 def test_an_attempt_shows_what_it_has_used(visit: Visit, task_run: str) -> None:
     attempt = attempt_of(visit, f"{task_run}/tasks/submit")
-    assert 0 < attempt["cpu_seconds"] < PATIENCE
+    assert 0 < attempt["cpu_seconds"] < TIMEOUT
     assert 5_000_000 < attempt["peak_memory_bytes"] < 2_000_000_000
     visit.page.goto(f"{task_run}/tasks/submit?tab=details")
     row = visit.page.get_by_role("row").filter(has_text="success").first
@@ -113,7 +113,7 @@ def test_a_question_is_answered_on_the_page_of_its_task(visit: Visit, task_run: 
 def test_an_xcom_is_edited_and_deleted(visit: Visit, server: Standalone) -> None:
     server.cli("dags", "unpause", "hello_page")
     run = server.trigger("hello_page")
-    server.wait_run("hello_page", run, deadline=PATIENCE)
+    server.wait_run("hello_page", run, deadline=TIMEOUT)
     visit.page.goto(f"/dags/hello_page/runs/{quote(run, safe='')}/tasks/numbers?tab=xcom")
     value = visit.page.get_by_role("region", name="return_value")
     value.get_by_role("button", name="Edit").click()
@@ -145,7 +145,7 @@ with DAG("page_retry", start_date=datetime(2024, 1, 1), schedule=None, is_paused
 
 def test_the_reasons_tell_moments_in_the_chosen_zone(windows: Callable[..., Visit], server: Standalone) -> None:
     path = server.write_dag("page_retry.py", RETRY)
-    server.wait_dag("page_retry", PATIENCE)
+    server.wait_dag("page_retry", TIMEOUT)
     run = server.trigger("page_retry")
     server.wait_task("page_retry", run, "later", ("up_for_retry",))
     path.unlink()

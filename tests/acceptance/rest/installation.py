@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.acceptance.harness import Standalone
 from tests.acceptance.rest.dags import DAG_IDS, FILES
 
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 """Seconds. The setup takes two seconds on an idle machine."""
 
 
@@ -26,8 +26,8 @@ class Installation:
         self._pipe = pipe
         self.shop_run = house.trigger("shop", run_id="first")
         self.held_run = house.trigger("held", run_id="waiting", conf={"gate": str(pipe)})
-        assert house.wait_run("shop", self.shop_run, deadline=_PATIENCE) == "success"
-        house.wait_task("held", self.held_run, "wait", ("running",), deadline=_PATIENCE)
+        assert house.wait_run("shop", self.shop_run, deadline=_TIMEOUT) == "success"
+        house.wait_task("held", self.held_run, "wait", ("running",), deadline=_TIMEOUT)
 
     def release(self) -> None:
         """Let the task `wait` end. No effect if it has ended."""
@@ -45,10 +45,10 @@ def installation(folder: Path) -> Iterator[Installation]:
         house.write_dag(name, source)
     pipe = folder / "gate"
     os.mkfifo(pipe)
-    house.start(deadline=_PATIENCE)
+    house.start(deadline=_TIMEOUT)
     try:
         for dag_id in DAG_IDS:
-            house.wait_dag(dag_id, deadline=_PATIENCE)
+            house.wait_dag(dag_id, deadline=_TIMEOUT)
             if dag_id != "nightly":
                 house.call("set_paused", dag_id=dag_id, is_paused=False)
         found = Installation(house, pipe)

@@ -50,7 +50,7 @@ from tradewind.wire.messages import (
     encode,
 )
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
 class Deployment:
@@ -68,7 +68,7 @@ class Deployment:
         ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
         self._thread.start()
-        assert ready.wait(PATIENCE)
+        assert ready.wait(TIMEOUT)
 
     def _serve(self, ready: threading.Event) -> None:
         clock, config = SystemClock(), SchedulerConfig(**DEFAULTS)
@@ -96,10 +96,10 @@ class Deployment:
             Line(self.socket).close()  # wakes it
         except OSError:
             pass
-        self._thread.join(PATIENCE)
+        self._thread.join(TIMEOUT)
         assert not self._thread.is_alive()
 
-    def client(self, timeout: float = PATIENCE) -> PlainClient:
+    def client(self, timeout: float = TIMEOUT) -> PlainClient:
         return PlainClient(self.socket, "test", timeout)
 
     def dag(self, dag_id: str, *tasks: Any, **more: Any) -> None:
@@ -128,7 +128,7 @@ class Line:
 
     def __init__(self, path: str) -> None:
         self.link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.link.settimeout(PATIENCE)
+        self.link.settimeout(TIMEOUT)
         self.link.connect(path)
         self._reader = FrameReader()
         self._documents: list[bytes] = []
@@ -162,7 +162,7 @@ class Line:
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not true():
         assert time.monotonic() < deadline, "it never came true"
 

@@ -13,7 +13,7 @@ from tradewind.platform import HAVE_LINUX, linux
 
 pytestmark = pytest.mark.skipif(not HAVE_LINUX, reason="Linux only")
 
-PATIENCE_MS = 10_000
+TIMEOUT_MS = 10_000
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -40,7 +40,7 @@ def end_of(pid: int) -> int:
     handle = os.pidfd_open(pid)
     poll = select.poll()
     poll.register(handle, select.POLLIN)
-    ended = poll.poll(PATIENCE_MS)
+    ended = poll.poll(TIMEOUT_MS)
     os.close(handle)
     if not ended:
         os.kill(pid, signal.SIGKILL)
