@@ -569,7 +569,7 @@ MUTANTS = [
     Mutant(
         "triggers are begun once",
         "those of a triggerer that died are nobody's",
-        rewrite((TriggerManager, "_is_up", ("if waiting:", "if waiting and self._deaths == 0:"))),
+        rewrite((TriggerManager, "_on_started", ("if waiting:", "if waiting and self._deaths == 0:"))),
         10,
     ),
     Mutant(

@@ -141,7 +141,7 @@ class ControlClient:
                 self._drop()
                 if not sent:  # nothing was sent yet: the caller can decide at once
                     raise (
-                        error if isinstance(error, Unreachable) else _absent(self.socket_path, "it closed the connection")
+                        error if isinstance(error, Unreachable) else _no_scheduler(self.socket_path, "it closed the connection")
                     ) from None
                 wait = waits.failed() / 1e6
                 if time.monotonic() + wait > deadline:
@@ -170,7 +170,7 @@ class _Connection:
         self._documents: deque[bytes] = deque()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._socket.settimeout(_left(deadline))
+            self._socket.settimeout(_seconds_left(deadline))
             self._socket.connect(path)
             self.send(frame(encode(ClientHello(name, os.getpid(), follow))), deadline)
             welcome = self.receive(deadline)
@@ -179,7 +179,7 @@ class _Connection:
             if isinstance(error, TimeoutError):
                 raise Unreachable(english(phrase("error_scheduler_silent", path=path))) from None
             reason = error.strerror if isinstance(error, OSError) else None
-            raise _absent(path, reason or "it closed the connection") from None
+            raise _no_scheduler(path, reason or "it closed the connection") from None
         except BaseException:
             self._socket.close()
             raise
@@ -189,7 +189,7 @@ class _Connection:
             raise WireError(f"the scheduler at {path} refused this client (it speaks protocol {CLIENT_PROTOCOL}): {refused}")
 
     def send(self, data: bytes, deadline: float) -> None:
-        self._socket.settimeout(_left(deadline))
+        self._socket.settimeout(_seconds_left(deadline))
         try:
             self._socket.sendall(data)
         except TimeoutError:
@@ -200,7 +200,7 @@ class _Connection:
     def receive(self, deadline: float | None) -> FromScheduler:
         """The next message. Raises TimeoutError, or _Disconnected if the connection broke."""
         while not self._documents:
-            self._socket.settimeout(None if deadline is None else _left(deadline))
+            self._socket.settimeout(None if deadline is None else _seconds_left(deadline))
             try:
                 data = self._socket.recv(_READ_SIZE)
             except TimeoutError:
@@ -230,12 +230,12 @@ class _Connection:
         self._socket.close()
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
     return left
 
 
-def _absent(path: str, reason: str) -> Unreachable:
+def _no_scheduler(path: str, reason: str) -> Unreachable:
     return Unreachable(english(phrase("error_no_scheduler", path=path, reason=reason)))

@@ -128,7 +128,7 @@ class GatewayLine:
 
     def connect(self) -> None:
         """Begin to connect. The event loop calls `on_open` or `on_close` later."""
-        self._deadline = self._loop.call_later(CONNECT_WITHIN, self._too_slow)
+        self._deadline = self._loop.call_later(CONNECT_WITHIN, self._on_connect_timeout)
         try:
             socket.inet_pton(socket.AF_INET, self._address.host)
             family = socket.AF_INET
@@ -210,19 +210,19 @@ class GatewayLine:
                 self._close(tls_problem(error))
                 return
             self._handshake_of_tls = True
-            self._loop.watch(self._socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self._shake_hands)
+            self._loop.watch(self._socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self._continue_handshake)
         else:
             self._request()
 
-    def _shake_hands(self, events: int) -> None:
+    def _continue_handshake(self, events: int) -> None:
         link = self._socket
         assert isinstance(link, ssl.SSLSocket)
         try:
             link.do_handshake()
         except ssl.SSLWantReadError:
-            self._loop.watch(link, selectors.EVENT_READ, self._shake_hands)
+            self._loop.watch(link, selectors.EVENT_READ, self._continue_handshake)
         except ssl.SSLWantWriteError:
-            self._loop.watch(link, selectors.EVENT_WRITE, self._shake_hands)
+            self._loop.watch(link, selectors.EVENT_WRITE, self._continue_handshake)
         except OSError as error:
             self._close(tls_problem(error))
         else:
@@ -235,7 +235,7 @@ class GatewayLine:
         self._protocol.send_request(request)
         self._flush()
 
-    def _too_slow(self) -> None:
+    def _on_connect_timeout(self) -> None:
         if not self._is_open:
             self._close(f"no answer of the gateway {self._address.url} within {CONNECT_WITHIN // SECOND} s")
 

@@ -166,7 +166,7 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
         found: list[AssetUpdate] = []
         for one in dict.fromkeys(self._outlets):
             if not isinstance(one, AssetAlias):
-                extra, keys = self._said_of(one)
+                extra, keys = self._extra_and_keys_of(one)
                 found += [_update(one, extra, (), key) for key in sorted(keys) or (None,)]
         under: dict[tuple[Asset, str], list[str]] = {}
         for one in self._outlets:
@@ -177,7 +177,7 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
             found.append(_update(asset, extra, tuple(aliases)))
         return tuple(found)
 
-    def _said_of(self, outlet: Asset | AssetRef) -> tuple[str, set[str]]:
+    def _extra_and_keys_of(self, outlet: Asset | AssetRef) -> tuple[str, set[str]]:
         """Extra and partition keys of an outlet, including those of a reference to the same asset (name or URI)."""
         extra: dict[str, Any] = {}
         keys: set[str] = set()

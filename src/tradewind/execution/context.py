@@ -327,7 +327,7 @@ def _time(pattern: str) -> Maker:
     return lambda ti: from_micros(_at(ti)).strftime(pattern)
 
 
-def _neighbour(which: str, shape: str) -> Maker:
+def _adjacent_date(which: str, shape: str) -> Maker:
     """The logical date of the `next` or `previous` run. `shape`: `date`, `day` (2024-01-31) or `digits` (20240131)."""
 
     def make(ti: TaskInstance) -> DateTime | str | None:
@@ -398,12 +398,12 @@ WITH_LOGICAL_DATE: dict[str, Maker] = {
     # Airflow 1 and 2
     "prev_execution_date_success": _success("logical_date"),
     "execution_date": lambda ti: ti.dag_run.logical_date,
-    "next_execution_date": _neighbour("next", "date"),
-    "next_ds": _neighbour("next", "day"),
-    "next_ds_nodash": _neighbour("next", "digits"),
-    "prev_execution_date": _neighbour("previous", "date"),
-    "prev_ds": _neighbour("previous", "day"),
-    "prev_ds_nodash": _neighbour("previous", "digits"),
+    "next_execution_date": _adjacent_date("next", "date"),
+    "next_ds": _adjacent_date("next", "day"),
+    "next_ds_nodash": _adjacent_date("next", "digits"),
+    "prev_execution_date": _adjacent_date("previous", "date"),
+    "prev_ds": _adjacent_date("previous", "day"),
+    "prev_ds_nodash": _adjacent_date("previous", "digits"),
     "yesterday_ds": _day_of(-1),
     "yesterday_ds_nodash": _day_of(-1, dashes=False),
     "tomorrow_ds": _day_of(1),

@@ -128,7 +128,7 @@ def after_result(ti: TaskInstance, outcome: Outcome, error: BaseException | None
             ti.ended = time.time_ns() // 1000
             if state is TaskState.SUCCESS:
                 _call(listeners, "on_task_instance_success", ti)
-                _tell_of_assets(listeners, ti)
+                _call_for_assets(listeners, ti)
             elif state is TaskState.SKIPPED:
                 _call(listeners, "on_task_instance_skipped", ti)
             else:
@@ -174,7 +174,7 @@ def _call(
     listeners.call(event, previous_state=previous, task_instance=given, error=error, session=module.session())
 
 
-def _tell_of_assets(listeners: ListenerManager, ti: TaskInstance) -> None:
+def _call_for_assets(listeners: ListenerManager, ti: TaskInstance) -> None:
     for outlet in ti.task.outlets or ():
         if isinstance(outlet, Asset):
             listeners.call("on_asset_changed", asset=outlet)

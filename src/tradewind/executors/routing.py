@@ -47,8 +47,8 @@ def choose_worker(executor: str, queue: str, workers: Iterable[WorkerLoad], pref
     for one in able:
         if one.worker == preferred:
             return preferred
-    return min(able, key=_use).worker
+    return min(able, key=_share_in_use).worker
 
 
-def _use(load: WorkerLoad) -> tuple[float, int, str]:
+def _share_in_use(load: WorkerLoad) -> tuple[float, int, str]:
     return (load.assigned / load.slots if load.slots else 0.0, load.assigned, load.worker)

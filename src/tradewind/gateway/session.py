@@ -174,17 +174,17 @@ class Session:
             keys = [trigger.key for trigger in message.triggers]
             bundles = [(trigger.bundle, trigger.bundle_version) for trigger in message.triggers]
         elif isinstance(message, Reconcile):
-            self._prove(list(message.attempts))  # so the worker may answer that it does not have them
+            self._send_attempt_tokens(list(message.attempts))  # so the worker may answer that it does not have them
         elif isinstance(message, Cancel):
-            self._prove([message.attempt])
+            self._send_attempt_tokens([message.attempt])
         if bundles and self._bundles is not None:
             await self._bundles.announce(bundles)
         if keys:
-            self._prove(keys)
+            self._send_attempt_tokens(keys)
             await self._send(g.AttemptTokens(tuple((key, attempt_token(self._config.key, self.worker, key)) for key in keys)))
         await self._socket.send(bytes((g.SCHEDULER,)) + document)
 
-    def _prove(self, keys: list[AttemptKey]) -> None:
+    def _send_attempt_tokens(self, keys: list[AttemptKey]) -> None:
         for key in keys:
             self._proven[key] = None
         while len(self._proven) > PROVEN_MAX:
@@ -254,7 +254,7 @@ class Session:
         elif isinstance(message, g.Holding):
             for key, token in message.tokens:
                 if proves(self._config.key, self.worker, key, token):
-                    self._prove([key])
+                    self._send_attempt_tokens([key])
         elif isinstance(message, g.LogPiece):
             await self._send(self._logs.store(self.worker, message))
         elif isinstance(message, g.PutSpill):
@@ -289,7 +289,7 @@ class Session:
             return
         if self._bundles is not None:
             await self._bundles.announce([(workload.bundle, workload.bundle_version)])
-        self._prove([workload.key])
+        self._send_attempt_tokens([workload.key])
         await self._send(g.AttemptTokens(((workload.key, attempt_token(self._config.key, self.worker, workload.key)),)))
         await self._send(g.Claimed(message.id))
 

@@ -50,7 +50,7 @@ from tradewind.scheduler.shared_state import ROWS_PER_MOVE, SharedState
 from tradewind.scheduler.waits.deferral_manager import DeferralManager
 from tradewind.scheduler.waits.messages import waiting_cause
 from tradewind.scheduler.waits.planned import planned_row
-from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews
+from tradewind.scheduler.waits.wait_index import ExamineWait, WaitDue, WaitResult
 from tradewind.store.port import Store
 from tradewind.store.views import listened_events
 from tradewind.wire.messages import Notice, Refused, Start, Workload
@@ -211,7 +211,7 @@ class Scheduler:
                 self.queue.mark_dirty(item)
             elif isinstance(item, WakeWatchers):
                 self.watchers.wake()
-            elif isinstance(item, LookAtWait):
+            elif isinstance(item, ExamineWait):
                 self.waits.notice(*item)
             else:
                 self.inbox.append(item)
@@ -295,7 +295,7 @@ class Scheduler:
             return
         active_run = self.active_runs_by_id.get(item.run)
         if active_run is None:
-            if isinstance(item, WaitNews):
+            if isinstance(item, WaitResult):
                 self.executor.drop_triggers([(item.run, item.slot, item.fence)])
             return
         if active_run.state is RunState.QUEUED:
@@ -303,7 +303,7 @@ class Scheduler:
         active_run.machine.budget = max(1, self.batch.rows_left() // ROWS_PER_MOVE)
         if isinstance(item, SettleRun):
             self.take(active_run, active_run.machine.settle(now), now)
-        elif isinstance(item, WaitDue | WaitNews):
+        elif isinstance(item, WaitDue | WaitResult):
             decisions = self.deferrals.apply(active_run, item, now)
             if decisions is not None:
                 self.take(active_run, decisions, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tradewind.kernel import events as e
-from tradewind.scheduler.waits.wait_index import WaitDue, WaitNews
+from tradewind.scheduler.waits.wait_index import WaitDue, WaitResult
 from tradewind.wire.messages import AttemptKey, Report, Start
 
 
@@ -30,7 +30,7 @@ class SettleRun(NamedTuple):
     run: int
 
 
-Item = FromWorker | RunEvent | SettleRun | WaitDue | WaitNews
+Item = FromWorker | RunEvent | SettleRun | WaitDue | WaitResult
 
 
 def run_of(item: Item) -> int:

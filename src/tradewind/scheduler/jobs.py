@@ -51,12 +51,12 @@ class JobRegistry:
             log.warning("jobs cannot be written now", error=str(error))
         self._note()
 
-    def came(self, job: NewJob) -> None:
+    def service_connected(self, job: NewJob) -> None:
         """Begin the job of a service that has connected."""
         self._here[job.service_id] = job
         self._note()
 
-    def gone(self, service_id: str, reason: str | None) -> None:
+    def service_disconnected(self, service_id: str, reason: str | None) -> None:
         """End the job of a service whose connection is closed.
 
         Args:

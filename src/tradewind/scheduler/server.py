@@ -38,7 +38,7 @@ from tradewind.scheduler.explain.questions import QUESTIONS, ask
 from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.scheduler.jobs import HOST, JobRegistry
 from tradewind.scheduler.timers import LONGEST_WAIT
-from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitResult
 from tradewind.store.port import Store
 from tradewind.wire import commands as c
 from tradewind.wire.connection import Connection
@@ -360,9 +360,9 @@ class SchedulerServer:
         if peer is not None and connection.problem:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
         if peer is not None and peer.service_id and self.jobs is not None and not self._is_connected(peer.service_id):
-            self.jobs.gone(peer.service_id, None if peer.goodbye else "its connection to the scheduler broke")
+            self.jobs.service_disconnected(peer.service_id, None if peer.goodbye else "its connection to the scheduler broke")
         if peer is not None and peer.gateway and self.remote_workers is not None:
-            self.remote_workers.gateway_gone(peer.gateway)
+            self.remote_workers.gateway_disconnected(peer.gateway)
         if peer is not None and peer is self.parser:
             self.parser = None
             self.scheduler.timetables.connect(None)
@@ -388,7 +388,7 @@ class SchedulerServer:
         peer.service_id = service_id
         if self.jobs is not None:
             executor = self.scheduler.executors.default if job_type == HOST else None
-            self.jobs.came(NewJob(service_id, job_type, hostname, self.jobs.unixname, pid, executor))
+            self.jobs.service_connected(NewJob(service_id, job_type, hostname, self.jobs.unixname, pid, executor))
 
     def on_document(self, connection: Connection, document: bytes) -> None:
         """Handle one message of a peer. An error closes the connection of this peer and affects no other peer."""
@@ -422,7 +422,7 @@ class SchedulerServer:
             if message.key[0] == WATCHER_RUN:
                 self.scheduler.watchers.ended(message.key, message.end)
             elif not self._is_repeated(message.key, TriggerFired):
-                self.scheduler.push(WaitNews(*message.key, message.end))
+                self.scheduler.push(WaitResult(*message.key, message.end))
         elif isinstance(message, WatcherEvent):
             self.scheduler.watchers.fired(message)
         elif isinstance(message, Goodbye):
@@ -511,7 +511,7 @@ class SchedulerServer:
             return
         if isinstance(message, GatewayHello):
             peer.gateway, peer.name = message.name, f"gateway {message.name}"
-            self.remote_workers.gateway_came(message.name)
+            self.remote_workers.gateway_connected(message.name)
         elif peer.gateway:
             rest = self.remote_workers.away(peer.gateway, message.worker, message.lease)
             self.loop.call_later(rest + SECOND, self.scheduler.hosts.lease_ended)

@@ -347,7 +347,7 @@ class VirtualTriggerManager(TriggerManager):
         line: Connection = here.connection
         here.listen(lambda document: self._on_document(line, document), lambda: self._line_closed(line))
         made.line = there
-        self._is_up(made.pid, line, line)
+        self._on_started(made.pid, line, line)
 
     def _read_page(self) -> tuple[AttemptKey | None, float]:
         return (None, 0.0) if self.triggerer is None else (self.triggerer.stepping, self.triggerer.loop_ran_at)

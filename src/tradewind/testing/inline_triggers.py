@@ -10,7 +10,7 @@ from tradewind.execution.run_trigger import failed, make_trigger, trigger_end, w
 from tradewind.model.moments import SECOND
 from tradewind.model.waits import TIMEOUT, Deferral, TriggerEnd
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitResult
 from tradewind.sdk.trigger import TriggerEvent
 from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.wire.messages import TriggerOrder
@@ -20,7 +20,7 @@ Answer = Callable[[Deferral], TriggerEnd]
 """Returns the result of a wait, as given by a test."""
 
 
-def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None = None) -> WaitNews:
+def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None = None) -> WaitResult:
     """Run a trigger to its end, but not longer than its task may wait.
 
     Args:
@@ -37,7 +37,7 @@ def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None
                 end = TriggerEnd(error=sentence)
         else:
             end = run_trigger(order, left)
-    return WaitNews(*order.key, end)
+    return WaitResult(*order.key, end)
 
 
 def run_trigger(order: TriggerOrder, seconds: float | None = None) -> TriggerEnd:

@@ -19,7 +19,7 @@ from tradewind.parser import timetable_child
 from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.inbox import FromWorker, RunEvent
-from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitResult
 from tradewind.sdk.exceptions import AirflowTaskTimeout
 from tradewind.store.memory import MemoryStore
 from tradewind.testing.attempts import make_attempt
@@ -285,7 +285,7 @@ class VirtualTime:
             return False
         waiting = list(self._scheduler.waits.open.values())
         for one in waiting:
-            self._scheduler.push(WaitNews(*one.key, answer(one.deferral)))
+            self._scheduler.push(WaitResult(*one.key, answer(one.deferral)))
         return bool(waiting)
 
     def _start(self, workload: Workload) -> None:

@@ -44,7 +44,7 @@ class CannotCall(AirflowException):
     """There is nothing to call; the message says why."""
 
 
-def carry_out_call(workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, refused: str | None) -> None:
+def run_callback_and_report(workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, refused: str | None) -> None:
     """Call the callback and report. `dags` as for `task_process.run_attempt`; `refused`: why nothing can be called."""
     runtime.install(channel)
     reason = refused
@@ -56,7 +56,7 @@ def carry_out_call(workload: Workload, dags: Mapping[str, DAG] | None, channel: 
             if isinstance(error, CannotCall):
                 log.error("%s", error)
             else:
-                log.error("%s failed:\n%s", _what(workload), pipeline.format_traceback(error))
+                log.error("%s failed:\n%s", _description(workload), pipeline.format_traceback(error))
     outcome = Outcome.SUCCESS if reason is None else Outcome.FAILED
     channel.report(Report(0, outcome, reason=reason, ended=time.time_ns() // 1000))
 
@@ -74,7 +74,7 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
         _mail(workload, dags)
         return
     if wanted.argument in LISTENED_RUN_STATES:
-        _tell_listeners(workload, wanted, dags)
+        _call_listeners(workload, wanted, dags)
         return
     if dags is None:
         dags = load_file(workload.folder, workload.file, analyse=False).dags
@@ -84,7 +84,7 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
             f"the file {workload.file} no longer contains the DAG {workload.dag_id!r}.{did_you_mean(workload.dag_id, dags)}"
         )
     if wanted.argument in DEADLINES:
-        _tell_of_deadline(dag, workload, wanted)
+        _call_for_deadline(dag, workload, wanted)
         return
     if wanted.of_run:
         context = run_context(dag, workload, wanted)
@@ -97,12 +97,12 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
             call_for_task(wanted.argument, context["ti"], wanted.reason)
             return
         owner = context["task"]
-    callback = _named(owner, workload, wanted)
-    log.info("Calling %s (%s).", callback_name(callback), _what(workload))
+    callback = _find_callback(owner, workload, wanted)
+    log.info("Calling %s (%s).", callback_name(callback), _description(workload))
     finish(callback(context))
 
 
-def _tell_listeners(workload: Workload, wanted: Call, dags: Mapping[str, DAG] | None) -> None:
+def _call_listeners(workload: Workload, wanted: Call, dags: Mapping[str, DAG] | None) -> None:
     """Tell the listeners of plugins of a DAG run, even if its DAG file cannot be imported."""
     try:
         if dags is None:
@@ -114,23 +114,23 @@ def _tell_listeners(workload: Workload, wanted: Call, dags: Mapping[str, DAG] | 
     call_for_run(wanted.argument, run, wanted.end_reason)
 
 
-def _named(owner: Any, workload: Workload, wanted: Call) -> Any:
+def _find_callback(owner: Any, workload: Workload, wanted: Call) -> Any:
     """Return the callback that has the workload's position in the argument now."""
     found = getattr(owner, wanted.argument)
     if wanted.index >= len(found):
-        raise CannotCall(f"{_what(workload)} does not exist any more: {workload.file} has {len(found)} of them now")
+        raise CannotCall(f"{_description(workload)} does not exist any more: {workload.file} has {len(found)} of them now")
     return found[wanted.index]
 
 
-def _tell_of_deadline(dag: DAG, workload: Workload, wanted: Call) -> None:
+def _call_for_deadline(dag: DAG, workload: Workload, wanted: Call) -> None:
     from tradewind.worker import deadline_calls  # lazy: few DAGs have deadlines
 
-    one = _named(dag, workload, wanted)
+    one = _find_callback(dag, workload, wanted)
     if wanted.argument == "deadline":
         log.info("Calling %s (the deadline %s was missed).", one.callback.path, one.name or wanted.index + 1)
         finish(deadline_calls.call_deadline(one, dag, workload, wanted))
     else:
-        log.info("Calling %s (%s).", callback_name(one), _what(workload))
+        log.info("Calling %s (%s).", callback_name(one), _description(workload))
         finish(deadline_calls.call_sla(one, dag, workload, wanted))
 
 
@@ -159,13 +159,13 @@ def finish(result: Any) -> None:
     """Await the return value of a callback if it is awaitable."""
     if inspect.isawaitable(result):
 
-        async def to_its_end() -> Any:
+        async def await_result() -> Any:
             return await result
 
-        pipeline.run_to_end(to_its_end())
+        pipeline.run_to_end(await_result())
 
 
-def _what(workload: Workload) -> str:
+def _description(workload: Workload) -> str:
     wanted = workload.call
     assert wanted is not None
     return f"{wanted.argument} of {'the DAG' if wanted.of_run else 'task ' + workload.task_id}"

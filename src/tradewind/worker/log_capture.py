@@ -86,10 +86,10 @@ class LogCapture:
         start = 0
         lines = []
         while (end := data.find(b"\n", start)) >= 0:
-            self._grow(data[start:end])
-            lines.append(self._take_line())
+            self._add_to_line(data[start:end])
+            lines.append(self._finish_line())
             start = end + 1
-        self._grow(data[start:])
+        self._add_to_line(data[start:])
         if lines:
             self._write(lines)
 
@@ -108,15 +108,15 @@ class LogCapture:
             if moment is not None and not data.endswith(b"\n"):
                 self._keep(self._wall(), b"\n")
         elif self._part or self._dropped_of_line:
-            self._write([self._take_line()])
+            self._write([self._finish_line()])
 
     def close(self) -> None:
         """Write the rest, and the kept tail of a log that was too long."""
         lines = self._tail_lines() if self._tail else []
         if self._part or self._dropped_of_line:
-            lines.append(self._take_line())
+            lines.append(self._finish_line())
         if lines:
-            self._put(b"".join(lines))
+            self._write_bytes(b"".join(lines))
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -139,10 +139,10 @@ class LogCapture:
             else:
                 pieces = data.split(b"\n")
                 for piece in pieces[:-1]:
-                    self._grow(piece)
-                    lines.append(self._take_line(moment))
+                    self._add_to_line(piece)
+                    lines.append(self._finish_line(moment))
                     size += len(lines[-1])
-                self._grow(pieces[-1])
+                self._add_to_line(pieces[-1])
             while size > self._tail_max:
                 self._missing += len(lines[0])
                 size -= len(lines.popleft())
@@ -151,14 +151,14 @@ class LogCapture:
             lines.appendleft(self._line("warning", f"… {self._missing} bytes of output are left out here …", "tradewind"))
         return list(lines)
 
-    def _grow(self, piece: bytes) -> None:
+    def _add_to_line(self, piece: bytes) -> None:
         room = self._line_max - len(self._part)
         if len(piece) > room:
             self._dropped_of_line += len(piece) - max(room, 0)
             piece = piece[: max(room, 0)]
         self._part += piece
 
-    def _take_line(self, moment: int | None = None) -> bytes:
+    def _finish_line(self, moment: int | None = None) -> bytes:
         raw, dropped = bytes(self._part), self._dropped_of_line
         self._part.clear()
         self._dropped_of_line = 0
@@ -184,10 +184,10 @@ class LogCapture:
 
     def _write(self, lines: list[bytes]) -> None:
         data = b"".join(lines)
-        self._put(data)
+        self._write_bytes(data)
         self._written += len(data)
 
-    def _put(self, data: bytes) -> None:
+    def _write_bytes(self, data: bytes) -> None:
         wanted = len(data)
         if self._unwritten:
             text = f"… {self._unwritten} bytes of the log are missing here: {self.problem} …"

@@ -303,7 +303,7 @@ class RemoteLink:
             if claim is not None:
                 claim.done(message.problem)
         elif isinstance(message, g.SpillPiece):
-            self._spill_came(message)
+            self._on_spill_piece(message)
         elif self.files is None:
             return  # this worker host did not request files
         elif isinstance(message, g.BundleAt):
@@ -398,7 +398,7 @@ class RemoteLink:
                 late = "the gateway did not send a large XCom in time"
                 self._loop.call_later(SPILL_WITHIN, partial(self._spill_done, name, late))
 
-    def _spill_came(self, message: g.SpillPiece) -> None:
+    def _on_spill_piece(self, message: g.SpillPiece) -> None:
         if message.problem:
             self._incoming.pop(message.name, None)
             self._spill_done(message.name, message.problem)

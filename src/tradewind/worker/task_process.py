@@ -68,11 +68,11 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         fp("runner.accepted")
         problem = run_as.become_user(workload.run_as_user) if workload.run_as_user else None
         if workload.call is not None:
-            from tradewind.worker.callback_process import carry_out_call  # lazy: callbacks are rare
+            from tradewind.worker.callback_process import run_callback_and_report  # lazy: callbacks are rare
 
-            carry_out_call(workload, dags, channel, problem)
+            run_callback_and_report(workload, dags, channel, problem)
             _end_process()
-        result = carry_out(workload, dags, channel, limits, problem)
+        result = run_and_report(workload, dags, channel, limits, problem)
         fp("runner.after_report")
         if result.callbacks is not None:
             result.callbacks()
@@ -85,7 +85,7 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         _end_process()
 
 
-def carry_out(
+def run_and_report(
     workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, limits: TaskLimits, refused: str | None = None
 ) -> TaskResult:
     """Run the task after its start was accepted, and report. `dags` as for `run_attempt`; `refused`: why the task cannot run."""

@@ -231,7 +231,7 @@ class Templates:
             if template is None:
                 self._order_lost(pending, "the base image of the worker host is gone")
                 return
-        self._give(template, pending)
+        self._send_attempt(template, pending)
 
     def run_beside(self, pending: ForkRequest, order: bytes) -> None:
         """Let the base image fork a process that runs no attempt."""
@@ -255,7 +255,7 @@ class Templates:
             return False  # its user may not be able to read the DAG folder, so the template imports the file
         return _is_cheap(pending.workload) and (before is None or now - before > ALONE)
 
-    def _give(self, template: Template, pending: PendingAttempt) -> None:
+    def _send_attempt(self, template: Template, pending: PendingAttempt) -> None:
         template.used_at = self.clock.monotonic()
         template.idle_limit = self._idle_limit(pending.workload)
         if template.state == "asked":
@@ -391,11 +391,11 @@ class Templates:
                 self._on_link_closed(server)
                 return
             try:
-                self._take(server, decode_answer(data))
+                self._handle_answer(server, decode_answer(data))
             except msgspec.DecodeError:
                 log.error("an answer of a fork server cannot be read", server=server.label)
 
-    def _take(self, server: ForkLink, answer: Answer) -> None:
+    def _handle_answer(self, server: ForkLink, answer: Answer) -> None:
         if isinstance(answer, Ready):
             self._ready(server, answer)
         elif isinstance(answer, Forked):
@@ -425,7 +425,7 @@ class Templates:
         else:
             server.state = "ready"
         while server.waiting:
-            self._give(server, server.waiting.popleft())
+            self._send_attempt(server, server.waiting.popleft())
 
     def _forked(self, server: ForkLink, answer: Forked) -> None:
         what = server.ordered.popleft()

@@ -204,13 +204,13 @@ class TriggerManager:
         line, questions = self._ours
         self._ours = None
         loop = self._host.loop
-        self._is_up(
+        self._on_started(
             pid,
             Connection(line, loop, self._on_document, self._line_closed),
-            Connection(questions, loop, self._asks, lambda _: None),
+            Connection(questions, loop, self._on_request, lambda _: None),
         )
 
-    def _is_up(self, pid: int, line: Connection, questions: Connection) -> None:
+    def _on_started(self, pid: int, line: Connection, questions: Connection) -> None:
         """The process exists: send it the wanted triggers."""
         self.pid, self._state, self._started_at = pid, "up", self._host.clock.monotonic()
         self._line, self._questions = line, questions
@@ -397,7 +397,7 @@ class TriggerManager:
         fp("host.trigger_fired")
         self._host.send(TriggerFired(key, end))
 
-    def _asks(self, line: Connection, document: bytes) -> None:
+    def _on_request(self, line: Connection, document: bytes) -> None:
         try:
             message = decode_from_triggerer(document)
         except msgspec.MsgspecError as error:

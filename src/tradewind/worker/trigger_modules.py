@@ -26,8 +26,8 @@ class TriggerModules:
 
     def make(self, order: TriggerOrder) -> BaseTrigger:
         """Import the module of a trigger and create the trigger. Raises every error of the author's code."""
-        self._open(order)
-        self._forget_what_changed()
+        self._add_folders(order)
+        self._forget_changed_modules()
         self._forget_namesake(order)
         try:
             name = order.wait.classpath.rpartition(".")[0]
@@ -35,9 +35,9 @@ class TriggerModules:
                 load_file(order.folder, order.file, analyse=False)  # a class of the DAG file itself
             return make_trigger(order.wait)
         finally:
-            self._note()
+            self._remember_modules()
 
-    def _open(self, order: TriggerOrder) -> None:
+    def _add_folders(self, order: TriggerOrder) -> None:
         if not order.folder:
             return
         folders = [os.path.dirname(os.path.join(order.folder, order.file)), order.folder]
@@ -48,7 +48,7 @@ class TriggerModules:
         add_plugins_folder(plugins_folder())
         self._folders.update((*folders, plugins_folder()))
 
-    def _forget_what_changed(self) -> None:
+    def _forget_changed_modules(self) -> None:
         """If one of the modules has changed, forget them all: any of them may have imported it."""
         for name, before in self._seen.items():
             module = sys.modules.get(name)
@@ -65,13 +65,13 @@ class TriggerModules:
         if root not in self._seen:
             return
         found = getattr(sys.modules.get(root), "__file__", None) or ""
-        first = next((folder for folder in sys.path if _has(folder, root)), None)
+        first = next((folder for folder in sys.path if _contains_module(folder, root)), None)
         if first is not None and first in self._folders and not found.startswith(first + os.sep):
             for name in [name for name in self._seen if name == root or name.startswith(root + ".")]:
                 sys.modules.pop(name, None)
                 del self._seen[name]
 
-    def _note(self) -> None:
+    def _remember_modules(self) -> None:
         """Remember the new modules of these folders."""
         beginnings = tuple(folder + os.sep for folder in self._folders)
         for name, module in list(sys.modules.items()):
@@ -88,5 +88,5 @@ def _stamp(file: str) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _has(folder: str, root: str) -> bool:
+def _contains_module(folder: str, root: str) -> bool:
     return os.path.exists(os.path.join(folder, root + ".py")) or os.path.exists(os.path.join(folder, root, "__init__.py"))

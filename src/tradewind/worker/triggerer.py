@@ -74,7 +74,7 @@ _current_trigger: contextvars.ContextVar[AttemptKey | None] = contextvars.Contex
 """The trigger whose code runs in this context."""
 
 
-class Line:
+class HostConnection:
     """Sends messages to the worker host, as whole frames. Any thread may use it."""
 
     def __init__(self, link: socket.socket) -> None:
@@ -148,7 +148,7 @@ class _Log(logging.Handler):
             self.handleError(record)
 
 
-class _Printed(io.TextIOBase):
+class _PrintCapture(io.TextIOBase):
     """Passes the printed lines of triggers to the same logs."""
 
     def __init__(self, say: Callable[[AttemptKey, str, str, str], None]) -> None:
@@ -215,7 +215,7 @@ class Triggerer:
 
     def __init__(self, link: socket.socket, questions: socket.socket, page: int, limits: TriggererLimits) -> None:
         self._link = link
-        self._line = Line(link)
+        self._host = HostConnection(link)
         self._questions = Questions(questions)
         self._page = Page(page)
         self._limits = limits
@@ -235,7 +235,7 @@ class Triggerer:
         self._last_warned: AttemptKey | None = None
         self._logged: dict[AttemptKey, int] = {}
         """Characters that each trigger has logged so far."""
-        self._printed = _Printed(self.say)
+        self._printed = _PrintCapture(self.say)
 
     def serve(self) -> None:
         """Run until the host closes the connection."""
@@ -314,7 +314,7 @@ class Triggerer:
             if not task.done():
                 lasted = time.monotonic() - begun
                 text = f"a trigger goes on {lasted:.0f} s after nobody waits for it: it catches CancelledError"
-                self._line.send(TriggerSaid(key, "warning", text, "triggerer"))
+                self._host.send(TriggerSaid(key, "warning", text, "triggerer"))
 
     def _run_in_background(self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context) -> None:
         task = asyncio.create_task(coroutine, context=context)
@@ -348,7 +348,7 @@ class Triggerer:
         token = uuid4().hex
         taken = self._uncommitted_events[token] = asyncio.Event()
         fp("triggerer.before_watcher_event")
-        self._line.send(WatcherEvent(key, token, payload))
+        self._host.send(WatcherEvent(key, token, payload))
         try:
             await taken.wait()
         finally:
@@ -374,7 +374,7 @@ class Triggerer:
             task.add_done_callback(self._ending_tasks.discard)
             self._printed.finish(key)
             fp("triggerer.before_fired")
-            self._line.send(TriggerFired(key, end))
+            self._host.send(TriggerFired(key, end))
 
     def say(self, key: AttemptKey, level: str, text: str, logger: str) -> None:
         """Write a text into the log of the trigger's task, up to `log_max`."""
@@ -383,10 +383,10 @@ class Triggerer:
             return
         text = text[:LINE_MAX]
         after = self._logged[key] = before + len(text)
-        self._line.send(TriggerSaid(key, level, text, logger))
+        self._host.send(TriggerSaid(key, level, text, logger))
         if after > self._limits.log_max:
             note = f"The trigger has written {after} characters; the rest of what it writes is left out."
-            self._line.send(TriggerSaid(key, "warning", note, "triggerer"))
+            self._host.send(TriggerSaid(key, "warning", note, "triggerer"))
 
     # --- the watchdog ---------------------------------------------------------------------------------------------------
 
@@ -417,11 +417,11 @@ class Triggerer:
             rounds += 1
             if blocks:
                 stack = "".join(traceback.format_stack(sys._current_frames().get(main), limit=12)).rstrip()
-                self._blocks(now[0], rounds * step, stack)
+                self._handle_blocked_loop(now[0], rounds * step, stack)
             else:
-                self._is_slow_to_make(now[0], rounds * step)
+                self._handle_slow_creation(now[0], rounds * step)
 
-    def _blocks(self, culprit: AttemptKey | None, blocked: float, stack: str) -> None:
+    def _handle_blocked_loop(self, culprit: AttemptKey | None, blocked: float, stack: str) -> None:
         if blocked > self._limits.blocked_max:
             sentence = f"the trigger blocked the event loop of all triggers for {blocked:.0f} s, and was stopped:\n{stack}"
             self._end_process(culprit, sentence)
@@ -429,7 +429,7 @@ class Triggerer:
             text = f"This trigger holds up all others: no await for {blocked:.0f} s. Use asyncio.to_thread."
             self._warn(culprit, f"{text}\n{stack}")
 
-    def _is_slow_to_make(self, culprit: AttemptKey | None, lasted: float) -> None:
+    def _handle_slow_creation(self, culprit: AttemptKey | None, lasted: float) -> None:
         if lasted > self._limits.blocked_max:
             self._end_process(
                 culprit, f"the trigger could not be made within {lasted:.0f} s: its module's import, or its __init__"
@@ -440,12 +440,12 @@ class Triggerer:
     def _warn(self, culprit: AttemptKey | None, text: str) -> None:
         if culprit is not None and self._last_warned != culprit:
             self._last_warned = culprit
-            self._line.send(TriggerSaid(culprit, "warning", text, "triggerer"))
+            self._host.send(TriggerSaid(culprit, "warning", text, "triggerer"))
 
     def _end_process(self, culprit: AttemptKey | None, sentence: str) -> None:
         """End the process. The host starts another one, with the other triggers."""
         if culprit is not None:
-            self._line.send(TriggerFired(culprit, TriggerEnd(error=sentence)))
+            self._host.send(TriggerFired(culprit, TriggerEnd(error=sentence)))
         os._exit(1)
 
 

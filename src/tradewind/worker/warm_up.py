@@ -30,7 +30,7 @@ _LIMITS = TaskLimits(xcom_folder="", xcom_inline_max=1 << 16, xcom_max=1 << 20, 
 def warm_up(times: int) -> None:
     """Run the tasks of `warm_up_dag`, from the import to the report, and undo their changes to the process."""
     names = set(os.environ)
-    with _silence(), without_listeners():
+    with _discard_output(), without_listeners():
         _warm_up(times)
     for name in set(os.environ) - names:
         del os.environ[name]
@@ -50,12 +50,12 @@ def _warm_up(times: int) -> None:
                 host.sendall(frame(encode(Accepted(START_OP))) + frame(encode(_GIVEN)))
                 channel = Channel(ours.fileno(), LocalSpills(_LIMITS.xcom_folder).read)
                 if channel.may_start():
-                    task_process.carry_out(decode_workload(encode(workload)), {dag.dag_id: dag}, channel, _LIMITS)
+                    task_process.run_and_report(decode_workload(encode(workload)), {dag.dag_id: dag}, channel, _LIMITS)
                     task_process.reset()
 
 
 @contextlib.contextmanager
-def _silence() -> Iterator[None]:
+def _discard_output() -> Iterator[None]:
     """Send everything that is printed or logged to /dev/null."""
     kept = [(os.dup(descriptor), descriptor) for descriptor in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)

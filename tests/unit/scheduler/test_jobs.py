@@ -35,11 +35,11 @@ def test_jobs_begin_beat_and_end() -> None:
     registry = JobRegistry(store, clock, job("s1", SCHEDULER))
     registry.begin()
     for life in ("well", "badly", "stays"):
-        registry.came(job(life))
+        registry.service_connected(job(life))
     clock.advance(SECOND)
-    registry.gone("well", None)
-    registry.gone("badly", "its connection broke")
-    registry.gone("nobody", None)
+    registry.service_disconnected("well", None)
+    registry.service_disconnected("badly", "its connection broke")
+    registry.service_disconnected("nobody", None)
     clock.advance(SECOND)
     registry.beat()
     assert states(store) == {"s1": "running", "well": "success", "badly": "failed", "stays": "running"}
@@ -56,12 +56,12 @@ def test_the_next_scheduler_ends_jobs_of_killed_services() -> None:
     store, clock = Failing(), ManualClock(NOW)
     first = JobRegistry(store, clock, job("s1", SCHEDULER))
     first.begin()
-    first.came(job("back"))
-    first.came(job("dead"))
+    first.service_connected(job("back"))
+    first.service_connected(job("dead"))
     clock.advance(SECOND)
     second = JobRegistry(store, clock, job("s2", SCHEDULER))
     second.begin()
-    second.came(job("back"))
+    second.service_connected(job("back"))
     assert states(store) == {"s1": "failed", "s2": "running", "back": "running", "dead": "running"}
     clock.advance(LOST_AFTER)
     second.beat()
@@ -73,7 +73,7 @@ def test_a_job_that_cannot_be_written_is_written_by_a_later_heartbeat() -> None:
     store.busy = True
     registry = JobRegistry(store, clock, job("s1", SCHEDULER))
     registry.begin()
-    registry.came(job("h"))
+    registry.service_connected(job("h"))
     assert states(store) == {}
     store.busy = False
     registry.beat()

@@ -14,7 +14,7 @@ from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import MomentWait, TriggerEnd
-from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitResult
 
 DATE = NOW - 100 * DAY
 """The logical date of `bench.trigger(…, day=0)`."""
@@ -130,11 +130,11 @@ def test_a_clear_begins_a_new_wait_under_a_new_fence(bench: Bench) -> None:
     bench.clear("d", "r", "t")
     new = bench.scheduler.waits.open[number, 0].key
     assert new[2] > old[2]
-    bench.scheduler.push(WaitNews(*old, TriggerEnd(outcome=Outcome.SUCCESS)))
+    bench.scheduler.push(WaitResult(*old, TriggerEnd(outcome=Outcome.SUCCESS)))
     bench.process()
     assert bench.states("r")["t"] == "deferred"
     bench.restart()
-    bench.scheduler.push(WaitNews(*new, TriggerEnd(outcome=Outcome.SUCCESS)))
+    bench.scheduler.push(WaitResult(*new, TriggerEnd(outcome=Outcome.SUCCESS)))
     bench.process()
     assert bench.states("r")["t"] == "success"
     bench.clear("d", "r", "t")

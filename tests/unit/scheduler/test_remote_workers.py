@@ -22,7 +22,7 @@ def clock() -> ManualClock:
 def workers(clock: ManualClock) -> RemoteWorkers:
     """A worker that is connected through the gateway g1."""
     found = RemoteWorkers(clock, OUTAGE)
-    found.gateway_came("g1")
+    found.gateway_connected("g1")
     found.connected(W, "g1")
     return found
 
@@ -63,16 +63,16 @@ def test_a_worker_that_ended_normally_is_gone(workers: RemoteWorkers) -> None:
 
 def test_tasks_behind_a_dead_gateway_may_run_for_the_outage_lease(workers: RemoteWorkers, clock: ManualClock) -> None:
     workers.disconnected(W)
-    workers.gateway_gone("g1")
-    workers.gateway_came("g2")  # another gateway does not help a worker that knows only the first one
+    workers.gateway_disconnected("g1")
+    workers.gateway_connected("g2")  # another gateway does not help a worker that knows only the first one
     assert lives_for(workers, clock) == OUTAGE
 
 
 def test_when_the_gateway_is_back_its_workers_connect_or_stop(workers: RemoteWorkers, clock: ManualClock) -> None:
     workers.disconnected(W)
-    workers.gateway_gone("g1")
+    workers.gateway_disconnected("g1")
     clock.advance(100 * SECOND)
-    workers.gateway_came("g1")
+    workers.gateway_connected("g1")
     assert lives_for(workers, clock) == LEASE + LEASE_GRACE + MARGIN
 
 

@@ -12,7 +12,7 @@ from tradewind.kernel.admission import PARALLELISM
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import Outcome
 from tradewind.model.waits import TIMEOUT, Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
-from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitResult
 from tradewind.wire.messages import AttemptKey
 
 DATE = NOW - 100 * DAY
@@ -26,7 +26,7 @@ def defer(bench: Bench, attempt: str, wait: Wait, method: str | None = "go_on", 
 
 
 def fire(bench: Bench, key: AttemptKey, **end: Any) -> None:
-    bench.scheduler.push(WaitNews(*key, TriggerEnd(**end)))
+    bench.scheduler.push(WaitResult(*key, TriggerEnd(**end)))
     bench.process()
 
 
@@ -404,7 +404,7 @@ def test_a_thousand_idle_waits_cost_nothing(make_bench: MakeBench) -> None:
     bench.trigger("up", "u", day=5)
     looked = len(bench.scheduler.waits.open)
     bench.start("up/u.x")
-    bench.scheduler.push(WaitNews(0, 0, 0, TriggerEnd()))
+    bench.scheduler.push(WaitResult(0, 0, 0, TriggerEnd()))
     bench.finish("up/u.x")
     assert looked - len(bench.scheduler.waits.open) == 1
     assert [name for name, state in bench.states("r").items() if state == "success"] == ["t5"]

@@ -20,7 +20,7 @@ from tradewind.model.states import Outcome
 from tradewind.model.waits import Deferral, TasksWait, TriggerEnd, TriggerWait, Wait
 from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.server import SchedulerServer
-from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitResult
 from tradewind.store.memory import MemoryStore
 
 FEW, MANY = 4, 40
@@ -140,7 +140,7 @@ def a_wait_for_a_trigger_ends(bench: Bench) -> Callable[[], object]:
     waiting = next(one for one in bench.scheduler.waits.triggers() if one.key[0] == run)
 
     def comes() -> None:
-        bench.scheduler.push(WaitNews(*waiting.key, TriggerEnd(event=b"1")))
+        bench.scheduler.push(WaitResult(*waiting.key, TriggerEnd(event=b"1")))
         bench.process()
 
     return comes

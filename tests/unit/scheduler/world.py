@@ -21,7 +21,7 @@ from tradewind.model.states import Outcome, TaskState, TriggerRule
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
 from tradewind.scheduler.inbox import FromWorker, RunEvent
-from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitResult
 from tradewind.store.port import Store
 from tradewind.wire.messages import Accepted, AssetUpdate, AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
 
@@ -35,7 +35,7 @@ class Host(StubExecutor):
     def __init__(self, chance: Random) -> None:
         super().__init__()
         self.chance = chance
-        self.out: list[FromWorker | RunEvent | WaitNews] = []
+        self.out: list[FromWorker | RunEvent | WaitResult] = []
         """Messages that have not reached the scheduler yet."""
         self.workloads: dict[AttemptKey, Workload] = {}
         self.pending: list[AttemptKey] = []
@@ -125,7 +125,7 @@ class Host(StubExecutor):
         if self.triggers and self.chance.random() < 0.3:  # repeated until the scheduler drops it
             ends = [TriggerEnd(), TriggerEnd(), TriggerEnd(outcome=Outcome.SUCCESS), TriggerEnd(error="it broke")]
             end = self.chance.choice(ends if self.fails else ends[:3])
-            self.out.append(WaitNews(*self.chance.choice(sorted(self.triggers)), end))
+            self.out.append(WaitResult(*self.chance.choice(sorted(self.triggers)), end))
         if self.verdicts and self.chance.random() < 0.2:
             key = self.chance.choice(sorted(self.verdicts))
             self.out.append(FromWorker(key, "host", self.verdicts[key]))

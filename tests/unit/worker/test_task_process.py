@@ -49,7 +49,7 @@ def reported(fails: bool, **callbacks: Any) -> Report:
     limits = TaskLimits(
         xcom_folder="", xcom_inline_max=1 << 10, xcom_max=1 << 20, memory_max=0, descriptors=64, descriptors_hard=64
     )
-    task_process.carry_out(workload("t"), {workload("t").dag_id: dag}, cast("Channel", line), limits)
+    task_process.run_and_report(workload("t"), {workload("t").dag_id: dag}, cast("Channel", line), limits)
     return line.said[0]
 
 

@@ -69,11 +69,11 @@ class RemoteWorkers:
         self._away[worker] = _DisconnectedWorker(gateway, self._clock.monotonic() + rest)
         return rest
 
-    def gateway_came(self, gateway: str) -> None:
+    def gateway_connected(self, gateway: str) -> None:
         """Handle the registration of a gateway."""
         self._gateways[gateway] = self._clock.monotonic()
 
-    def gateway_gone(self, gateway: str) -> None:
+    def gateway_disconnected(self, gateway: str) -> None:
         """Handle the end of a gateway's connection."""
         self._gateways.pop(gateway, None)
 

@@ -254,14 +254,14 @@ def take_due(entry: DagEntry, now: int, pending: int) -> ScheduledRun | None:
         partition_key=times.partition_key,
         partition_date=times.partition_date,
     )
-    skipped, before = _passed_over(entry.plan, times, now), entry.plan.last
+    skipped, before = _skipped_runs(entry.plan, times, now), entry.plan.last
     entry.plan = entry.plan._replace(last=times_of(times))
     plan_next(entry, now)
     plan = entry.plan
     return ScheduledRun(new, SchedulePosition(plan.dag_id, before, plan.last, times_of(entry.next), skipped))
 
 
-def _passed_over(plan: DagPlan, times: RunTimes, now: int) -> Skipped | None:
+def _skipped_runs(plan: DagPlan, times: RunTimes, now: int) -> Skipped | None:
     """Return the runs that are skipped: without catchup, a schedule jumps to its latest run."""
     if plan.catchup or times.logical_date is None or (plan.last is None and plan.start_date is None):
         return None

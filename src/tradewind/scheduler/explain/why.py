@@ -81,7 +81,7 @@ def why(
     if active_run is None:
         active_run = _read(store, row, scheduler)
     number = active_run.topology.index.get(task_id)
-    gone = _gone(active_run, task_id, map_index, number)
+    gone = _deleted_instance(active_run, task_id, map_index, number)
     if number is None and gone is None:
         raise NotFound(
             english(phrase("error_no_task", dag=dag_id, task=task_id)) + did_you_mean(task_id, active_run.topology.index)
@@ -446,7 +446,7 @@ def _need_dag(store: RowReader, dag_id: str) -> DagPlan:
     raise NotFound(text)
 
 
-def _gone(active_run: ActiveRun, task_id: str, map_index: int | None, number: int | None) -> int | None:
+def _deleted_instance(active_run: ActiveRun, task_id: str, map_index: int | None, number: int | None) -> int | None:
     """Return the slot of an instance that the DAG does not have any more, if it is the subject; an unfinished one first."""
     machine = active_run.machine
     slots = [slot for slot, name in machine.gone.items() if name == task_id]

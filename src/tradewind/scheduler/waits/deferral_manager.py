@@ -14,7 +14,7 @@ from tradewind.scheduler.attempts.final_log_lines import last_line
 from tradewind.scheduler.runs.active_run import WAIT_IS_KEPT, ActiveRun
 from tradewind.scheduler.shared_state import SharedState
 from tradewind.scheduler.waits.input_answers import UNANSWERED, answered, default_answer
-from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews, due_at, end_by_clock, wait_over
+from tradewind.scheduler.waits.wait_index import ExamineWait, WaitDue, WaitResult, due_at, end_by_clock, wait_over
 from tradewind.wire.messages import AttemptKey, LastLine
 
 log = Log("scheduler")
@@ -61,16 +61,16 @@ class DeferralManager:
         elif move.after not in WAIT_IS_KEPT:
             active_run.forget_wait(slot)
 
-    def apply(self, active_run: ActiveRun, item: WaitDue | WaitNews, now: int) -> list[e.Decision] | None:
+    def apply(self, active_run: ActiveRun, item: WaitDue | WaitResult, now: int) -> list[e.Decision] | None:
         """End a wait, and return the decisions that follow; None: the wait continues or has already ended."""
         state = self._state
         run, slot, fence = item[:3]
         row = active_run.waits.get(slot)
         if row is None or row.fence != fence or active_run.machine.task_state(slot) not in WAITING:
-            if isinstance(item, WaitNews):
+            if isinstance(item, WaitResult):
                 state.batch.after_commit(run, lambda: state.executor.drop_triggers([(run, slot, fence)]))
             return None
-        end = item.end if isinstance(item, WaitNews) else self._end_by_clock(active_run, row, now)
+        end = item.end if isinstance(item, WaitResult) else self._end_by_clock(active_run, row, now)
         if end is None:
             state.timers.add(due_at(row.deferral) or now, item)  # the clock was set back
             return None
@@ -128,7 +128,7 @@ class DeferralManager:
                 state.waits.noticed.pop(key, None)
                 log.exception("the wait of a task cannot be examined; it is tried again later", run=key[0], slot=key[1])
                 until = state.quarantine.hold_back((WAIT, *key), f"{type(error).__name__}: {error}", state.clock.wall())
-                state.timers.add(until, LookAtWait(*key))
+                state.timers.add(until, ExamineWait(*key))
 
     def _examine(self, key: tuple[int, int]) -> None:
         state = self._state

@@ -47,14 +47,14 @@ class WaitDue(NamedTuple):
     fence: int
 
 
-class LookAtWait(NamedTuple):
+class ExamineWait(NamedTuple):
     """Timer: examining the wait of this task instance failed, and its pause is over."""
 
     run: int
     slot: int
 
 
-class WaitNews(NamedTuple):
+class WaitResult(NamedTuple):
     """The result of a wait."""
 
     run: int
@@ -196,7 +196,7 @@ class WaitIndex:
 
     # --- examining ----------------------------------------------------------------------------------------------------
 
-    def examine(self, key: tuple[int, int], active_runs_by_id: Mapping[int, ActiveRun]) -> WaitNews | None:
+    def examine(self, key: tuple[int, int], active_runs_by_id: Mapping[int, ActiveRun]) -> WaitResult | None:
         """Return the result of a wait; None: it continues. Called after a commit, when memory and store agree.
 
         Args:
@@ -208,7 +208,7 @@ class WaitIndex:
         waiting = self.open.get(key)
         end = None if waiting is None else self._end(waiting, active_runs_by_id)
         self.noticed.pop(key, None)
-        return None if waiting is None or end is None else WaitNews(*waiting.key, end)
+        return None if waiting is None or end is None else WaitResult(*waiting.key, end)
 
     def _end(self, waiting: OpenWait, active_runs_by_id: Mapping[int, ActiveRun]) -> TriggerEnd | None:
         """Return the end of a wait for tasks or for a person; None: the wait continues."""

@@ -53,7 +53,7 @@ def cursor_page(engine: Engine, select: Select, where: Where, terms: Sequence[Te
     backwards = position is not None and position.backwards
     direction = [Term(term.column, term.descending != backwards) for term in terms]
     if position is not None:
-        _behind(where, direction, position.values)
+        _add_position(where, direction, position.values)
     statement, parameters = select(", ".join(term.column for term in terms), where)
     found = page(engine, statement + order_clause(engine.dialect, direction), parameters, limit + 1, 0)
     more, found = len(found) > limit, found[:limit]
@@ -70,7 +70,7 @@ def cursor_page(engine: Engine, select: Select, where: Where, terms: Sequence[Te
     )
 
 
-def _behind(where: Where, terms: Sequence[Term], values: Sequence[str | int | None]) -> None:
+def _add_position(where: Where, terms: Sequence[Term], values: Sequence[str | int | None]) -> None:
     """The rows that follow these values. NULL comes first in ascending order, as in the dialects' ORDER BY."""
     alternatives: list[str] = []
     parameters: list[Value] = []
