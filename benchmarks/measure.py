@@ -47,6 +47,9 @@ def p95(values: Sequence[float]) -> float:
     return quantile(values, 0.95)
 
 
+LOAD = "load average of the machine"
+
+
 @dataclass
 class Result:
     """The result of one workload. A workload with a failed check has a `problem` and no valid numbers."""
@@ -61,6 +64,11 @@ class Result:
     def add(self, key: str, samples: Iterable[float]) -> None:
         """Add samples of one quantity, in the order of measurement."""
         self.samples.setdefault(key, []).extend(samples)
+
+    def note_load(self) -> None:
+        """Add the load average of the machine: above the number of cores, other programs make wall times longer."""
+        self.add(LOAD, [os.getloadavg()[0]])
+        self.facts["cores"] = os.cpu_count()
 
     def median(self, key: str) -> float:
         return median(self.samples.get(key, []))

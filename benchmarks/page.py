@@ -140,6 +140,7 @@ def page(bench: Bench) -> list[Result]:
                 _measure(client, name, wanted, bench.pick(15, 3), result)
         finally:
             shutil.rmtree(home, ignore_errors=True)
+        result.note_load()
         once, again = result.median(f"{name} cells first"), result.median(f"{name} cells")
         bench.say(f"page {name}: cells first {once:.0f} ms, then {again:.0f} ms")
     return [result]

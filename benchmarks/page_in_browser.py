@@ -225,6 +225,7 @@ def page_in_browser(bench: Bench) -> list[Result]:
                     result.add(f"{name} {what} first drawn", [first.drawn])
                     result.add(f"{name} {what} frame", [one.frame for one in later])
                     result.add(f"{name} {what} drawn", [one.drawn for one in later])
+                result.note_load()
                 result.add(f"{name} grid shift", [one.shift for one in grid])
                 if sizes[name][0] >= 100:
                     result.add(f"{name} grid frames", windows.scrolled(grid_of(dag_id)))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.bench import Bench
-from benchmarks.measure import Result, median
+from benchmarks.measure import LOAD, Result, median
 from benchmarks.peers import CONDITIONS, FIGURES
 
 Results = dict[str, Result]
@@ -380,10 +380,15 @@ def _in_browser(r: Result) -> list[Row]:
             f"web page, grid of {_INSTANCES[size]} task instances: cells drawn ≤ 2 × a bare page that draws the same cells",
             _both(r, f"{size} grid drawn", "ms", 0),
             f"bare page {_both(r, f'{size} bare drawn', 'ms', 0)}",
-            f"{drawn / bare:.2f} × (least of each)",
+            f"{drawn / bare:.2f} × (least of each{_load_note(r)})",
             drawn <= 2 * bare,
         ),
     ]
+
+
+def _load_note(r: Result) -> str:
+    loads = r.samples.get(LOAD)
+    return f"; load average {max(loads):.0f} on {r.facts.get('cores')} cores" if loads else ""
 
 
 _INSTANCES = {"1M": "1,000,000", "1k": "1,000"}
@@ -570,7 +575,17 @@ def _page(results: Results) -> list[str]:
             f"{result.median(f'{size} {what}'):.0f} ({result.median(f'{size} {what} cpu'):.0f})" for what in _PAGE
         )
         lines.append(f"| {size} | {cells} |")
-    return lines
+    return [*lines, *_load_lines(result)]
+
+
+def _load_lines(result: Result) -> list[str]:
+    """How busy other programs kept the machine, if it was noted."""
+    loads = result.samples.get(LOAD)
+    if not loads:
+        return []
+    cores = int(str(result.facts.get("cores") or 1))
+    busy = " Other programs used the cores meanwhile, so all times are upper bounds." if max(loads) > 2 * cores else ""
+    return ["", f"Load average of the machine, which has {cores} cores: {min(loads):.0f} to {max(loads):.0f}.{busy}"]
 
 
 def _grid_in_browser(results: Results) -> list[str]:
@@ -585,7 +600,7 @@ def _grid_in_browser(results: Results) -> list[str]:
     for size in dict.fromkeys(key.removesuffix(" grid drawn") for key in result.samples if key.endswith(" grid drawn")):
         cells = (result.samples.get(f"{size} {what}") for what in shown)
         lines.append(f"| {size} | " + " | ".join(f"{median(one):.0f} ({min(one):.0f})" if one else "–" for one in cells) + " |")
-    return lines
+    return [*lines, *_load_lines(result)]
 
 
 def _accounts(results: Results) -> list[str]:
