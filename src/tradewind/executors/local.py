@@ -32,6 +32,7 @@ from tradewind.wire.messages import (
     LastLine,
     Reconcile,
     RunTriggers,
+    StandbyReady,
     Submit,
     ToRunner,
     TriggerOrder,
@@ -39,7 +40,7 @@ from tradewind.wire.messages import (
     Withdraw,
     Workload,
 )
-from tradewind.wire.worker_names import worker_of
+from tradewind.wire.worker_names import home_of, is_remote, worker_of
 
 Port = Callable[[FromScheduler], None]
 """Sends one message to a worker host."""
@@ -107,6 +108,7 @@ class LocalExecutor:
         """Task instances with an attempt in the backlog → the fence of that attempt."""
         self._held_back: dict[TaskKey, Workload] = {}
         """Attempts that wait until their previous worker has ended the previous attempt."""
+        self._has_standby = False
 
     # --- workers ----------------------------------------------------------------------------------------------------
 
@@ -131,8 +133,20 @@ class LocalExecutor:
             known = self._places.get((run, slot))
             if known is None or known.fence < fence:
                 self._assign((run, slot), fence, here)
+        if self._has_standby:
+            self._send_standby_ready(here)
         self._offer_held_back(worker, host)
         self._flush()
+
+    def standby_is_ready(self) -> None:
+        """Another scheduler stands by: tell the workers that share the database with its workers, now and when they connect."""
+        self._has_standby = True
+        for worker in self._workers.values():
+            self._send_standby_ready(worker)
+
+    def _send_standby_ready(self, worker: Worker) -> None:
+        if home_of(worker.name) and not is_remote(worker.name):
+            worker.send(StandbyReady())
 
     def disconnect(self, worker: str) -> list[TaskKey]:
         """Forget a worker that has disconnected. Returns the task instances whose attempts it had."""

@@ -24,16 +24,26 @@ class LeaseKeeper:
     Args:
         is_connected: whether the connection with which the scheduler writes is usable.
         stop: stops the scheduler.
+        standby_is_ready: called once, when another scheduler stands by.
 
     Attributes:
         lost: why the epoch has ended; None: it has not ended.
     """
 
-    def __init__(self, lease: Lease, loop: Loop, is_connected: Callable[[], bool], stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        lease: Lease,
+        loop: Loop,
+        is_connected: Callable[[], bool],
+        stop: Callable[[], None],
+        standby_is_ready: Callable[[], None],
+    ) -> None:
         self._lease = lease
         self._loop = loop
         self._is_connected = is_connected
         self._stop = stop
+        self._standby_is_ready = standby_is_ready
+        self._has_standby = False
         self.lost: str | None = None
 
     def start(self) -> None:
@@ -46,6 +56,9 @@ class LeaseKeeper:
         try:
             if self._is_connected():
                 self._lease.renew()
+                if not self._has_standby and self._lease.has_standby():
+                    self._has_standby = True
+                    self._standby_is_ready()
             else:
                 self.lost = "the connection to the database was lost"
         except (Stale, StoreError) as error:

@@ -565,6 +565,10 @@ class EndLog(msgspec.Struct, frozen=True, tag="end_log"):
     line: LastLine
 
 
+class StandbyReady(msgspec.Struct, frozen=True, tag="standby_ready"):
+    """Another scheduler stands by. From now on the tasks of this worker host may run only as long as its lease lasts."""
+
+
 class LeaseEnded(msgspec.Struct, frozen=True, tag="lease_ended"):
     """Sent by the standby scheduler on this machine: the active scheduler on another machine cannot be reached. It is about to let
     the attempts of this worker host be tried again there. The worker host stops its tasks.
@@ -831,6 +835,7 @@ FromScheduler = (
     | Cancel
     | Withdraw
     | EndLog
+    | StandbyReady
     | LeaseEnded
     | CallbackOrder
     | Reconcile

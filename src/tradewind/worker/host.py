@@ -60,6 +60,7 @@ from tradewind.wire.messages import (
     RunnerAnswer,
     RunnerRequest,
     RunTriggers,
+    StandbyReady,
     Start,
     Submit,
     ToRunner,
@@ -182,8 +183,6 @@ class WorkerHost:
             self.offers.listen()
         if self.remote is not None:
             self.remote.start()
-        if self.lease is not None:
-            self.lease.start()
         self._connect()
         self._every(self.config.verdict_resend, self._resend)
         self._every(LOOK_EVERY, self.record.look)
@@ -389,6 +388,9 @@ class WorkerHost:
             self._with_folder(order.workload.bundle, order.workload.bundle_version, partial(self._take_callback, order))
         elif isinstance(order, Reconcile):
             self._reconcile(order)
+        elif isinstance(order, StandbyReady):
+            if self.lease is not None:
+                self.lease.start()
         elif isinstance(order, LeaseEnded):
             if self.lease is not None:
                 self.lease.end(order.reason)

@@ -7,6 +7,9 @@ If this machine is cut off from the others, a standby scheduler takes over. It w
     ────────┼──────────────────────────┼───────────────────────────┼─────────────────────────────┼────────▶
             0 s                      10 s or later          30 s, killed after 35 s        50 s or later
 
+The lease counts from the moment at which the active scheduler sees that another one stands by, until this process ends. A
+deployment with one scheduler has no lease: nobody can take over, and its tasks survive every outage of the network.
+
 The lease is renewed by each message of a scheduler, and by each answer of the machine of the database server. A refused connection
 is an answer too: this machine is not cut off, and while the database is unavailable no other scheduler can take over. So tasks
 survive a restart of the database, however long it takes. While no task runs, nothing is asked.
@@ -96,10 +99,15 @@ class LocalLease:
         self._next_question = 0
         self._until = clock.monotonic() + g.LEASE
         self._has_ended = False
+        self._has_started = False
 
     def start(self) -> None:
-        """Watch the lease as soon as the loop runs."""
-        self._loop.call_later(CHECK_EVERY, self._check)
+        """Enforce the lease from now on: a standby scheduler may take over. Further calls have no effect."""
+        if not self._has_started:
+            self._has_started = True
+            log.info("another scheduler stands by; if this machine is cut off for longer than the lease, its tasks are stopped")
+            self.renew()
+            self._loop.call_later(CHECK_EVERY, self._check)
 
     def renew(self) -> None:
         """Renew the lease now: a scheduler has sent a message, or no task runs."""

@@ -165,6 +165,10 @@ with DAG("takes_long", schedule=None, start_date=datetime(2026, 1, 1)):
 """Each attempt writes ten lines a second as long as it lives: number of the try, monotonic seconds."""
 
 
+def log_of_host(house: Standalone) -> str:
+    return (house.home / "logs" / "processes" / "host.log").read_text(errors="replace")
+
+
 def lives(marks: Path) -> dict[int, tuple[float, float]]:
     """The first and the last line of each try of `takes_long`."""
     seen = [line.split() for line in marks.read_text().splitlines() if line.count(" ") == 1] if marks.exists() else []
@@ -196,6 +200,9 @@ def test_a_machine_that_is_cut_off_ends_its_tasks_before_another_machine_starts_
                 shutil.copy(first.home / name, second.home / name)
             second.launch()
             second.wait_line("another scheduler is active")
+            first.wait(
+                lambda: "another scheduler stands by" in log_of_host(first), "its worker host knows of the standby scheduler"
+            )
             run_id = first.trigger("takes_long")
             first.wait(lambda: 1 in lives(marks) or None, "the first attempt", 30)
             cable.cut()

@@ -14,6 +14,7 @@ from tradewind.wire.messages import (
     FromScheduler,
     Reconcile,
     RunTriggers,
+    StandbyReady,
     Submit,
     TriggerOrder,
     Withdraw,
@@ -248,3 +249,13 @@ def test_triggers_are_shared_and_move_when_their_worker_goes(hosts: Hosts) -> No
     assert hosts.triggers("w2") == 4
     hosts.executor.drop_triggers([orders[0].key])
     assert len(hosts.messages("w2", DropTriggers)) == 1
+
+
+def test_workers_beside_a_scheduler_learn_of_a_standby(hosts: Hosts) -> None:
+    """Not a remote worker, which has a lease of its own, and not the worker of a SQLite file."""
+    for worker in ("w1@here-1f2e", "etl@remote", "w1"):
+        hosts.connect(worker)
+    hosts.executor.standby_is_ready()
+    hosts.connect("w2@here-1f2e")
+    told = [worker for worker in hosts.sent if hosts.messages(worker, StandbyReady)]
+    assert told == ["w1@here-1f2e", "w2@here-1f2e"]

@@ -352,6 +352,17 @@ def schedulers(postgres_url: str) -> Iterator[list[Scheduler]]:
         one.store.close()
 
 
+def test_the_active_scheduler_sees_that_another_one_stands_by(schedulers: list[Scheduler]) -> None:
+    first, second = schedulers
+    assert first.lease.try_acquire() is None
+    assert second.lease.try_acquire() is not None
+    assert first.lease.has_standby()
+    second.lease.release()
+    deadline = time.monotonic() + 10
+    while first.lease.has_standby():
+        assert time.monotonic() < deadline, "its connection has ended"
+
+
 def test_one_scheduler_holds_the_lease_and_the_other_learns_which(schedulers: list[Scheduler]) -> None:
     first, second = schedulers
     assert first.lease.try_acquire() is None

@@ -20,7 +20,7 @@ FIRST, SECOND_SERVER = ("db-1", 5432), ("db-2", 5432)
 class Machine:
     """A machine with one task, whose lease is checked each second. It is the owner of the lease."""
 
-    def __init__(self, *servers: Address) -> None:
+    def __init__(self, *servers: Address, starts: bool = True) -> None:
         self.clock = ManualClock()
         self.loop = Loop(self.clock)
         self.busy = True
@@ -30,7 +30,8 @@ class Machine:
         """Set: questions that have no answer yet."""
         self.stopped: list[tuple[str, int]] = []
         self.lease = LocalLease(self.loop, self.clock, self, servers, self._ask, self._background)
-        self.lease.start()
+        if starts:
+            self.lease.start()
 
     def is_busy(self) -> bool:
         return self.busy
@@ -140,3 +141,16 @@ def test_a_machine_does_not_answer(error: OSError, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(socket, "create_connection", fails)
     assert not machine_answers(FIRST)
+
+
+def test_without_a_standby_scheduler_there_is_no_lease() -> None:
+    machine = Machine(FIRST, starts=False)
+    machine.answering.clear()
+    machine.pass_seconds(600)
+    assert (machine.asked, machine.stopped) == ([], [])
+    machine.lease.start()
+    machine.lease.start()
+    machine.pass_seconds(LEASE // SECOND - 1)
+    assert machine.stopped == [], "it is whole at the start"
+    machine.pass_seconds(2)
+    assert len(machine.stopped) == 1

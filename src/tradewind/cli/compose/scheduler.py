@@ -108,7 +108,9 @@ def run_scheduler(
 
         linux.set_name("tw-scheduler")
     server.loop.on_signal(signal.SIGUSR1, lambda: server.when_dispatched(dispatched))
-    keeper = None if lease is None else LeaseKeeper(lease, server.loop, lambda: store.is_current, stop)
+    keeper = None
+    if lease is not None:
+        keeper = LeaseKeeper(lease, server.loop, lambda: store.is_current, stop, executor.standby_is_ready)
     if keeper is not None:
         keeper.start()
         server.loop.call_later(

@@ -49,5 +49,12 @@ class Lease(Protocol):
             StoreError: the database cannot be reached. The epoch of this scheduler has ended.
         """
 
+    def has_standby(self) -> bool:
+        """Whether another scheduler stands by: it is connected and waits for the lease.
+
+        Raises:
+            StoreError: the database cannot be reached.
+        """
+
     def release(self) -> None:
         """Release the lease, so that a standby scheduler need not wait. Raises no errors."""

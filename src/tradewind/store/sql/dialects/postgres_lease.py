@@ -38,6 +38,9 @@ LOCK_TIMEOUT_MS = 1000
 """Time for which one try of a takeover waits for a transaction of the previous holder."""
 
 
+_LEASE_OF = "lease of "
+
+
 class PostgresLease:
     """The lease, from `acquire` to `release` or the end of the connection. Used by one thread.
 
@@ -180,6 +183,18 @@ class PostgresLease:
         if renewed != 1:
             raise self._superseded()
 
+    def has_standby(self) -> bool:
+        try:
+            return bool(
+                self._engine.rows(
+                    """SELECT 1 FROM pg_stat_activity
+                       WHERE application_name LIKE ? AND application_name <> ? AND usename = current_user""",
+                    (f"{_LEASE_OF}%", lease_name(self._holder)),
+                )
+            )
+        except ServerError as error:
+            raise translate(error, self._engine.path) from error
+
     def release(self) -> None:
         try:
             if self.epoch and self._engine.connected:
@@ -197,7 +212,7 @@ def lease_name(holder: str) -> str:
     """The application name of the connection that renews the lease. PostgreSQL keeps 63 bytes of a name, so the words that
     distinguish it come first.
     """
-    return f"lease of {application_name(holder)}"
+    return f"{_LEASE_OF}{application_name(holder)}"
 
 
 def open_lease(url: str, protected: Engine, holder: str, hostname: str, pid: int, address: str) -> PostgresLease:
