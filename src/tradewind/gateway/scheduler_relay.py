@@ -56,7 +56,7 @@ _LEASE_ENDED = (
 )
 
 
-def passed_on(message: ToScheduler) -> ToScheduler | None:
+def message_to_forward(message: ToScheduler) -> ToScheduler | None:
     """The first message of a connection as the scheduler on another machine gets it; None: the connection is not forwarded."""
     if isinstance(message, ClientHello):
         return None if message.answers_timetables else message
@@ -106,7 +106,7 @@ class SchedulerRelay:
         self._listener.setblocking(False)
         self._thread.start()
 
-    def lead_to(self, address: str) -> None:
+    def forward_to(self, address: str) -> None:
         """Forward connections to this gateway from now on. Connections to another gateway are closed."""
         if address != self._address:
             self._address, self._unreachable_since = address, None
@@ -152,7 +152,7 @@ class SchedulerRelay:
                 message, rest = await _first_message(reader)
             if isinstance(message, Relayed):
                 return  # two standby machines must not forward to each other
-            passed = passed_on(message)
+            passed = message_to_forward(message)
             if passed is not None:
                 await self._pass_on(frame(encode(passed)) + rest, reader, writer)
                 if isinstance(message, HostHello) and self._lease_has_ended():

@@ -135,7 +135,7 @@ class VirtualHost(WorkerHost):
         self.unacknowledged = self.spool.load()
         self.spooled = set(self.unacknowledged)
         self._connect()
-        self._every(self.config.verdict_resend, self._resend)
+        self._call_every(self.config.verdict_resend, self._resend)
 
     def _connect(self) -> None:
         if self.loop.stopping:
@@ -145,7 +145,7 @@ class VirtualHost(WorkerHost):
             self.loop.call_later(SECOND // 4, self._connect)
             return
         connection = end.connection
-        end.listen(lambda document: self._order_came(connection, document), lambda: self._scheduler_gone(connection))
+        end.listen(lambda document: self._on_order(connection, document), lambda: self._scheduler_gone(connection))
         self._connected(connection)
 
     def send(self, message: object) -> None:

@@ -184,9 +184,9 @@ class WorkerHost:
         if self.remote is not None:
             self.remote.start()
         self._connect()
-        self._every(self.config.verdict_resend, self._resend)
-        self._every(LOOK_EVERY, self.record.look)
-        self._every(LOG_PROBE, self.final_lines.probe)
+        self._call_every(self.config.verdict_resend, self._resend)
+        self._call_every(LOOK_EVERY, self.record.look)
+        self._call_every(LOG_PROBE, self.final_lines.probe)
         self.loop.run()
         self._orphans.clear()
         self._kill_strays()
@@ -227,7 +227,7 @@ class WorkerHost:
         for attempt in list(self.attempts.values()):
             attempt.stop("stopping", english(phrase("cause_host_stopped")), self.config.stop_grace)
         self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
-        self._maybe_leave()
+        self._stop_if_done()
 
     def _give_back_pending(self) -> None:
         """Give up attempts that have not begun. The scheduler gives them to another worker."""
@@ -243,13 +243,13 @@ class WorkerHost:
         """
         return bool(self.unacknowledged) and (self.remote is not None or self.offers is not None)
 
-    def _maybe_leave(self) -> None:
+    def _stop_if_done(self) -> None:
         if self.draining and not self.stopping and not self.attempts and not self._must_deliver():
             self.stop()
         if self.stopping and not self.attempts and (not self.unacknowledged or self.scheduler is None):
             if self.remote is not None and self.scheduler is not None and self.remote.unshipped:
                 self.remote.ship_now()
-                self.loop.call_later(LEAVE_AGAIN, self._maybe_leave)
+                self.loop.call_later(LEAVE_AGAIN, self._stop_if_done)
             else:
                 self.loop.stop()
 
@@ -286,7 +286,7 @@ class WorkerHost:
         except (ValueError, OSError):
             log.warning("the limit of open files could not be raised", hard=hard)
 
-    def _every(self, interval: int, call: object) -> None:
+    def _call_every(self, interval: int, call: object) -> None:
         def turn() -> None:
             if callable(call):
                 call()
@@ -309,7 +309,7 @@ class WorkerHost:
             self.loop.call_later(wait * 1000, self._connect)
             return
         self._failures = 0
-        self._connected(Connection(link, self.loop, self._order_came, self._scheduler_gone))
+        self._connected(Connection(link, self.loop, self._on_order, self._scheduler_gone))
 
     def _connected(self, scheduler: Connection | RemoteLink) -> None:
         """Register with what is held here, and send again what has no answer."""
@@ -347,7 +347,7 @@ class WorkerHost:
         self.scheduler = None
         self._write_spool(self.unacknowledged)
         if self.stopping:
-            self._maybe_leave()
+            self._stop_if_done()
         self._connect()
 
     def send(self, message: object) -> None:
@@ -357,7 +357,7 @@ class WorkerHost:
                 self.remote.prepare(message)
             self.scheduler.send(encode(message))
 
-    def _order_came(self, connection: Connection | RemoteLink, document: bytes) -> None:
+    def _on_order(self, connection: Connection | RemoteLink, document: bytes) -> None:
         try:
             order: FromScheduler = decode_from_scheduler(document)
         except msgspec.MsgspecError as error:
@@ -479,7 +479,7 @@ class WorkerHost:
     def on_scheduler_document(self, document: bytes) -> None:
         """Handle a message of the scheduler."""
         if self.remote is not None:
-            self._order_came(self.remote, document)
+            self._on_order(self.remote, document)
 
     def lease_ended(self, reason: str, grace: int) -> None:
         """The scheduler is about to give the attempts to another worker: stop them, and kill them after `grace` microseconds."""
@@ -749,7 +749,7 @@ class WorkerHost:
         if self.triggers.answered(key, answer):
             return
         report = self.unacknowledged.get(key)
-        if report is not None and isinstance(answer, Accepted | Refused) and _answers(answer, report):
+        if report is not None and isinstance(answer, Accepted | Refused) and _is_answer_to(answer, report):
             fp("host.before_ack")
             del self.unacknowledged[key]
             if self.remote is not None:
@@ -761,16 +761,16 @@ class WorkerHost:
                 if not self.spooled:
                     self.spool.clear()
             if not self.unacknowledged:
-                self._maybe_leave()
+                self._stop_if_done()
             return
         if self.remote is not None and isinstance(answer, XComs):
             self.remote.with_spills(
-                answer, lambda problem: self._pass_on(key, Failure(answer.op, problem) if problem else answer)
+                answer, lambda problem: self._forward_answer(key, Failure(answer.op, problem) if problem else answer)
             )
         else:
-            self._pass_on(key, answer)
+            self._forward_answer(key, answer)
 
-    def _pass_on(self, key: AttemptKey, answer: RunnerAnswer) -> None:
+    def _forward_answer(self, key: AttemptKey, answer: RunnerAnswer) -> None:
         """Give an answer of the scheduler to the process that asked."""
         attempt = self.attempts.get(key) or self.callbacks.find(key)
         if attempt is not None:
@@ -889,7 +889,7 @@ class WorkerHost:
         if attempt.killing in ("cancelled", "refused"):
             self.send(AttemptGone(attempt.key, why, attempt.nonce, self.name))
         self._launch_pending()
-        self._maybe_leave()
+        self._stop_if_done()
 
     def _children_changed(self) -> None:
         """SIGCHLD: the base image, a fresh interpreter, or an orphan ended."""
@@ -918,7 +918,7 @@ class WorkerHost:
         return spared | self._orphans
 
 
-def _answers(answer: Accepted | Refused, report: Report) -> bool:
+def _is_answer_to(answer: Accepted | Refused, report: Report) -> bool:
     """Whether this is the answer to that report. A scheduler of an older release sends no nonce with it."""
     return answer.op == report.op and answer.nonce in ("", report.nonce)
 

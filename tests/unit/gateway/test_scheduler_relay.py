@@ -17,7 +17,7 @@ pytest.importorskip("websockets", reason="tests of gateways need websockets: pip
 from websockets.asyncio.server import serve
 
 from tradewind.gateway import scheduler_relay
-from tradewind.gateway.scheduler_relay import SchedulerRelay, passed_on, serve_relay
+from tradewind.gateway.scheduler_relay import SchedulerRelay, message_to_forward, serve_relay
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     ClientHello,
@@ -93,7 +93,7 @@ def active(tmp_path: Path) -> Iterator[Active]:
 def relay(tmp_path: Path, active: Active) -> Iterator[SchedulerRelay]:
     made = SchedulerRelay(str(tmp_path / "r"), KEY, ssl.create_default_context)
     made.start()
-    made.lead_to(active.address)
+    made.forward_to(active.address)
     yield made
     made.stop()
 
@@ -145,7 +145,7 @@ def test_a_parser_waits_for_the_scheduler_of_its_machine(tmp_path: Path, active:
 def test_connections_end_when_another_scheduler_is_active(tmp_path: Path, active: Active, relay: SchedulerRelay) -> None:
     with connect(tmp_path, ClientHello("cli", 7)) as client, active.accept() as scheduler:
         read(scheduler, 2)
-        relay.lead_to("ws://127.0.0.1:1")
+        relay.forward_to("ws://127.0.0.1:1")
         assert client.recv(1000) == b""
         assert scheduler.recv(1000) == b""
     with connect(tmp_path, ClientHello("cli", 7)) as client:  # and nobody answers at the new address
@@ -163,7 +163,7 @@ def test_connections_end_when_another_scheduler_is_active(tmp_path: Path, active
     ],
 )
 def test_what_passes_as_it_is(message: ToScheduler, passes: bool) -> None:
-    assert passed_on(message) == (message if passes else None)
+    assert message_to_forward(message) == (message if passes else None)
 
 
 def test_a_worker_host_with_attempts_passes_as_one_that_takes_nothing_new(
@@ -182,7 +182,7 @@ def test_a_worker_host_stops_its_attempts_if_the_active_scheduler_cannot_be_reac
     tmp_path: Path, active: Active, relay: SchedulerRelay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hello = HostHello("w1@here-1f2e.1", 1, "here", live=((1, 2, 3),))
-    relay.lead_to("ws://127.0.0.1:1")
+    relay.forward_to("ws://127.0.0.1:1")
     with connect(tmp_path, hello) as host:
         assert host.recv(1000) == b"", "it may become reachable again"
     monkeypatch.setattr(scheduler_relay, "LEASE", 0)
@@ -191,6 +191,6 @@ def test_a_worker_host_stops_its_attempts_if_the_active_scheduler_cannot_be_reac
         assert isinstance(decode_from_scheduler(document), LeaseEnded)
     with connect(tmp_path, ClientHello("cli", 7)) as client:
         assert client.recv(1000) == b"", "only worker hosts are told"
-    relay.lead_to(active.address)
+    relay.forward_to(active.address)
     with connect(tmp_path, hello) as host, active.accept() as scheduler:
         assert read(scheduler, 2)[1] == msgspec.structs.replace(hello, draining=True)

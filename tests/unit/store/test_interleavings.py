@@ -139,7 +139,7 @@ def _verb_meets_takeover(verb: Verb, url: str, place: int) -> bool:
 def _before_trip(store: SqlStore, place: int, act: Callable[[], None]) -> None:
     """Act before the round trip with this number; only those of transactions count, what a verb reads before them does not."""
     engine: Any = store.engine
-    trip, done = engine._trip, 0
+    trip, done = engine._round_trip, 0
 
     def counted(statements: list[object]) -> object:
         nonlocal done
@@ -149,7 +149,7 @@ def _before_trip(store: SqlStore, place: int, act: Callable[[], None]) -> None:
                 act()
         return trip(statements)
 
-    engine._trip = counted
+    engine._round_trip = counted
 
 
 def content(store: SqlStore) -> list[tuple[str, list[Row]]]:

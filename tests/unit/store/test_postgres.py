@@ -249,18 +249,18 @@ def test_a_connection_lost_in_a_transaction_writes_nothing(postgres_url: str, st
 def trips_of(store: SqlStore, work: Callable[[], object]) -> int:
     """The number of round trips to the server that `work` takes."""
     trips = 0
-    trip = store.engine._trip  # type: ignore[attr-defined]
+    trip = store.engine._round_trip  # type: ignore[attr-defined]
 
     def counted(statements: object) -> object:
         nonlocal trips
         trips += 1
         return trip(statements)
 
-    store.engine._trip = counted  # type: ignore[attr-defined]
+    store.engine._round_trip = counted  # type: ignore[attr-defined]
     try:
         work()
     finally:
-        store.engine._trip = trip  # type: ignore[attr-defined]
+        store.engine._round_trip = trip  # type: ignore[attr-defined]
     return trips
 
 

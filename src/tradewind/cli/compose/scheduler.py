@@ -165,7 +165,7 @@ def _forward_to(settings: Settings, relay: SchedulerRelay | None, address: str) 
         tls = partial(ssl.create_default_context, cafile=settings.worker.ca_file or None)
         relay = SchedulerRelay(settings.paths.scheduler_socket, worker_key(settings), tls)
         relay.start()
-    relay.lead_to(address)
+    relay.forward_to(address)
     return relay
 
 

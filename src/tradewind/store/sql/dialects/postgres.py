@@ -364,7 +364,7 @@ class PostgresEngine(Engine):
         self._pq.send_query_prepared(name, values, formats, 1)
         return commands
 
-    def _trip(self, statements: Sequence[tuple[str, Encoded]]) -> list[Any]:
+    def _round_trip(self, statements: Sequence[tuple[str, Encoded]]) -> list[Any]:
         """Execute statements in one round trip, after the queued ones. Returns their results."""
         if self._connection is None:
             raise ServerError(LOST, "the connection to the server was lost")
@@ -486,7 +486,7 @@ class PostgresEngine(Engine):
         )
 
     def _one(self, sql: str, parameters: Any) -> Any:
-        (result,) = self._trip([(sql, encode(parameters))])
+        (result,) = self._round_trip([(sql, encode(parameters))])
         return result
 
     def _query(self, sql: str, parameters: Any) -> Any:
@@ -537,7 +537,7 @@ class PostgresEngine(Engine):
         for start in range(0, len(wanted), SENT_MAX):
             part = wanted[start : start + SENT_MAX]
             try:
-                done = [one.command_tuples or 0 for one in self._trip([(sql, encode(values)) for sql, values, _ in part])]
+                done = [one.command_tuples or 0 for one in self._round_trip([(sql, encode(values)) for sql, values, _ in part])]
             except ServerError as error:
                 if _missed(part, error.before):
                     return False
@@ -558,7 +558,7 @@ class PostgresEngine(Engine):
         statements = [*begun, *((sql, encode(values)) for sql, values in wanted), ("COMMIT", ([], None))]
         fp("store.before_commit")
         try:
-            self._trip(statements)
+            self._round_trip(statements)
         except ServerError as error:
             self._in_transaction = True
             self.roll_back()
@@ -572,9 +572,11 @@ class PostgresEngine(Engine):
 
     def _all(self, statements: list[tuple[str, Encoded]]) -> list[Any]:
         if len(statements) <= SENT_MAX:
-            return self._trip(statements) if statements else []
+            return self._round_trip(statements) if statements else []
         return [
-            one for start in range(0, len(statements), SENT_MAX) for one in self._trip(statements[start : start + SENT_MAX])
+            one
+            for start in range(0, len(statements), SENT_MAX)
+            for one in self._round_trip(statements[start : start + SENT_MAX])
         ]
 
     # --- transactions -----------------------------------------------------------------------------------------------
@@ -692,9 +694,9 @@ class PostgresEngine(Engine):
     def _limit(self, dag_ids: frozenset[str]) -> None:
         plain: Encoded = ([], None)
         statements: list[tuple[str, Encoded]] = [("BEGIN READ WRITE", plain)]
-        (found,) = self._trip([("SELECT 1 FROM pg_class WHERE oid = to_regclass('pg_temp.visible_dag_id')", plain)])
+        (found,) = self._round_trip([("SELECT 1 FROM pg_class WHERE oid = to_regclass('pg_temp.visible_dag_id')", plain)])
         if not found.ntuples:
-            self._trip(
+            self._round_trip(
                 [
                     *statements,
                     ("SET LOCAL client_min_messages TO warning", plain),
@@ -707,9 +709,9 @@ class PostgresEngine(Engine):
             for table, condition in CONDITIONS.items():
                 where = condition.format(main=f"{SCHEMA}.", table=table, visible="pg_temp.visible_dag_id")
                 views.append((f"CREATE TEMP VIEW {table} AS SELECT * FROM {SCHEMA}.{table} {table} WHERE {where}", plain))
-            self._trip([*statements, *views, ("COMMIT", plain)])
+            self._round_trip([*statements, *views, ("COMMIT", plain)])
             self._prepared.clear()  # these statements were prepared for the whole tables
-        self._trip(
+        self._round_trip(
             [
                 *statements,
                 ("DELETE FROM pg_temp.visible_dag_id", plain),
@@ -773,13 +775,13 @@ class PostgresEngine(Engine):
 
     def query(self, sql: str) -> tuple[list[str], list[Row]]:
         try:
-            result = self._one_plain(sql)
+            result = self._execute_plain(sql)
         except ServerError as error:
             raise StoreError(f"the statement failed: {error}") from None
         names = [(result.fname(place) or b"").decode() for place in range(result.nfields)]
         return names, self._load_text(result)
 
-    def _one_plain(self, sql: str) -> Any:
+    def _execute_plain(self, sql: str) -> Any:
         """Execute a statement of a user, without parameters and without preparing it."""
         if self._connection is None:
             self.reconnect()
