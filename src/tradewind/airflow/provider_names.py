@@ -53,7 +53,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("tradewind.sdk.dependencies", "DAGNode=Node", "sdk.definitions._internal.node:3 models.taskmixin:2"),
     ("tradewind.execution.context", "Context", "sdk.types:3"),
     ("tradewind.sdk.templater", "Templater", "template.templater:2 sdk.definitions._internal.templater:3"),
-    (_SERVER, "DagVersion", "models.dag_version:3"),
+    (f"{_COMPAT}.dag_versions", "DagVersion", "models.dag_version:3"),
     (f"{_COMPAT}.types", "SET_DURING_EXECUTION is_arg_set", "sdk.definitions._internal.types:3"),
     (f"{_COMPAT}.types", "XComCoordinate", "sdk.bases.xcom:3"),
     (f"{_COMPAT}.types", "MAX_XCOM_SIZE", "models.xcom"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -18,11 +19,13 @@ from tradewind.model.errors import NotYetSupported
 from tradewind.operators.empty import EmptyOperator
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import BaseHook, Connection
+from tradewind.wire import runtime
 
 from airflow import settings  # isort: skip
 from airflow.cli.commands.daemon_utils import run_command_with_daemon_option  # isort: skip
 from airflow.configuration import conf  # isort: skip
 from airflow.lineage.hook import HookLineageCollector  # isort: skip
+from airflow.models.dag_version import DagVersion  # isort: skip
 from airflow.observability.metrics.stats_utils import get_stats_factory  # isort: skip
 from airflow.sdk.api.datamodels import _generated as datamodels  # isort: skip
 from airflow.sdk.execution_time import task_runner  # isort: skip
@@ -194,3 +197,19 @@ def test_metrics_have_a_factory() -> None:
     stats.initialize(factory=stats)
     with stats.timer("x"):
         stats.incr("x")
+
+
+def test_a_dag_has_one_version_in_tests() -> None:
+    first = DagVersion.get_latest_version("d", session=None)
+    assert (first.dag_id, first.version_number) == ("d", 1)
+    assert first.id == DagVersion.get_latest_version("d").id != DagVersion.get_latest_version("other").id
+    assert DagVersion.bundle_name.name == "bundle_name", "the class has columns"
+    with DAG("d", schedule=None):
+        ti = TaskInstance(EmptyOperator(task_id="t"), dag_version_id=first.id)
+    assert ti.task_id == "t"
+
+
+def test_a_task_of_a_deployment_sees_no_versions() -> None:
+    real: Any = mock.Mock(spec=["ask", "read_spill"])
+    with runtime.installed(real), pytest.raises(NotYetSupported, match="dagVersions"):
+        DagVersion.get_latest_version("d")
