@@ -49,6 +49,16 @@ def start_up(bench: Bench) -> list[Result]:
         took = subprocess.check_output([sys.executable, "-c", code], env=stock_environment(Path("/tmp")))
         if repetition:
             result.add("import_ms", [float(took)])
+    code = "import time; t = time.perf_counter(); {}; print((time.perf_counter() - t) * 1e3)"
+    imports = {
+        "dag_import_ms": "from tradewind import DAG",
+        "airflow_import_ms": "import tradewind.airflow; from airflow import DAG",
+    }
+    for repetition in range(bench.pick(12, 5)):
+        for key, statement in imports.items():
+            took = subprocess.check_output([sys.executable, "-c", code.format(statement)], env=stock_environment(Path("/tmp")))
+            if repetition:
+                result.add(key, [float(took)])
     bench.say(f"healthy after {result.median('healthy_s'):.2f} s, --help {result.median('help_ms'):.0f} ms")
     return [result]
 

@@ -272,7 +272,18 @@ def _start_up(r: Result) -> list[Row]:
         row("`standalone` from nothing to healthy < 2 s", "healthy_s", 2, "s", FIGURES["healthy"]),
         row("`--help` < 150 ms", "help_ms", 150, "ms", FIGURES["help"]),
         row("`import tradewind` < 50 ms", "import_ms", 50, "ms", FIGURES["import"]),
+        *_import_of_airflow(r),
         row("`dags list` < 400 ms", "dags_list_ms", 400, "ms", FIGURES["dags_list"]),
+    ]
+
+
+def _import_of_airflow(r: Result) -> list[Row]:
+    if not r.samples.get("airflow_import_ms"):
+        return []
+    ours, theirs = r.median("dag_import_ms"), r.median("airflow_import_ms")
+    name = "`from airflow import DAG` ≤ 1.5 × `from tradewind import DAG`"
+    return [
+        Row(name, _both(r, "airflow_import_ms", "ms", 0), f"{ours:.0f} ms", f"{theirs / ours:.2f} ×", theirs <= 1.5 * ours, "")
     ]
 
 

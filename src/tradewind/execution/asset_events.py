@@ -15,7 +15,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
@@ -212,6 +212,33 @@ def updates_of(ti: TaskInstance) -> tuple[AssetUpdate, ...]:
     if not isinstance(accessors, OutletEventAccessors):
         accessors = OutletEventAccessors(ti.task.outlets)
     return accessors.updates()
+
+
+class EmittedAssetEvent(NamedTuple):
+    """An event that a task emits, as listeners get it. The attributes are those of Airflow."""
+
+    asset: Asset
+    extra: dict[str, Any]
+    source_dag_id: str
+    source_task_id: str
+    source_run_id: str
+    source_map_index: int
+    source_aliases: list[AssetAlias]
+    partition_key: str | None
+    partition_date: None = None
+
+
+def emitted_events(ti: TaskInstance) -> list[EmittedAssetEvent]:
+    """The events that the success of this task instance emits. An outlet that is only a name or a URI is an asset of this name."""
+    source = (ti.dag_id, ti.task_id, ti.run_id, ti.map_index)
+    found = []
+    for update in updates_of(ti):
+        about = json.loads(update.about) if update.about else None
+        asset = Asset(update.name or None, update.uri or None, group=update.group, extra=about)
+        extra = json.loads(update.extra) if update.extra else {}
+        aliases = [AssetAlias(name) for name in update.aliases]
+        found.append(EmittedAssetEvent(asset, extra, *source, aliases, update.partition_key or ti.workload.partition_key))
+    return found
 
 
 def consume(generator: Any, context: Any) -> Any:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.execution import callbacks
 from tradewind.model.states import Outcome, TaskState
-from tradewind.sdk.assets import Asset
 from tradewind.sdk.import_paths import plugins_folder
 from tradewind.sdk.load import SourceFile, source_file
 from tradewind.sdk.plugins import listener_sources, plugins_folder_tree
@@ -175,10 +174,14 @@ def _call(
 
 
 def _call_for_assets(listeners: ListenerManager, ti: TaskInstance) -> None:
-    for outlet in ti.task.outlets or ():
-        if isinstance(outlet, Asset):
-            listeners.call("on_asset_changed", asset=outlet)
-            listeners.call("on_dataset_changed", dataset=outlet)
+    if not ti.task.outlets:
+        return
+    from tradewind.execution.asset_events import emitted_events  # lazy import: only tasks with outlets need it
+
+    for event in emitted_events(ti):
+        listeners.call("on_asset_changed", asset=event.asset)
+        listeners.call("on_dataset_changed", dataset=event.asset)
+        listeners.call("on_asset_event_emitted", asset_event=event)
 
 
 def _marker() -> Any:

@@ -93,7 +93,7 @@ class Events:
 
     @hookspec
     def on_asset_event_emitted(self, asset_event: Any) -> None:
-        """Accepted, and not called."""
+        """A task has emitted an event of an asset: `asset`, `extra`, `source_dag_id` …, `source_aliases`, `partition_key`."""
 
     @hookspec
     def on_dataset_created(self, dataset: Any) -> None:
@@ -119,6 +119,7 @@ CALLED = frozenset(
         *TASK_EVENTS,
         *RUN_EVENTS,
         "on_asset_changed",
+        "on_asset_event_emitted",
         "on_dataset_changed",
         "on_new_dag_import_error",
         "on_existing_dag_import_error",

@@ -15,7 +15,7 @@ from tradewind.execution.listener_calls import ListenedTaskInstance, find_listen
 from tradewind.execution.run_task import TaskResult, execute_task
 from tradewind.model.states import Outcome
 from tradewind.sdk import listeners
-from tradewind.sdk.assets import Asset
+from tradewind.sdk.assets import Asset, AssetAlias
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.load import source_file
 from tradewind.sdk.operator import BaseOperator
@@ -48,6 +48,11 @@ def on_task_instance_skipped(task_instance):
 @hookimpl
 def on_asset_changed(asset):
     builtins.heard.append(("asset", asset.uri))
+
+@hookimpl
+def on_asset_event_emitted(asset_event):
+    uri, aliases = asset_event.asset.uri, asset_event.source_aliases
+    builtins.heard.append(("event", uri, asset_event.extra, asset_event.source_task_id, aliases))
 
 @hookimpl
 def before_stopping(component):
@@ -115,7 +120,28 @@ def test_the_listeners_hear_of_a_success_after_the_report(
     heard.clear()
     assert result.listeners is not None
     result.listeners()
-    assert heard == [("success", "running", "success", True), ("asset", "s3://bucket/day"), "before_stopping"]
+    changed = [("asset", "s3://bucket/day"), ("event", "s3://bucket/day", {}, "t", [])]
+    assert heard == [("success", "running", "success", True), *changed, "before_stopping"]
+
+
+class Updater(BaseOperator):
+    """Says more about its event, and adds an asset under an alias."""
+
+    def execute(self, context: Any) -> None:
+        context["outlet_events"][Asset("s3://bucket/day")].extra = {"rows": 3}
+        context["outlet_events"][AssetAlias("late")].add(Asset("s3://bucket/late"), extra={"rows": 1})
+
+
+def test_the_listeners_hear_of_each_asset_event(world: World, heard: list[Any]) -> None:
+    with DAG("d", schedule=None):
+        task = Updater(task_id="t", outlets=[Asset("s3://bucket/day"), AssetAlias("late")])
+    result = execute_task(task, workload("t"), write_error=lambda text: None)
+    assert result.listeners is not None
+    result.listeners()
+    assert [one for one in heard if one[0] == "event"] == [
+        ("event", "s3://bucket/day", {"rows": 3}, "t", []),
+        ("event", "s3://bucket/late", {"rows": 1}, "t", [AssetAlias("late")]),
+    ]
 
 
 def test_the_listeners_hear_of_failures_retries_and_skips(heard: list[Any]) -> None:
