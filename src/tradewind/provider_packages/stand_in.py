@@ -41,8 +41,11 @@ UNDECLARED = [
     "psutil",
     "setproctitle",
     "uuid6",
+    "httpx",
+    "croniter",
+    "pytz",
 ]
-"""Third-party packages that providers import without requiring them, because Airflow requires them."""
+"""Third-party packages that providers and DAG files import without requiring them, because Airflow requires them."""
 
 _SUMMARY = "Tradewind stand-in: NOT Apache Airflow"
 _DESCRIPTION = """\

@@ -41,6 +41,7 @@ RENAMED_ARGUMENTS: dict[str, tuple[str, ...]] = {
         )
     },
     "body": ("build",),
+    "filter": ("request_filter",),
     "job_id": ("job_group_id",),
     "location": ("region",),
     "name": ("cluster_name",),

@@ -35,6 +35,19 @@ def test_an_older_name_gets_the_present_one() -> None:
     assert (task.sql, task.gcp_conn_id) == ("select 1", "ours")
 
 
+class ListOperations(BaseOperator):
+    """As an operator of google is today: it requires the present name."""
+
+    def __init__(self, *, request_filter: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.request_filter = request_filter
+
+
+def test_a_required_argument_may_have_its_older_name() -> None:
+    with pytest.warns(DeprecationWarning, match="filter was renamed to request_filter"):
+        assert ListOperations(task_id="a", filter={"name": "x"}).request_filter == {"name": "x"}  # type: ignore[call-arg]
+
+
 def test_a_subclass_may_accept_the_older_name() -> None:
     with pytest.warns(DeprecationWarning, match="was renamed to gcp_conn_id"):
         task = OwnQuery(task_id="a", sql="select 1", bigquery_conn_id="ours")
