@@ -1,12 +1,12 @@
 """A real Tradewind in its own home folder, for tests, the kill test and benchmarks.
 
-    house = Standalone(tmp_path / "home")
-    house.write_dag("hello.py", SOURCE)
-    with house.started():
-        house.wait_dag("hello")
-        house.cli("dags", "unpause", "hello")
-        run_id = house.trigger("hello")
-        assert house.wait_run("hello", run_id) == "success"
+    standalone = Standalone(tmp_path / "home")
+    standalone.write_dag("hello.py", SOURCE)
+    with standalone.started():
+        standalone.wait_dag("hello")
+        standalone.cli("dags", "unpause", "hello")
+        run_id = standalone.trigger("hello")
+        assert standalone.wait_run("hello", run_id) == "success"
 
 No function sleeps for a fixed time. Each event (a line of output, a notice of the scheduler) wakes the waiting functions, which
 then check their condition again. Every wait has a deadline; its error shows the output so far.

@@ -40,26 +40,26 @@ with DAG("sum_up", schedule=PartitionedAssetTimetable(assets=sales, default_part
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shop(house: Standalone) -> None:
-    house.write_dag("sales.py", SOURCE)
+def shop(standalone: Standalone) -> None:
+    standalone.write_dag("sales.py", SOURCE)
     for dag_id in ("load_sales", "use_region", "sum_up"):
-        house.wait_dag(dag_id)
-    house.cli("dags", "unpause", "load_sales", "use_region", "sum_up")
+        standalone.wait_dag(dag_id)
+    standalone.cli("dags", "unpause", "load_sales", "use_region", "sum_up")
 
 
-def results(house: Standalone, dag_id: str, task_id: str, count: int) -> list[object]:
+def results(standalone: Standalone, dag_id: str, task_id: str, count: int) -> list[object]:
     """The return values of the runs, sorted, once there are so many and all have succeeded."""
-    ids = house.succeeded_runs(dag_id, count)
-    return sorted((house.return_value(dag_id, run_id, task_id) for run_id in ids), key=str)
+    ids = standalone.succeeded_runs(dag_id, count)
+    return sorted((standalone.return_value(dag_id, run_id, task_id) for run_id in ids), key=str)
 
 
-def test_keys_reach_the_runs_that_consume_them(house: Standalone) -> None:
-    house.cli("dags", "trigger", "load_sales", "--partition-key", "all regions")
-    assert results(house, "use_region", "use", 2) == [["eu", "eu", ["eu"]], ["us", "us", ["us"]]]
-    told = house.cli("why", "sum_up")
+def test_keys_reach_the_runs_that_consume_them(standalone: Standalone) -> None:
+    standalone.cli("dags", "trigger", "load_sales", "--partition-key", "all regions")
+    assert results(standalone, "use_region", "use", 2) == [["eu", "eu", ["eu"]], ["us", "us", ["us"]]]
+    told = standalone.cli("why", "sum_up")
     assert "partition world: 0 of 1 asset updated; missing: sales; sales: 2 of 3 keys have come; missing: apac" in told
-    house.cli("assets", "create-event", "sales", "--partition-key", "apac")
-    assert results(house, "sum_up", "add", 1) == [["world", ["apac", "eu", "us"]]]
-    assert len(results(house, "use_region", "use", 3)) == 3
-    house.cli("assets", "materialize", "sales", "--partition-key", "mars")
-    assert results(house, "use_region", "use", 4)[2] == ["mars", "mars", ["mars"]]
+    standalone.cli("assets", "create-event", "sales", "--partition-key", "apac")
+    assert results(standalone, "sum_up", "add", 1) == [["world", ["apac", "eu", "us"]]]
+    assert len(results(standalone, "use_region", "use", 3)) == 3
+    standalone.cli("assets", "materialize", "sales", "--partition-key", "mars")
+    assert results(standalone, "use_region", "use", 4)[2] == ["mars", "mars", ["mars"]]

@@ -71,20 +71,20 @@ def inbox(fresh: Standalone) -> Path:
     return folder
 
 
-def process(house: Standalone, comm: str) -> int | None:
-    named = {pid: Path(f"/proc/{pid}/comm") for pid in house.processes()}
+def process(standalone: Standalone, comm: str) -> int | None:
+    named = {pid: Path(f"/proc/{pid}/comm") for pid in standalone.processes()}
     return next((pid for pid, name in named.items() if name.exists() and name.read_text().strip() == comm), None)
 
 
-def messages(house: Standalone) -> list[str]:
+def messages(standalone: Standalone) -> list[str]:
     """The messages of all events of the asset, the oldest first."""
-    with house.store() as store:
+    with standalone.store() as store:
         extras = [json.loads(event.extra or b"{}") for event in store.asset_events(name="orders")]
     return [extra["payload"]["message"] for extra in extras]
 
 
-def watcher(house: Standalone) -> AssetWatcherView:
-    with house.store() as store:
+def watcher(standalone: Standalone) -> AssetWatcherView:
+    with standalone.store() as store:
         (found,) = store.need_asset("orders", "").watchers
     return found
 

@@ -49,49 +49,49 @@ def archive(report, context):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shop(house: Standalone) -> None:
-    house.write_dag("shop.py", SOURCE)
+def shop(standalone: Standalone) -> None:
+    standalone.write_dag("shop.py", SOURCE)
     for dag_id in ("load_orders", "report", "audit", "archive"):
-        house.wait_dag(dag_id)
-    house.cli("dags", "unpause", "load_orders", "report", "audit", "archive")
+        standalone.wait_dag(dag_id)
+    standalone.cli("dags", "unpause", "load_orders", "report", "audit", "archive")
 
 
-def runs(house: Standalone, dag_id: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = house.json("dags", "list-runs", dag_id)
+def runs(standalone: Standalone, dag_id: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = standalone.json("dags", "list-runs", dag_id)
     return found
 
 
-def test_a_success_and_an_external_event_start_the_report(house: Standalone) -> None:
-    run_id = house.trigger("load_orders")
-    assert house.wait_run("load_orders", run_id) == "success"
-    (audit,) = house.succeeded_runs("audit", 1)
-    assert house.return_value("audit", audit, "look") == [1]
-    assert runs(house, "report") == []
-    assert "1 of 2 assets updated; missing: prices" in house.cli("assets", "queued", "report")
-    house.cli("assets", "create-event", "--name", "prices", "--extra", '{"rows": 30}')
-    (report,) = house.succeeded_runs("report", 1)
+def test_a_success_and_an_external_event_start_the_report(standalone: Standalone) -> None:
+    run_id = standalone.trigger("load_orders")
+    assert standalone.wait_run("load_orders", run_id) == "success"
+    (audit,) = standalone.succeeded_runs("audit", 1)
+    assert standalone.return_value("audit", audit, "look") == [1]
+    assert runs(standalone, "report") == []
+    assert "1 of 2 assets updated; missing: prices" in standalone.cli("assets", "queued", "report")
+    standalone.cli("assets", "create-event", "--name", "prices", "--extra", '{"rows": 30}')
+    (report,) = standalone.succeeded_runs("report", 1)
     assert report.startswith("asset_triggered__")
-    assert house.return_value("report", report, "write") == [{"orders": 120, "prices": 30}, None, "loaded"]
-    assert "s3://shop/orders" in house.cli("tasks", "logs", "report", "shell")
-    (archive,) = house.succeeded_runs("archive", 1)
-    assert house.return_value("archive", archive, "archive") == ["report", "asset_triggered_"]
-    began = {event["name"]: event["began"] for event in house.json("assets", "events")}
+    assert standalone.return_value("report", report, "write") == [{"orders": 120, "prices": 30}, None, "loaded"]
+    assert "s3://shop/orders" in standalone.cli("tasks", "logs", "report", "shell")
+    (archive,) = standalone.succeeded_runs("archive", 1)
+    assert standalone.return_value("archive", archive, "archive") == ["report", "asset_triggered_"]
+    began = {event["name"]: event["began"] for event in standalone.json("assets", "events")}
     assert began["orders"] == began["prices"] == [f"report {report}"]
 
 
-def test_queued_asset_events_survive_a_restart_of_the_scheduler(house: Standalone) -> None:
-    house.cli("assets", "create-event", "--name", "prices")
-    house.stop()
-    assert "1 of 2 assets updated; missing: orders" in house.cli("assets", "queued", "report")
-    house.cli("assets", "create-event", "--uri", "s3://shop/orders")
-    house.start()
-    house.succeeded_runs("report", 2)
+def test_queued_asset_events_survive_a_restart_of_the_scheduler(standalone: Standalone) -> None:
+    standalone.cli("assets", "create-event", "--name", "prices")
+    standalone.stop()
+    assert "1 of 2 assets updated; missing: orders" in standalone.cli("assets", "queued", "report")
+    standalone.cli("assets", "create-event", "--uri", "s3://shop/orders")
+    standalone.start()
+    standalone.succeeded_runs("report", 2)
 
 
-def test_materialize_runs_the_producer(house: Standalone) -> None:
-    before = len(runs(house, "load_orders"))
-    made = house.json("assets", "materialize", "--name", "orders")
-    assert house.wait_run("load_orders", made["run_id"]) == "success"
-    assert len(house.succeeded_runs("audit", before + 1)) == before + 1
-    kinds = {row["run_id"]: row["run_type"] for row in runs(house, "load_orders")}
+def test_materialize_runs_the_producer(standalone: Standalone) -> None:
+    before = len(runs(standalone, "load_orders"))
+    made = standalone.json("assets", "materialize", "--name", "orders")
+    assert standalone.wait_run("load_orders", made["run_id"]) == "success"
+    assert len(standalone.succeeded_runs("audit", before + 1)) == before + 1
+    kinds = {row["run_id"]: row["run_type"] for row in runs(standalone, "load_orders")}
     assert kinds[made["run_id"]] == "asset_materialization"

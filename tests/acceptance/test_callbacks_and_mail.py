@@ -46,25 +46,25 @@ def test_a_failure_sends_a_mail_and_calls_callbacks(tmp_path: Path) -> None:
         "AIRFLOW__SMTP__SMTP_STARTTLS": "false",
         "AIRFLOW__SMTP__SMTP_MAIL_FROM": "tradewind@example.org",
     }
-    house = Standalone(tmp_path / "home", environment=settings)
-    house.write_dag("told.py", DAG_FILE)
-    with mail_server(port) as server, house.started():
-        house.wait_dag("told")
-        run = house.trigger("told")
-        assert house.wait_run("told", run) == "failed"
-        house.wait(lambda: len(server.mails) == 2, "a mail for each try")
+    standalone = Standalone(tmp_path / "home", environment=settings)
+    standalone.write_dag("told.py", DAG_FILE)
+    with mail_server(port) as server, standalone.started():
+        standalone.wait_dag("told")
+        run = standalone.trigger("told")
+        assert standalone.wait_run("told", run) == "failed"
+        standalone.wait(lambda: len(server.mails) == 2, "a mail for each try")
         states = [message["Subject"].rpartition(" ")[2] for _, _, message in server.mails]
         assert sorted(states) == ["[failed]>", "[up_for_retry]>"]
-        assert [one["try_number"] for one in house.json("tasks", "tries", "told", "killed")] == [1, 2]
+        assert [one["try_number"] for one in standalone.json("tasks", "tries", "told", "killed")] == [1, 2]
 
-        (parked,) = house.wait(lambda: house.json("callbacks", "list", "--parked"), "the callback is parked")
+        (parked,) = standalone.wait(lambda: standalone.json("callbacks", "list", "--parked"), "the callback is parked")
         assert (parked["what"], parked["task_id"]) == ("on_failure_callback", "killed")
         assert parked["problem"] == "OSError: the pager is away"
-        assert f"tradewind callbacks retry {parked['id']}" in house.cli("why", "told", "killed", run)
-        assert "the pager is away" in house.cli("tasks", "logs", "told", "killed", run)
+        assert f"tradewind callbacks retry {parked['id']}" in standalone.cli("why", "told", "killed", run)
+        assert "the pager is away" in standalone.cli("tasks", "logs", "told", "killed", run)
 
         (tmp_path / "mended").touch()
-        assert house.cli("callbacks", "retry", str(parked["id"])) == f"Callbacks that are retried now: {parked['id']}.\n"
-        house.wait((tmp_path / "paged").exists, "it is called")
-        house.wait(lambda: house.json("callbacks", "list") == [], "nothing is left to call")
+        assert standalone.cli("callbacks", "retry", str(parked["id"])) == f"Callbacks that are retried now: {parked['id']}.\n"
+        standalone.wait((tmp_path / "paged").exists, "it is called")
+        standalone.wait(lambda: standalone.json("callbacks", "list") == [], "nothing is left to call")
         assert "killed by SIGKILL" in (tmp_path / "paged").read_text()

@@ -46,16 +46,16 @@ with DAG("ticking", schedule=EverySecond(), start_date=datetime(2026, 1, 1), cat
 """
 
 
-def plugin(house: Standalone, breaks: str = "pass") -> None:
-    folder = house.home / "plugins"
+def plugin(standalone: Standalone, breaks: str = "pass") -> None:
+    folder = standalone.home / "plugins"
     folder.mkdir(exist_ok=True)
-    draft = house.home / "draft.py"
+    draft = standalone.home / "draft.py"
     draft.write_text(PLUGIN.replace("BREAKS", breaks))
     draft.replace(folder / "calendars_of_ours.py")
 
 
-def runs(house: Standalone) -> list[str]:
-    with house.store() as store:
+def runs(standalone: Standalone) -> list[str]:
+    with standalone.store() as store:
         return [row.run_id for row in store.runs_between("ticking", None, None) if row.run_type.value == "scheduled"]
 
 

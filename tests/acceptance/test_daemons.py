@@ -83,24 +83,24 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def live(house: Standalone, pid_file: Path, log: Path, output: Path, *words: str) -> Life:
+def live(standalone: Standalone, pid_file: Path, log: Path, output: Path, *words: str) -> Life:
     """Start a scheduler with these words, look at it, start another one, send the first SIGQUIT, and stop it by SIGTERM."""
-    (house.home / "tradewind-scheduler.err").unlink(missing_ok=True)  # of the life before
-    said = house.cli("scheduler", "-D", *words)
+    (standalone.home / "tradewind-scheduler.err").unlink(missing_ok=True)  # of the life before
+    said = standalone.cli("scheduler", "-D", *words)
     pid = int(pid_file.read_text())
-    house.wait(lambda: house.run("jobs", "check").returncode == 0, "the scheduler answers")
-    (job,) = house.json("jobs", "check", "--job-type", "SchedulerJob")
+    standalone.wait(lambda: standalone.run("jobs", "check").returncode == 0, "the scheduler answers")
+    (job,) = standalone.json("jobs", "check", "--job-type", "SchedulerJob")
     parent = parent_of(pid)
     assert parent_of(job["pid"]) == pid
     streams = [os.readlink(f"/proc/{pid}/fd/{number}") for number in range(3)]
-    session, there = os.getsid(pid), sorted(path.name for path in house.home.glob("tradewind-scheduler.*"))
-    second = house.run("scheduler", "-D", *words)
+    session, there = os.getsid(pid), sorted(path.name for path in standalone.home.glob("tradewind-scheduler.*"))
+    second = standalone.run("scheduler", "-D", *words)
     os.kill(pid, signal.SIGQUIT)
-    house.wait(lambda: "run_scheduler" in log.read_text(), "the frames of its threads are in the log")
-    lives_on = house.run("jobs", "check").returncode == 0
+    standalone.wait(lambda: "run_scheduler" in log.read_text(), "the frames of its threads are in the log")
+    lives_on = standalone.run("jobs", "check").returncode == 0
     os.kill(pid, signal.SIGTERM)
-    house.wait(lambda: not pid_file.exists(), "the pid file is gone")
-    house.wait_gone()
+    standalone.wait(lambda: not pid_file.exists(), "the pid file is gone")
+    standalone.wait_gone()
     return Life(said, pid, parent, session, streams, job["pid"], second, lives_on, log.read_text(), output.read_text(), there)
 
 
@@ -122,18 +122,18 @@ class Lives(NamedTuple):
 @pytest.fixture(scope="module")
 def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
     folder = tmp_path_factory.mktemp("lives")
-    house = Standalone(folder / "home")
-    home = house.home
+    standalone = Standalone(folder / "home")
+    home = standalone.home
     pid_file, log, output, both = (folder / name for name in ("scheduler.pid", "scheduler.log", "scheduler.out", "both"))
     pid_at_home = home / "tradewind-scheduler.pid"
     try:
-        named = live(house, pid_file, log, output, "--pid", str(pid_file), "--stdout", str(output), "-l", str(log))
-        one_file = live(house, pid_at_home, both, both, "--stdout", str(both), "--stderr", str(both))
+        named = live(standalone, pid_file, log, output, "--pid", str(pid_file), "--stdout", str(output), "-l", str(log))
+        one_file = live(standalone, pid_at_home, both, both, "--stdout", str(both), "--stderr", str(both))
         pid_at_home.write_text(f"{named.pid}\n")
-        at_home = live(house, pid_at_home, home / "tradewind-scheduler.err", home / "tradewind-scheduler.out")
-        yield Lives(folder, home, named, one_file, at_home, house.json("jobs", "list"))
+        at_home = live(standalone, pid_at_home, home / "tradewind-scheduler.err", home / "tradewind-scheduler.out")
+        yield Lives(folder, home, named, one_file, at_home, standalone.json("jobs", "list"))
     finally:
-        house.close()
+        standalone.close()
 
 
 @pytest.mark.spec("S48")

@@ -74,12 +74,12 @@ with DAG("breaks", schedule=None, start_date=datetime(2026, 1, 1), is_paused_upo
 """
 
 
-def _states(house: Standalone, run: str) -> set[str]:
-    return {row["state"] for row in house.json("tasks", "states-for-dag-run", "arrivals", run)}
+def _states(standalone: Standalone, run: str) -> set[str]:
+    return {row["state"] for row in standalone.json("tasks", "states-for-dag-run", "arrivals", run)}
 
 
-def _triggerer(house: Standalone) -> int | None:
-    named = {pid: Path(f"/proc/{pid}/comm") for pid in house.processes()}
+def _triggerer(standalone: Standalone) -> int | None:
+    named = {pid: Path(f"/proc/{pid}/comm") for pid in standalone.processes()}
     return next((pid for pid, name in named.items() if name.exists() and name.read_text().strip() == "tw-triggerer"), None)
 
 

@@ -82,25 +82,25 @@ with DAG("lone", schedule=None, start_date=START, is_paused_upon_creation=False)
 '''
 
 
-def _write(house: Standalone) -> None:
-    (house.dags_folder / "team").mkdir()
-    (house.dags_folder / "team" / "waiting.py").write_text(DAG_FILE.replace("FOLDER", str(house.home)))
+def _write(standalone: Standalone) -> None:
+    (standalone.dags_folder / "team").mkdir()
+    (standalone.dags_folder / "team" / "waiting.py").write_text(DAG_FILE.replace("FOLDER", str(standalone.home)))
 
 
-def _states(house: Standalone, dag_id: str, run: str) -> list[str]:
-    return [row["state"] for row in house.json("tasks", "states-for-dag-run", dag_id, run)]
+def _states(standalone: Standalone, dag_id: str, run: str) -> list[str]:
+    return [row["state"] for row in standalone.json("tasks", "states-for-dag-run", dag_id, run)]
 
 
-def _waits(house: Standalone, dag_id: str, run: str, count: int) -> None:
-    house.wait(lambda: _states(house, dag_id, run) == ["deferred"] * count, f"{count} tasks that wait")
+def _waits(standalone: Standalone, dag_id: str, run: str, count: int) -> None:
+    standalone.wait(lambda: _states(standalone, dag_id, run) == ["deferred"] * count, f"{count} tasks that wait")
 
 
-def _said(house: Standalone, dag_id: str, text: str) -> int:
-    return sum(path.read_text().count(text) for path in (house.home / "logs" / dag_id).rglob("*.log"))
+def _said(standalone: Standalone, dag_id: str, text: str) -> int:
+    return sum(path.read_text().count(text) for path in (standalone.home / "logs" / dag_id).rglob("*.log"))
 
 
-def _named(house: Standalone, name: str) -> int | None:
-    return next((pid for pid in house.processes() if _comm(pid) == name), None)
+def _named(standalone: Standalone, name: str) -> int | None:
+    return next((pid for pid in standalone.processes() if _comm(pid) == name), None)
 
 
 def _comm(pid: int) -> str:
@@ -110,8 +110,8 @@ def _comm(pid: int) -> str:
         return ""
 
 
-def _lines(house: Standalone, name: str) -> list[str]:
-    path = house.home / name
+def _lines(standalone: Standalone, name: str) -> list[str]:
+    path = standalone.home / name
     return sorted(path.read_text().splitlines()) if path.exists() else []
 
 
@@ -158,16 +158,16 @@ def test_a_death_between_firing_and_acknowledgement_fires_once(tmp_path: Path, w
     once = tmp_path / "once"
     once.mkdir()
     environment: dict[str, Any] = {"TRADEWIND_FAILPOINTS": f"{where}=kill9", "TRADEWIND_FAILPOINTS_ONCE": str(once)}
-    house = Standalone(tmp_path / "home", environment=environment)
+    standalone = Standalone(tmp_path / "home", environment=environment)
     try:
-        _write(house)
-        house.start()
-        house.wait_dag("lone")
-        run = house.trigger("lone")
-        house.wait(lambda: _said(house, "lone", "the trigger looks") >= 1, "the trigger looks")
-        (house.home / "go").touch()
-        assert house.wait_run("lone", run) == "success"
+        _write(standalone)
+        standalone.start()
+        standalone.wait_dag("lone")
+        run = standalone.trigger("lone")
+        standalone.wait(lambda: _said(standalone, "lone", "the trigger looks") >= 1, "the trigger looks")
+        (standalone.home / "go").touch()
+        assert standalone.wait_run("lone", run) == "success"
         assert list(once.iterdir()), "it died"
-        assert _lines(house, "went_on") == ["one -1 1"]
+        assert _lines(standalone, "went_on") == ["one -1 1"]
     finally:
-        house.close()
+        standalone.close()

@@ -19,7 +19,7 @@ from datetime import datetime
 
 from tradewind import DAG, BaseOperator
 from tradewind.triggers.base import TriggerEvent
-from house_triggers import Arrived
+from standalone_triggers import Arrived
 
 START = datetime(2026, 1, 1)
 
@@ -101,7 +101,7 @@ class Arrived(BaseTrigger):
         self.secret_token = secret_token
 
     def serialize(self):
-        return "house_triggers.Arrived", {"path": self.path, "secret_token": self.secret_token}
+        return "standalone_triggers.Arrived", {"path": self.path, "secret_token": self.secret_token}
 
     async def run(self):
         print("the trigger looks for", self.path.rpartition(".")[2])
@@ -113,13 +113,13 @@ class Arrived(BaseTrigger):
 
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
-    house = Standalone(tmp_path_factory.mktemp("waiting") / "home")
-    (house.home / "plugins").mkdir(exist_ok=True)
-    (house.home / "plugins" / "house_triggers.py").write_text(PLUGIN)
-    house.write_dag("waiting.py", DAG_FILE.replace("FOLDER", str(house.home)))
-    with house.started():
-        house.wait_dag("scope")
-        yield house
+    standalone = Standalone(tmp_path_factory.mktemp("waiting") / "home")
+    (standalone.home / "plugins").mkdir(exist_ok=True)
+    (standalone.home / "plugins" / "standalone_triggers.py").write_text(PLUGIN)
+    standalone.write_dag("waiting.py", DAG_FILE.replace("FOLDER", str(standalone.home)))
+    with standalone.started():
+        standalone.wait_dag("scope")
+        yield standalone
 
 
 @pytest.fixture(autouse=True)
@@ -127,17 +127,17 @@ def _no_notes(waiting: Standalone) -> None:
     (waiting.home / "notes").unlink(missing_ok=True)
 
 
-def _notes(house: Standalone) -> list[str]:
-    path = house.home / "notes"
+def _notes(standalone: Standalone) -> list[str]:
+    path = standalone.home / "notes"
     return path.read_text().splitlines() if path.exists() else []
 
 
-def _arrives(house: Standalone, run: str, task_id: str, number: int = 1) -> None:
-    (house.home / f"{run}.{task_id}.{number}").touch()
+def _arrives(standalone: Standalone, run: str, task_id: str, number: int = 1) -> None:
+    (standalone.home / f"{run}.{task_id}.{number}").touch()
 
 
-def _deferred(house: Standalone, dag_id: str, run: str, task_id: str) -> None:
-    house.wait_task(dag_id, run, task_id, ("deferred",))
+def _deferred(standalone: Standalone, dag_id: str, run: str, task_id: str) -> None:
+    standalone.wait_task(dag_id, run, task_id, ("deferred",))
 
 
 def _said(text: str) -> list[str]:
@@ -174,7 +174,7 @@ def test_the_triggerer_is_shown_and_no_secret_of_a_trigger(waiting: Standalone) 
     run = waiting.trigger("parts")
     _deferred(waiting, "parts", run, "one")
     shown: dict[str, Any] = json.loads(waiting.get(f"/api/v2/dags/parts/dagRuns/{run}/taskInstances/one"))
-    assert shown["trigger"]["classpath"] == "house_triggers.Arrived"
+    assert shown["trigger"]["classpath"] == "standalone_triggers.Arrived"
     assert json.loads(shown["trigger"]["kwargs"]) == {"path": str(waiting.home / f"{run}.one.1"), "secret_token": "***"}
     (host,) = waiting.json("jobs", "check", "--job-type", "TriggererJob")
     assert (host["state"], host["hostname"]) == ("running", shown["triggerer_job"]["hostname"])

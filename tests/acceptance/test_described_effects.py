@@ -122,23 +122,23 @@ START = STARTED.replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
 @pytest.fixture(scope="module")
 def effects(folder: Path) -> Iterator[Standalone]:
     """A standalone that knows the DAGs of `SOURCE`, and a file that cannot be read."""
-    house = Standalone(folder / "home")
+    standalone = Standalone(folder / "home")
     os.mkfifo(folder / "gate")
-    house.write_dag("effects.py", SOURCE.format(here=str(folder), start=START.isoformat()))
-    house.write_dag("broken.py", BROKEN)
-    with house.started():
-        house.wait_dag("terminated")
-        yield house
+    standalone.write_dag("effects.py", SOURCE.format(here=str(folder), start=START.isoformat()))
+    standalone.write_dag("broken.py", BROKEN)
+    with standalone.started():
+        standalone.wait_dag("terminated")
+        yield standalone
 
 
-def ended(house: Standalone, dag_id: str) -> str:
+def ended(standalone: Standalone, dag_id: str) -> str:
     """State of the run `one`, which is new and has ended."""
-    return house.wait_run(dag_id, house.trigger(dag_id, run_id="one"))
+    return standalone.wait_run(dag_id, standalone.trigger(dag_id, run_id="one"))
 
 
-def xcom(house: Standalone, dag_id: str, task_id: str, key: str = "return_value") -> Any:
+def xcom(standalone: Standalone, dag_id: str, task_id: str, key: str = "return_value") -> Any:
     """What a task of the run `one` has pushed."""
-    return json.loads(house.cli("xcom", "get", dag_id, task_id, "one", "--key", key))
+    return json.loads(standalone.cli("xcom", "get", dag_id, task_id, "one", "--key", key))
 
 
 @pytest.mark.spec("S4")
@@ -298,9 +298,9 @@ def test_a_task_runs_in_a_fork_of_its_template_or_in_a_new_interpreter(effects: 
     ended(effects, "words")
     forked = xcom(effects, "words", "words")
     assert "tradewind.worker.fresh_interpreter" not in forked
-    house = Standalone(tmp_path / "home", environment={"AIRFLOW__CORE__EXECUTE_TASKS_NEW_PYTHON_INTERPRETER": "true"})
-    house.write_dag("effects.py", (effects.dags_folder / "effects.py").read_text())
-    with house.started():
-        house.wait_dag("words")
-        ended(house, "words")
-        assert "tradewind.worker.fresh_interpreter" in xcom(house, "words", "words")
+    standalone = Standalone(tmp_path / "home", environment={"AIRFLOW__CORE__EXECUTE_TASKS_NEW_PYTHON_INTERPRETER": "true"})
+    standalone.write_dag("effects.py", (effects.dags_folder / "effects.py").read_text())
+    with standalone.started():
+        standalone.wait_dag("words")
+        ended(standalone, "words")
+        assert "tradewind.worker.fresh_interpreter" in xcom(standalone, "words", "words")

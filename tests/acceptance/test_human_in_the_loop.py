@@ -30,8 +30,8 @@ with DAG("gives_up", schedule=None, start_date=datetime(2026, 1, 1), is_paused_u
 """
 
 
-def _question(house: Standalone) -> str | None:
-    found = house.json("hitl", "list")
+def _question(standalone: Standalone) -> str | None:
+    found = standalone.json("hitl", "list")
     return found[0]["task_id"] if found else None
 
 

@@ -9,10 +9,10 @@ import urllib.request
 from tests.acceptance.harness import Standalone
 
 
-def _ask(house: Standalone, method: str, path: str, token: str = "", body: object = None) -> tuple[int, object]:
+def _ask(standalone: Standalone, method: str, path: str, token: str = "", body: object = None) -> tuple[int, object]:
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(house.address + path, data, headers, method=method)
+    request = urllib.request.Request(standalone.address + path, data, headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             text = answer.read()
@@ -21,8 +21,8 @@ def _ask(house: Standalone, method: str, path: str, token: str = "", body: objec
         return error.code, None
 
 
-def _login(house: Standalone, password: str) -> tuple[int, str]:
-    status, answer = _ask(house, "POST", "/auth/token", body={"username": "admin", "password": password})
+def _login(standalone: Standalone, password: str) -> tuple[int, str]:
+    status, answer = _ask(standalone, "POST", "/auth/token", body={"username": "admin", "password": password})
     return status, str(answer["access_token"]) if isinstance(answer, dict) else ""
 
 

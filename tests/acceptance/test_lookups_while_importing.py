@@ -27,8 +27,8 @@ with DAG("asking", schedule=None, start_date=datetime(2026, 1, 1), is_paused_upo
 """
 
 
-def broken(house: Standalone) -> str:
-    return house.cli("dags", "list-import-errors", "-o", "json", check=False)
+def broken(standalone: Standalone) -> str:
+    return standalone.cli("dags", "list-import-errors", "-o", "json", check=False)
 
 
 def test_a_file_with_lookups_is_parsed_and_its_tasks_see_the_values(fresh: Standalone) -> None:

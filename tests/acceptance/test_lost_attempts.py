@@ -65,8 +65,8 @@ class Lost:
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
         os.mkfifo(folder / "gate")
-        self.house = Standalone(folder / "home", environment={"LOST_HERE": str(folder), **settings})
-        self.house.write_dag("lost.py", SOURCE)
+        self.standalone = Standalone(folder / "home", environment={"LOST_HERE": str(folder), **settings})
+        self.standalone.write_dag("lost.py", SOURCE)
 
     def begun(self, name: str) -> int:
         path = self.folder / f"{name}.begun"
@@ -81,21 +81,21 @@ class Lost:
 def test_tasks_that_ran_on_a_killed_worker_host(tmp_path: Path) -> None:
     """One without retries has failed, one with a retry is tried again, one that asked for it is repeated; each is told why."""
     lost = Lost(tmp_path, TRADEWIND__SCHEDULER__SWEEP_INTERVAL="1")
-    house = lost.house
-    with house.started():
-        house.wait_dag("lost")
-        run = house.trigger("lost")
-        house.wait(lambda: all(lost.begun(name) == 1 for name in ("once", "twice", "repeated")), "all tasks have begun")
-        host = house.child("host")
+    standalone = lost.standalone
+    with standalone.started():
+        standalone.wait_dag("lost")
+        run = standalone.trigger("lost")
+        standalone.wait(lambda: all(lost.begun(name) == 1 for name in ("once", "twice", "repeated")), "all tasks have begun")
+        host = standalone.child("host")
         assert host is not None
         os.kill(host, signal.SIGKILL)
-        house.wait(lambda: lost.begun("twice") == 2 and lost.begun("repeated") == 2, "they have begun again")
+        standalone.wait(lambda: lost.begun("twice") == 2 and lost.begun("repeated") == 2, "they have begun again")
         lost.open_gate()
-        assert house.wait_run("lost", run) == "failed"
+        assert standalone.wait_run("lost", run) == "failed"
 
         assert [lost.begun(name) for name in ("once", "twice", "repeated")] == [1, 2, 2]
         why = f"the worker host that ran it (process {host}) was killed"
-        tries = {name: house.json("tasks", "tries", "lost", name) for name in ("once", "twice", "repeated")}
+        tries = {name: standalone.json("tasks", "tries", "lost", name) for name in ("once", "twice", "repeated")}
         shown = {
             name: [(one["try_number"], one["state"], one["lost_attempts"], one["reason"]) for one in rows]
             for name, rows in tries.items()
@@ -105,46 +105,48 @@ def test_tasks_that_ran_on_a_killed_worker_host(tmp_path: Path) -> None:
             "twice": [(1, "failed", 1, why), (2, "success", 0, None)],
             "repeated": [(1, "success", 1, None)],
         }
-        assert why in house.cli("why", "lost", "once")
-        house.wait(lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text().count("\n") == 2, "the callbacks")
+        assert why in standalone.cli("why", "lost", "once")
+        standalone.wait(
+            lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text().count("\n") == 2, "the callbacks"
+        )
         assert sorted(line.split()[0] for line in (tmp_path / "told").read_text().splitlines()) == ["failed", "up_for_retry"]
 
 
 def test_sigterm_waits_for_running_tasks_and_loses_none(tmp_path: Path) -> None:
     """A task that ends in time has run once and counts; what follows runs in the next life."""
     lost = Lost(tmp_path, TRADEWIND__RUNNER__DRAIN_TIMEOUT="30")
-    house = lost.house
-    with house.started():
-        house.wait_dag("short")
-        run = house.trigger("short")
-        house.wait(lambda: lost.begun("held") == 1, "the task has begun")
-        assert house.process is not None
-        house.process.send_signal(signal.SIGTERM)
-        house.wait_line("running tasks get 30 s to finish")
-        queued = house.trigger("short")  # the scheduler still takes it
+    standalone = lost.standalone
+    with standalone.started():
+        standalone.wait_dag("short")
+        run = standalone.trigger("short")
+        standalone.wait(lambda: lost.begun("held") == 1, "the task has begun")
+        assert standalone.process is not None
+        standalone.process.send_signal(signal.SIGTERM)
+        standalone.wait_line("running tasks get 30 s to finish")
+        queued = standalone.trigger("short")  # the scheduler still takes it
         lost.open_gate()
-        assert house.process.wait(30) == 0
-        assert house.processes() == {}
+        assert standalone.process.wait(30) == 0
+        assert standalone.processes() == {}
         assert lost.begun("held") == 1
-        assert [row["state"] for row in house.json("tasks", "tries", "short", "held", run)] == ["success"]
-        house.start()
-        assert house.wait_run("short", queued) == "success"
-        assert [(row["try_number"], row["lost_attempts"]) for row in house.json("tasks", "tries", "short", "held", queued)] == [
-            (1, 0)
-        ]
+        assert [row["state"] for row in standalone.json("tasks", "tries", "short", "held", run)] == ["success"]
+        standalone.start()
+        assert standalone.wait_run("short", queued) == "success"
+        assert [
+            (row["try_number"], row["lost_attempts"]) for row in standalone.json("tasks", "tries", "short", "held", queued)
+        ] == [(1, 0)]
 
 
 def test_ctrl_c_stops_a_running_task_with_a_reason(tmp_path: Path) -> None:
     lost = Lost(tmp_path, TRADEWIND__RUNNER__DRAIN_TIMEOUT="600")
-    house = lost.house
-    with house.started():
-        house.wait_dag("short")
-        run = house.trigger("short")
-        house.wait(lambda: lost.begun("held") == 1, "the task has begun")
-        assert house.process is not None
-        house.process.send_signal(signal.SIGTERM)
-        house.wait_line("running tasks get 600 s to finish")
-        assert house.stop(signal.SIGINT) == 0
-        (tried,) = house.json("tasks", "tries", "short", "held", run)
+    standalone = lost.standalone
+    with standalone.started():
+        standalone.wait_dag("short")
+        run = standalone.trigger("short")
+        standalone.wait(lambda: lost.begun("held") == 1, "the task has begun")
+        assert standalone.process is not None
+        standalone.process.send_signal(signal.SIGTERM)
+        standalone.wait_line("running tasks get 600 s to finish")
+        assert standalone.stop(signal.SIGINT) == 0
+        (tried,) = standalone.json("tasks", "tries", "short", "held", run)
         assert (tried["state"], tried["lost_attempts"]) == ("failed", 1)
         assert tried["reason"] == "the worker host that ran it was stopped"

@@ -11,8 +11,8 @@ from tests.acceptance.harness import Standalone
 from tests.acceptance.test_private_files import run
 
 
-def refused(house: Standalone, *words: str) -> str:
-    done = house.run(*words)
+def refused(standalone: Standalone, *words: str) -> str:
+    done = standalone.run(*words)
     assert done.returncode == 1
     return done.stderr
 

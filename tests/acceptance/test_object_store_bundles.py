@@ -47,44 +47,44 @@ def bucket(tmp_path: Path) -> Bucket:
 
 
 @pytest.fixture
-def house(fresh: Standalone, bucket: Bucket) -> Standalone:
+def standalone(fresh: Standalone, bucket: Bucket) -> Standalone:
     fresh.environment["TRADEWIND__BUNDLES__LIST"] = f"file://{bucket.folder}/dags"
     fresh.environment["TRADEWIND__BUNDLES__REFRESH_INTERVAL"] = "1"
     return fresh
 
 
-def said(house: Standalone, run_id: str) -> object:
-    return json.loads(house.cli("xcom", "get", "stored", "say", run_id).strip() or "null")
+def said(standalone: Standalone, run_id: str) -> object:
+    return json.loads(standalone.cli("xcom", "get", "stored", "say", run_id).strip() or "null")
 
 
-def wait_other_version(house: Standalone, version: str | None) -> str:
+def wait_other_version(standalone: Standalone, version: str | None) -> str:
     """Wait until the next run of the DAG gets another version than this. Returns it."""
-    with house.store() as store:
-        house.wait(lambda: store.need_dag("stored").bundle_version != version or None, "another version")
+    with standalone.store() as store:
+        standalone.wait(lambda: store.need_dag("stored").bundle_version != version or None, "another version")
         return str(store.need_dag("stored").bundle_version)
 
 
-def test_a_cleared_run_runs_its_own_version(house: Standalone, bucket: Bucket) -> None:
+def test_a_cleared_run_runs_its_own_version(standalone: Standalone, bucket: Bucket) -> None:
     bucket.put("word.py", "WORD = 'one'\n")
     bucket.put("stored.py", DAG)
-    with house.started():
-        house.wait_dag("stored")
-        old = house.trigger("stored")
-        assert (house.wait_run("stored", old), said(house, old)) == ("success", "one")
-        with house.store() as store:
+    with standalone.started():
+        standalone.wait_dag("stored")
+        old = standalone.trigger("stored")
+        assert (standalone.wait_run("stored", old), said(standalone, old)) == ("success", "one")
+        with standalone.store() as store:
             first = store.need_dag("stored").bundle_version
         bucket.put("word.py", "WORD = 'twenty-two'\n")  # only a module that the DAG file imports
-        second = wait_other_version(house, first)
-        new = house.trigger("stored")
-        assert (house.wait_run("stored", new), said(house, new)) == ("success", "twenty-two")
-        house.cli("tasks", "clear", "stored", "--run-id", old, "--yes")
-        with house.store() as store:
-            house.wait(lambda: store.task_instance("stored", old, "say").try_number == 2 or None, "the second try")
-        assert (house.wait_run("stored", old), said(house, old)) == ("success", "one")
-        house.cli("tasks", "clear", "stored", "--run-id", old, "--latest-version", "--yes")
-        with house.store() as store:
-            house.wait(lambda: store.task_instance("stored", old, "say").try_number == 3 or None, "the third try")
-        assert (house.wait_run("stored", old), said(house, old)) == ("success", "twenty-two")
-        listed = json.loads(house.cli("bundles", "list", "--output", "json"))
+        second = wait_other_version(standalone, first)
+        new = standalone.trigger("stored")
+        assert (standalone.wait_run("stored", new), said(standalone, new)) == ("success", "twenty-two")
+        standalone.cli("tasks", "clear", "stored", "--run-id", old, "--yes")
+        with standalone.store() as store:
+            standalone.wait(lambda: store.task_instance("stored", old, "say").try_number == 2 or None, "the second try")
+        assert (standalone.wait_run("stored", old), said(standalone, old)) == ("success", "one")
+        standalone.cli("tasks", "clear", "stored", "--run-id", old, "--latest-version", "--yes")
+        with standalone.store() as store:
+            standalone.wait(lambda: store.task_instance("stored", old, "say").try_number == 3 or None, "the third try")
+        assert (standalone.wait_run("stored", old), said(standalone, old)) == ("success", "twenty-two")
+        listed = json.loads(standalone.cli("bundles", "list", "--output", "json"))
         shown = {one["name"]: (one["kind"], one["version"], one["problem"]) for one in listed}
         assert shown["dags"] == ("object-store", second, "")

@@ -43,18 +43,18 @@ with DAG("stubborn", start_date=datetime.datetime(2024, 1, 1), schedule=None):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def stubborn(house: Standalone) -> None:
-    house.write_dag("stubborn.py", STUBBORN)
-    house.wait_dag("stubborn")
-    house.cli("dags", "unpause", "stubborn", "failing")
+def stubborn(standalone: Standalone) -> None:
+    standalone.write_dag("stubborn.py", STUBBORN)
+    standalone.wait_dag("stubborn")
+    standalone.cli("dags", "unpause", "stubborn", "failing")
 
 
-def begin(house: Standalone, run_id: str, folder: Path) -> int:
+def begin(standalone: Standalone, run_id: str, folder: Path) -> int:
     """The pid of what the task of a run has started."""
-    house.trigger("stubborn", run_id=run_id, conf={"folder": str(folder)})
-    house.wait_task("stubborn", run_id, "long", ("running",))
+    standalone.trigger("stubborn", run_id=run_id, conf={"folder": str(folder)})
+    standalone.wait_task("stubborn", run_id, "long", ("running",))
     started = folder / "started"
-    return int(house.wait(lambda: started.read_text() if started.exists() else None, "the task has started its child"))
+    return int(standalone.wait(lambda: started.read_text() if started.exists() else None, "the task has started its child"))
 
 
 def alive(pid: int) -> bool:
@@ -62,47 +62,49 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.spec("S451", "S464")
-def test_a_running_task_that_is_marked_is_stopped_through_on_kill(house: Standalone, tmp_path: Path) -> None:
+def test_a_running_task_that_is_marked_is_stopped_through_on_kill(standalone: Standalone, tmp_path: Path) -> None:
     """Its run goes on at once, nothing of its processes is left, and what it still says does not count."""
-    child = begin(house, "marked", tmp_path)
-    told = house.json("tasks", "mark", "stubborn", "success", "-t", "^long$", "--run-id", "marked", "-y", "--reason", "enough")
+    child = begin(standalone, "marked", tmp_path)
+    told = standalone.json(
+        "tasks", "mark", "stubborn", "success", "-t", "^long$", "--run-id", "marked", "-y", "--reason", "enough"
+    )
     assert [(row["state"], row["to"]) for row in told] == [("running", "success")]
-    assert house.wait_run("stubborn", "marked") == "success"
-    house.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
-    house.wait(lambda: None if alive(child) else True, "what the task had started is gone")
-    with house.store() as store:
+    assert standalone.wait_run("stubborn", "marked") == "success"
+    standalone.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
+    standalone.wait(lambda: None if alive(child) else True, "what the task had started is gone")
+    with standalone.store() as store:
         (attempt,) = store.attempts("stubborn", "marked", "long")
         assert (attempt.outcome, (attempt.reason or "").endswith(": enough")) == ("stopped", True)
-    assert house.cli("tasks", "state", "stubborn", "long", "marked").strip() == "success"
+    assert standalone.cli("tasks", "state", "stubborn", "long", "marked").strip() == "success"
 
 
 @pytest.mark.spec("S191", "S464")
-def test_a_run_that_is_failed_by_hand_is_stopped(house: Standalone, tmp_path: Path) -> None:
-    child = begin(house, "failed", tmp_path)
-    told = house.cli("dags", "set-state", "stubborn", "failed", "failed", "-y")
+def test_a_run_that_is_failed_by_hand_is_stopped(standalone: Standalone, tmp_path: Path) -> None:
+    child = begin(standalone, "failed", tmp_path)
+    told = standalone.cli("dags", "set-state", "stubborn", "failed", "failed", "-y")
     assert told.split() == ["failed", "failed", "(2", "task", "instances", "marked)"]
-    house.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
-    house.wait(lambda: None if alive(child) else True, "what the task had started is gone")
-    states = {row["task_id"]: row["state"] for row in house.json("tasks", "states-for-dag-run", "stubborn", "failed")}
+    standalone.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
+    standalone.wait(lambda: None if alive(child) else True, "what the task had started is gone")
+    states = {row["task_id"]: row["state"] for row in standalone.json("tasks", "states-for-dag-run", "stubborn", "failed")}
     assert states == {"long": "failed", "after": "skipped"}
 
 
 @pytest.mark.spec("S182", "S447")
-def test_a_failed_task_is_marked_success_and_its_run_continues(house: Standalone) -> None:
-    house.wait_run("failing", house.trigger("failing", run_id="repaired"))
-    told = house.run("tasks", "run", "failing", "bad", "repaired", "-m")
+def test_a_failed_task_is_marked_success_and_its_run_continues(standalone: Standalone) -> None:
+    standalone.wait_run("failing", standalone.trigger("failing", run_id="repaired"))
+    told = standalone.run("tasks", "run", "failing", "bad", "repaired", "-m")
     assert told.stdout.splitlines() == [
         "failing.bad in repaired is success (it was failed)",
         "failing.after in repaired is evaluated again (it was upstream_failed)",
     ]
-    house.wait_task("failing", "repaired", "after", ("success",))
-    assert house.wait_run("failing", "repaired", ("success",)) == "success"
-    with house.store() as store:
+    standalone.wait_task("failing", "repaired", "after", ("success",))
+    assert standalone.wait_run("failing", "repaired", ("success",)) == "success"
+    with standalone.store() as store:
         assert [one.outcome for one in store.attempts("failing", "repaired", "bad")] == ["failed"], "history is kept"
-    events = [getattr(view, "event", "") for view in _audit(house)]
+    events = [getattr(view, "event", "") for view in _audit(standalone)]
     assert "mark" in events
 
 
-def _audit(house: Standalone) -> list[object]:
-    with house.store() as store:
+def _audit(standalone: Standalone) -> list[object]:
+    with standalone.store() as store:
         return list(store.event_logs(limit=None).rows)

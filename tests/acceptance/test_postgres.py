@@ -36,111 +36,115 @@ with DAG("environment", schedule=None):
 
 
 @pytest.fixture(scope="module")
-def house(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+def standalone(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     """A running standalone whose store is a PostgreSQL database."""
     url = postgres_server.create_database()
-    house = Standalone(tmp_path_factory.mktemp("house") / "home", environment={"TRADEWIND__DATABASE__URL": url})
-    house.write_dag("chain.py", dags.CHAIN)
-    house.write_dag("held.py", dags.HELD)
-    house.write_dag("environment.py", ENVIRONMENT_DAG)
-    with house.started():
+    standalone = Standalone(tmp_path_factory.mktemp("standalone") / "home", environment={"TRADEWIND__DATABASE__URL": url})
+    standalone.write_dag("chain.py", dags.CHAIN)
+    standalone.write_dag("held.py", dags.HELD)
+    standalone.write_dag("environment.py", ENVIRONMENT_DAG)
+    with standalone.started():
         for dag_id in ("chain", "held", "environment"):
-            house.wait_dag(dag_id)
-            house.call("set_paused", dag_id=dag_id, is_paused=False)
-        yield house
+            standalone.wait_dag(dag_id)
+            standalone.call("set_paused", dag_id=dag_id, is_paused=False)
+        yield standalone
 
 
 @pytest.mark.spec("S484")
-def test_runs_commands_and_lists_work(house: Standalone) -> None:
-    run_id = house.trigger("chain")
-    assert house.wait_run("chain", run_id) == "success"
-    assert {row["state"] for row in house.json("tasks", "states-for-dag-run", "chain", run_id)} == {"success"}
-    assert house.json("dags", "list-runs", "chain")[0]["run_id"] == run_id
-    house.cli("variables", "set", "colour", "blue")
-    assert house.cli("variables", "get", "colour").strip() == "blue"
-    assert "PostgreSQL" in house.cli("info")
-    assert not (house.home / "tradewind.db").exists()
+def test_runs_commands_and_lists_work(standalone: Standalone) -> None:
+    run_id = standalone.trigger("chain")
+    assert standalone.wait_run("chain", run_id) == "success"
+    assert {row["state"] for row in standalone.json("tasks", "states-for-dag-run", "chain", run_id)} == {"success"}
+    assert standalone.json("dags", "list-runs", "chain")[0]["run_id"] == run_id
+    standalone.cli("variables", "set", "colour", "blue")
+    assert standalone.cli("variables", "get", "colour").strip() == "blue"
+    assert "PostgreSQL" in standalone.cli("info")
+    assert not (standalone.home / "tradewind.db").exists()
 
 
-def test_the_api_reads_what_the_scheduler_wrote(house: Standalone) -> None:
-    run_id = house.trigger("chain")
-    house.wait_run("chain", run_id)
-    found = json.loads(house.get(f"/api/v2/dags/chain/dagRuns/{run_id}/taskInstances"))
+def test_the_api_reads_what_the_scheduler_wrote(standalone: Standalone) -> None:
+    run_id = standalone.trigger("chain")
+    standalone.wait_run("chain", run_id)
+    found = json.loads(standalone.get(f"/api/v2/dags/chain/dagRuns/{run_id}/taskInstances"))
     assert {one["state"] for one in found["task_instances"]} == {"success"}
-    assert json.loads(house.get("/api/v2/dags"))["total_entries"] == 3
-    assert house.health() == {"metadatabase": "healthy", "scheduler": "healthy"}
+    assert json.loads(standalone.get("/api/v2/dags"))["total_entries"] == 3
+    assert standalone.health() == {"metadatabase": "healthy", "scheduler": "healthy"}
 
 
-def test_why_explains_a_task_that_waits(house: Standalone, tmp_path: Path) -> None:
+def test_why_explains_a_task_that_waits(standalone: Standalone, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    run_id = house.trigger("held", conf={"gate": str(gate)})
-    house.wait_task("held", run_id, "wait", ("running",))
-    assert "wait" in house.cli("why", "held", "after", run_id)
+    run_id = standalone.trigger("held", conf={"gate": str(gate)})
+    standalone.wait_task("held", run_id, "wait", ("running",))
+    assert "wait" in standalone.cli("why", "held", "after", run_id)
     gate.touch()
-    assert house.wait_run("held", run_id) == "success"
+    assert standalone.wait_run("held", run_id) == "success"
 
 
-def test_tasks_never_see_the_url_of_the_database(house: Standalone) -> None:
-    run_id = house.trigger("environment")
-    assert house.wait_run("environment", run_id) == "success"
-    with house.store() as store:
+def test_tasks_never_see_the_url_of_the_database(standalone: Standalone) -> None:
+    run_id = standalone.trigger("environment")
+    assert standalone.wait_run("environment", run_id) == "success"
+    with standalone.store() as store:
         run = store.need_run("environment", run_id)
         ((_, _, value, _),) = store.xcoms(run.id, ["names"], "return_value")
     assert b"TRADEWIND__DATABASE__URL" not in value
     assert b"SQL_ALCHEMY" not in value
 
 
-def test_a_killed_scheduler_is_replaced_and_its_runs_continue(house: Standalone) -> None:
-    run_id = house.trigger("chain")
-    os.kill(scheduler_of(house), signal.SIGKILL)
-    assert house.wait_run("chain", run_id) == "success"
+def test_a_killed_scheduler_is_replaced_and_its_runs_continue(standalone: Standalone) -> None:
+    run_id = standalone.trigger("chain")
+    os.kill(scheduler_of(standalone), signal.SIGKILL)
+    assert standalone.wait_run("chain", run_id) == "success"
 
 
 def test_a_backup_brings_back_what_was_there(postgres_server: PostgresServer, tmp_path: Path) -> None:
     """`db backup`, `db reset` and `db restore`, by PostgreSQL's own programs."""
     url = postgres_server.create_database()
-    house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url})
-    house.cli("variables", "set", "colour", "blue")
+    standalone = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url})
+    standalone.cli("variables", "set", "colour", "blue")
     backup = tmp_path / "tradewind.dump"
-    house.cli("db", "backup", str(backup))
+    standalone.cli("db", "backup", str(backup))
     assert backup.stat().st_mode & 0o777 == 0o600
-    house.cli("db", "reset", "-y")
-    assert house.json("variables", "list") == []
-    house.cli("db", "restore", str(backup), "-y")
-    assert house.cli("variables", "get", "colour").strip() == "blue"
-    house.cli("db", "check", "--integrity")
-    assert house.cli("db", "shell", "SELECT count(*) FROM dag").split()[-2:] != []
-    refused = house.run("db", "shell", "DELETE FROM variable")
+    standalone.cli("db", "reset", "-y")
+    assert standalone.json("variables", "list") == []
+    standalone.cli("db", "restore", str(backup), "-y")
+    assert standalone.cli("variables", "get", "colour").strip() == "blue"
+    standalone.cli("db", "check", "--integrity")
+    assert standalone.cli("db", "shell", "SELECT count(*) FROM dag").split()[-2:] != []
+    refused = standalone.run("db", "shell", "DELETE FROM variable")
     assert "read-only" in refused.stderr + refused.stdout
 
 
 def test_an_empty_database_does_not_replace_one_that_was_in_use(postgres_server: PostgresServer, tmp_path: Path) -> None:
-    house = Standalone(tmp_path / "home")
-    house.cli("variables", "set", "colour", "blue")
-    house.environment["TRADEWIND__DATABASE__URL"] = postgres_server.create_database()
-    refused = house.run("db", "migrate")
+    standalone = Standalone(tmp_path / "home")
+    standalone.cli("variables", "set", "colour", "blue")
+    standalone.environment["TRADEWIND__DATABASE__URL"] = postgres_server.create_database()
+    refused = standalone.run("db", "migrate")
     assert refused.returncode == 1
     assert "tradewind db move" in refused.stderr
-    house.cli("db", "reset", "-y")
-    assert house.json("variables", "list") == []
+    standalone.cli("db", "reset", "-y")
+    assert standalone.json("variables", "list") == []
 
 
 def test_runs_go_on_after_the_server_was_restarted(tmp_path: Path) -> None:
     """After a crash of the server the scheduler comes back by itself."""
     with private_server() as server:
-        house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": server.create_database()})
-        house.write_dag("chain.py", dags.CHAIN)
-        with house.started():
-            house.wait_dag("chain")
-            house.call("set_paused", dag_id="chain", is_paused=False)
-            first = house.trigger("chain")
-            assert house.wait_run("chain", first) == "success"
+        standalone = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": server.create_database()})
+        standalone.write_dag("chain.py", dags.CHAIN)
+        with standalone.started():
+            standalone.wait_dag("chain")
+            standalone.call("set_paused", dag_id="chain", is_paused=False)
+            first = standalone.trigger("chain")
+            assert standalone.wait_run("chain", first) == "success"
             server.stop()
-            assert house.run("dags", "list").returncode == 1
+            assert standalone.run("dags", "list").returncode == 1
             server.start()
-            house.wait(lambda: house.run("dags", "trigger", "chain").returncode == 0 or None, "a command that is accepted")
-            house.wait(
-                lambda: [row["state"] for row in house.json("dags", "list-runs", "chain")] == ["success", "success"] or None,
+            standalone.wait(
+                lambda: standalone.run("dags", "trigger", "chain").returncode == 0 or None, "a command that is accepted"
+            )
+            standalone.wait(
+                lambda: (
+                    [row["state"] for row in standalone.json("dags", "list-runs", "chain")] == ["success", "success"] or None
+                ),
                 "both runs ended",
             )
 
@@ -149,33 +153,35 @@ def test_runs_go_on_after_the_server_was_restarted(tmp_path: Path) -> None:
 def pair(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[tuple[Standalone, Standalone]]:
     """Two `standalone` on one database, as on two machines: the first is active, the second is its standby."""
     url = postgres_server.create_database()
-    houses = []
+    standalones = []
     for name in ("one", "two"):
-        house = Standalone(tmp_path / name, environment={"TRADEWIND__DATABASE__URL": url})
-        house.write_dag("chain.py", dags.CHAIN)
-        houses.append(house)
+        standalone = Standalone(tmp_path / name, environment={"TRADEWIND__DATABASE__URL": url})
+        standalone.write_dag("chain.py", dags.CHAIN)
+        standalones.append(standalone)
     try:
-        houses[0].start()
-        houses[0].wait_dag("chain")
-        houses[0].call("set_paused", dag_id="chain", is_paused=False)
-        houses[1].launch()
-        houses[1].wait_line("another scheduler is active")
-        yield houses[0], houses[1]
+        standalones[0].start()
+        standalones[0].wait_dag("chain")
+        standalones[0].call("set_paused", dag_id="chain", is_paused=False)
+        standalones[1].launch()
+        standalones[1].wait_line("another scheduler is active")
+        yield standalones[0], standalones[1]
     finally:
-        for house in houses:
-            for pid in house.processes():
+        for standalone in standalones:
+            for pid in standalone.processes():
                 os.kill(pid, signal.SIGCONT)
-            house.close()
+            standalone.close()
 
 
-def scheduler_of(house: Standalone) -> int:
+def scheduler_of(standalone: Standalone) -> int:
     """The pid of the scheduler process of a home folder."""
-    (pid,) = [pid for pid, words in house.processes().items() if "scheduler" in words.split() and "standalone" not in words]
+    (pid,) = [
+        pid for pid, words in standalone.processes().items() if "scheduler" in words.split() and "standalone" not in words
+    ]
     return pid
 
 
-def epoch_of(house: Standalone) -> int:
-    with house.store() as store:
+def epoch_of(standalone: Standalone) -> int:
+    with standalone.store() as store:
         return store.epoch()
 
 
@@ -218,9 +224,9 @@ def test_a_stopped_scheduler_is_superseded_and_writes_nothing_more(pair: tuple[S
     assert epoch_of(standby) == 2, "the former scheduler is a standby now"
 
 
-def rows_of(house: Standalone) -> list[tuple[object, ...]]:
+def rows_of(standalone: Standalone) -> list[tuple[object, ...]]:
     """What the scheduler writes of runs, and by which epoch."""
-    with house.store() as store:
+    with standalone.store() as store:
         runs = store.engine.rows("SELECT id, run_id, state, revision, journal_seq, epoch FROM dag_run ORDER BY id")
         return [*runs, *store.engine.rows("SELECT run, seq, slot, after FROM journal ORDER BY run, seq")]
 
@@ -234,8 +240,8 @@ def test_a_scheduler_behind_a_cut_network_is_replaced_within_fifteen_seconds(
     with proxied(postgres_server) as network:
         active = Standalone(tmp_path / "one", environment={"TRADEWIND__DATABASE__URL": network.url(url)})
         standby = Standalone(tmp_path / "two", environment={"TRADEWIND__DATABASE__URL": url})
-        for house in (active, standby):
-            house.write_dag("chain.py", dags.CHAIN)
+        for standalone in (active, standby):
+            standalone.write_dag("chain.py", dags.CHAIN)
         try:
             active.start()
             active.wait_dag("chain")
@@ -257,8 +263,8 @@ def test_a_scheduler_behind_a_cut_network_is_replaced_within_fifteen_seconds(
             assert epoch_of(standby) == 2
         finally:
             network.mend()
-            for house in (active, standby):
-                house.close()
+            for standalone in (active, standby):
+                standalone.close()
 
 
 def test_a_scheduler_has_two_connections_the_web_server_few_and_workers_none(
@@ -266,25 +272,25 @@ def test_a_scheduler_has_two_connections_the_web_server_few_and_workers_none(
 ) -> None:
     with proxied(postgres_server) as network:
         url = network.url(postgres_server.create_database())
-        house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url})
-        house.write_dag("held.py", dags.HELD)
+        standalone = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url})
+        standalone.write_dag("held.py", dags.HELD)
         gate = tmp_path / "gate"
-        with house.started():
-            house.wait_dag("held")
-            house.call("set_paused", dag_id="held", is_paused=False)
-            run_id = house.trigger("held", conf={"gate": str(gate)})
-            house.wait_task("held", run_id, "wait", ("running",))
+        with standalone.started():
+            standalone.wait_dag("held")
+            standalone.call("set_paused", dag_id="held", is_paused=False)
+            run_id = standalone.trigger("held", conf={"gate": str(gate)})
+            standalone.wait_task("held", run_id, "wait", ("running",))
             with ThreadPoolExecutor(12) as threads:  # more than the web server has threads
-                list(threads.map(lambda _: house.get("/api/v2/dags"), range(24)))
+                list(threads.map(lambda _: standalone.get("/api/v2/dags"), range(24)))
             owners = Counter(network.owners())
-            scheduler, api = scheduler_of(house), house.child("api")
+            scheduler, api = scheduler_of(standalone), standalone.child("api")
             assert owners.pop(scheduler) == 2
             assert api is not None
             assert 1 <= owners.pop(api) <= 10
             owners.pop(os.getpid(), None)  # of this test, which looks at the task
-            assert owners == {}, house.processes()
+            assert owners == {}, standalone.processes()
             gate.touch()
-            assert house.wait_run("held", run_id) == "success"
+            assert standalone.wait_run("held", run_id) == "success"
 
 
 OUTAGE_DAG = """
@@ -305,25 +311,27 @@ with DAG("outage", start_date=datetime.datetime(2024, 1, 1), schedule=None):
 def test_a_crash_of_the_server_loses_no_running_task(tmp_path: Path) -> None:
     """One task ends while there is no database, another one afterwards: each runs once, and its result counts."""
     with private_server() as server:
-        house = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": server.create_database()})
-        house.write_dag("outage.py", OUTAGE_DAG)
-        with house.started():
-            house.wait_dag("outage")
-            house.call("set_paused", dag_id="outage", is_paused=False)
-            run_id = house.trigger("outage", conf={"folder": str(tmp_path)})
+        standalone = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": server.create_database()})
+        standalone.write_dag("outage.py", OUTAGE_DAG)
+        with standalone.started():
+            standalone.wait_dag("outage")
+            standalone.call("set_paused", dag_id="outage", is_paused=False)
+            run_id = standalone.trigger("outage", conf={"folder": str(tmp_path)})
             for name in ("during", "afterwards"):
-                house.wait_task("outage", run_id, name, ("running",))
-                house.wait(lambda name=name: (tmp_path / name).exists() or None, f"the begin of {name}")
+                standalone.wait_task("outage", run_id, name, ("running",))
+                standalone.wait(lambda name=name: (tmp_path / name).exists() or None, f"the begin of {name}")
             server.stop()
             (tmp_path / "gate_during").touch()
-            house.wait(lambda: "ended" in (tmp_path / "during").read_text() or None, "the end of a task without a database")
+            standalone.wait(
+                lambda: "ended" in (tmp_path / "during").read_text() or None, "the end of a task without a database"
+            )
             server.start()
-            house.wait_task("outage", run_id, "during", ("success",))
+            standalone.wait_task("outage", run_id, "during", ("success",))
             (tmp_path / "gate_afterwards").touch()
-            assert house.wait_run("outage", run_id) == "success"
+            assert standalone.wait_run("outage", run_id) == "success"
             for name in ("during", "afterwards"):
                 assert (tmp_path / name).read_text() == "begun\nended\n"
-            with house.store() as store:
+            with standalone.store() as store:
                 snapshot = store.snapshot(store.need_run("outage", run_id).id)
                 assert snapshot is not None
                 assert [row.try_number for row in snapshot.rows] == [1, 1]
@@ -332,38 +340,38 @@ def test_a_crash_of_the_server_loses_no_running_task(tmp_path: Path) -> None:
 def test_a_store_is_moved_from_sqlite_and_its_runs_continue(postgres_server: PostgresServer, tmp_path: Path) -> None:
     """A run that waits for a task goes on in the new database; variables, history and numbers are the same."""
     url = postgres_server.create_database()
-    house = Standalone(tmp_path / "home")
-    house.write_dag("chain.py", dags.CHAIN)
+    standalone = Standalone(tmp_path / "home")
+    standalone.write_dag("chain.py", dags.CHAIN)
     # stopping the services ends the running try; the next one follows in the new database
-    house.write_dag("held.py", dags.HELD.replace('task_id="wait",', 'task_id="wait", retries=3, retry_delay=0,'))
+    standalone.write_dag("held.py", dags.HELD.replace('task_id="wait",', 'task_id="wait", retries=3, retry_delay=0,'))
     gate = tmp_path / "gate"
-    with house.started():
+    with standalone.started():
         for dag_id in ("chain", "held"):
-            house.wait_dag(dag_id)
-            house.call("set_paused", dag_id=dag_id, is_paused=False)
-        ended = house.trigger("chain")
-        house.wait_run("chain", ended)
-        waits = house.trigger("held", conf={"gate": str(gate)})
-        house.wait_task("held", waits, "wait", ("running",))
-        house.cli("variables", "set", "colour", "blue")
-        refused = house.run("db", "move", url, "-y")
+            standalone.wait_dag(dag_id)
+            standalone.call("set_paused", dag_id=dag_id, is_paused=False)
+        ended = standalone.trigger("chain")
+        standalone.wait_run("chain", ended)
+        waits = standalone.trigger("held", conf={"gate": str(gate)})
+        standalone.wait_task("held", waits, "wait", ("running",))
+        standalone.cli("variables", "set", "colour", "blue")
+        refused = standalone.run("db", "move", url, "-y")
         assert "standalone is already running" in refused.stderr
-    moved = house.run("db", "move", "-", "-y", input=f"{url}\n")
+    moved = standalone.run("db", "move", "-", "-y", input=f"{url}\n")
     assert moved.returncode == 0, moved.stderr
     assert "2 DAG runs" in moved.stdout
-    assert not (house.home / "tradewind.db").exists()
-    forgotten = house.run("dags", "list")
+    assert not (standalone.home / "tradewind.db").exists()
+    forgotten = standalone.run("dags", "list")
     assert "TRADEWIND__DATABASE__URL" in forgotten.stderr
-    house.environment["TRADEWIND__DATABASE__URL"] = url
-    again = house.run("db", "move", url, "-y")
+    standalone.environment["TRADEWIND__DATABASE__URL"] = url
+    again = standalone.run("db", "move", url, "-y")
     assert "is not in use" in again.stderr
     gate.touch()
-    with house.started():
-        assert house.wait_run("held", waits) == "success"
-        assert house.wait_run("chain", ended) == "success"
-        assert house.cli("variables", "get", "colour").strip() == "blue"
-        assert house.wait_run("chain", house.trigger("chain")) == "success"
-        with house.store() as store:
+    with standalone.started():
+        assert standalone.wait_run("held", waits) == "success"
+        assert standalone.wait_run("chain", ended) == "success"
+        assert standalone.cli("variables", "get", "colour").strip() == "blue"
+        assert standalone.wait_run("chain", standalone.trigger("chain")) == "success"
+        with standalone.store() as store:
             numbers = [store.need_run("chain", ended).id, store.need_run("held", waits).id]
             assert numbers == [1, 2]
 
@@ -376,25 +384,25 @@ AFTER_THE_COMMIT = ["move.copied", "move.named", "move.renaming"]
 def test_a_move_that_is_killed_leaves_the_file_usable(place: str, postgres_server: PostgresServer, tmp_path: Path) -> None:
     """Whatever step it dies at; and the move can be made again, at once or, after its commit, when the copy was deleted."""
     url = postgres_server.create_database()
-    house = Standalone(tmp_path / "home")
-    house.cli("variables", "set", "colour", "blue")
+    standalone = Standalone(tmp_path / "home")
+    standalone.cli("variables", "set", "colour", "blue")
     name, _, number = place.partition("=")
     with closing(
-        sqlite3.connect(house.home / "tradewind.db")
+        sqlite3.connect(standalone.home / "tradewind.db")
     ) as reader:  # so that the last change stays in the write-ahead log
         reader.execute("SELECT * FROM variable").fetchall()
-        house.cli("variables", "set", "colour", "green")
-        house.environment["TRADEWIND_FAILPOINTS"] = f"{name}=kill9@{number or 1}"
-        killed = house.run("db", "move", url, "-y")
+        standalone.cli("variables", "set", "colour", "green")
+        standalone.environment["TRADEWIND_FAILPOINTS"] = f"{name}=kill9@{number or 1}"
+        killed = standalone.run("db", "move", url, "-y")
         assert killed.returncode == -signal.SIGKILL, killed.stderr
-        del house.environment["TRADEWIND_FAILPOINTS"]
-    assert house.cli("variables", "get", "colour").strip() == "green"
-    again = house.run("db", "move", url, "-y")
+        del standalone.environment["TRADEWIND_FAILPOINTS"]
+    assert standalone.cli("variables", "get", "colour").strip() == "green"
+    again = standalone.run("db", "move", url, "-y")
     if name in AFTER_THE_COMMIT:
         assert "tradewind db reset -y" in again.stderr
         postgres_server.drop_database(url)
         url = postgres_server.create_database()
-        again = house.run("db", "move", url, "-y")
+        again = standalone.run("db", "move", url, "-y")
     assert again.returncode == 0, again.stderr
-    house.environment["TRADEWIND__DATABASE__URL"] = url
-    assert house.cli("variables", "get", "colour").strip() == "green"
+    standalone.environment["TRADEWIND__DATABASE__URL"] = url
+    assert standalone.cli("variables", "get", "colour").strip() == "green"

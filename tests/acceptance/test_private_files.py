@@ -27,9 +27,9 @@ FIRST_COMMANDS = [
 ]
 
 
-def run(house: Standalone, umask: int, *words: str) -> None:
+def run(standalone: Standalone, umask: int, *words: str) -> None:
     done = subprocess.run(
-        [*COMMAND, *words], env=house.environment, umask=umask, capture_output=True, text=True, timeout=60, check=False
+        [*COMMAND, *words], env=standalone.environment, umask=umask, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -35,16 +35,16 @@ def test_healthy_in_two_seconds_and_nothing_left_behind(tmp_path: Path) -> None:
     imports, for how fast such a machine is nobody knows."""
     walls, ratios = [], []
     for number in range(TRIES):
-        house = Standalone(tmp_path / f"home{number}")
+        standalone = Standalone(tmp_path / f"home{number}")
         try:
-            walls.append(house.start())
-            ratios.append(house.processor_seconds() / bare_seconds())
-            assert all(house.child(kind) for kind in ("scheduler", "host", "parser", "api"))
-            assert house.stop() == 0
-            assert house.processes() == {}
-            assert house.lines[-1] == "Stopped."
+            walls.append(standalone.start())
+            ratios.append(standalone.processor_seconds() / bare_seconds())
+            assert all(standalone.child(kind) for kind in ("scheduler", "host", "parser", "api"))
+            assert standalone.stop() == 0
+            assert standalone.processes() == {}
+            assert standalone.lines[-1] == "Stopped."
         finally:
-            house.close()
+            standalone.close()
         if min(walls) < HEALTHY_SECONDS:
             return
     busy = os.getloadavg()[0] > (os.cpu_count() or 1)
@@ -129,13 +129,13 @@ def test_a_used_port_is_an_error_that_names_its_process(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        house = Standalone(tmp_path / "home")
-        done = house.run("standalone", "--port", str(port))
+        standalone = Standalone(tmp_path / "home")
+        done = standalone.run("standalone", "--port", str(port))
     assert done.returncode == 1
     assert f"port {port}" in done.stderr
     assert "--port" in done.stderr
     assert str(os.getpid()) in done.stderr
-    assert house.processes() == {}
+    assert standalone.processes() == {}
 
 
 def test_a_killed_service_is_restarted_and_work_continues(fresh: Standalone) -> None:
@@ -160,22 +160,22 @@ def test_a_killed_supervisor_takes_everything_with_it_and_the_next_one_starts(fr
 
 
 def test_examples_are_listed_with_the_users_dags_and_run(tmp_path: Path) -> None:
-    house = Standalone(tmp_path / "home", arguments=("--port", "0", "--plain"))
-    house.write_dag("chain.py", dags.CHAIN)
-    with house.started():
-        house.wait_dag("chain")
-        house.wait_dag("hello_chain")
-        rows = {row["dag_id"]: row for row in house.json("dags", "list")}
+    standalone = Standalone(tmp_path / "home", arguments=("--port", "0", "--plain"))
+    standalone.write_dag("chain.py", dags.CHAIN)
+    with standalone.started():
+        standalone.wait_dag("chain")
+        standalone.wait_dag("hello_chain")
+        rows = {row["dag_id"]: row for row in standalone.json("dags", "list")}
         assert rows["hello_chain"]["bundle_name"] == "example_dags"
-        assert not rows["hello_chain"]["fileloc"].startswith(str(house.home))
+        assert not rows["hello_chain"]["fileloc"].startswith(str(standalone.home))
         assert Path(rows["hello_chain"]["fileloc"]).is_file()
-        assert sorted(path.name for path in house.dags_folder.iterdir() if path.suffix == ".py") == ["chain.py"]
-        house.cli("dags", "unpause", "hello_chain")
-        assert house.run("dags", "trigger", "hello_chain", "--wait").returncode == 0
-    house.arguments = ("--port", "0", "--plain", "--no-examples")
-    with house.started():
-        house.wait_dag("chain")
-        assert [row["dag_id"] for row in house.json("dags", "list")] == ["chain"]
+        assert sorted(path.name for path in standalone.dags_folder.iterdir() if path.suffix == ".py") == ["chain.py"]
+        standalone.cli("dags", "unpause", "hello_chain")
+        assert standalone.run("dags", "trigger", "hello_chain", "--wait").returncode == 0
+    standalone.arguments = ("--port", "0", "--plain", "--no-examples")
+    with standalone.started():
+        standalone.wait_dag("chain")
+        assert [row["dag_id"] for row in standalone.json("dags", "list")] == ["chain"]
 
 
 def test_fresh_home_commands_before_anything_was_started(fresh: Standalone) -> None:

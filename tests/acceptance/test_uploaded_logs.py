@@ -33,17 +33,17 @@ def test_a_log_is_uploaded_and_read_where_it_is_not(tmp_path: Path) -> None:
         "AIRFLOW__LOGGING__REMOTE_LOGGING": "True",
         "AIRFLOW__LOGGING__REMOTE_BASE_LOG_FOLDER": f"file://{remote}",
     }
-    house = Standalone(tmp_path / "home", environment=settings)
-    house.write_dag("says.py", SAYS)
-    with house.started():
-        house.wait_dag("says")
-        house.cli("dags", "unpause", "says")
-        run_id = house.trigger("says")
-        assert house.wait_run("says", run_id) == "success"
-        house.wait(lambda: any(LINE in file.read_text() for file in remote.rglob("*.log")) or None, "the uploaded log", 40)
-        shutil.rmtree(house.home / "logs" / "says")
-        assert LINE in house.cli("tasks", "logs", "says", "hello")
-        page = json.loads(house.get(f"/api/v2/dags/says/dagRuns/{run_id}/taskInstances/hello/logs/1"))
+    standalone = Standalone(tmp_path / "home", environment=settings)
+    standalone.write_dag("says.py", SAYS)
+    with standalone.started():
+        standalone.wait_dag("says")
+        standalone.cli("dags", "unpause", "says")
+        run_id = standalone.trigger("says")
+        assert standalone.wait_run("says", run_id) == "success"
+        standalone.wait(lambda: any(LINE in file.read_text() for file in remote.rglob("*.log")) or None, "the uploaded log", 40)
+        shutil.rmtree(standalone.home / "logs" / "says")
+        assert LINE in standalone.cli("tasks", "logs", "says", "hello")
+        page = json.loads(standalone.get(f"/api/v2/dags/says/dagRuns/{run_id}/taskInstances/hello/logs/1"))
         assert any(LINE in json.dumps(record) for record in page["content"])
 
 
@@ -52,12 +52,12 @@ def test_a_file_system_that_is_not_installed_stops_no_task(tmp_path: Path) -> No
         "TRADEWIND__LOGGING__REMOTE_LOGGING": "true",
         "TRADEWIND__LOGGING__REMOTE_BASE_LOG_FOLDER": "no-such-system://logs",
     }
-    house = Standalone(tmp_path / "home", environment=settings)
-    house.write_dag("says.py", SAYS)
-    with house.started():
-        house.wait_line("task logs are not uploaded")
-        house.wait_dag("says")
-        house.cli("dags", "unpause", "says")
-        run_id = house.trigger("says")
-        assert house.wait_run("says", run_id) == "success"
-        assert LINE in house.cli("tasks", "logs", "says", "hello")
+    standalone = Standalone(tmp_path / "home", environment=settings)
+    standalone.write_dag("says.py", SAYS)
+    with standalone.started():
+        standalone.wait_line("task logs are not uploaded")
+        standalone.wait_dag("says")
+        standalone.cli("dags", "unpause", "says")
+        run_id = standalone.trigger("says")
+        assert standalone.wait_run("says", run_id) == "success"
+        assert LINE in standalone.cli("tasks", "logs", "says", "hello")

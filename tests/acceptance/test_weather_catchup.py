@@ -27,7 +27,7 @@ LAST_RUNS = {
 """`end_date` in an example → `end_date` in its copy for the short test."""
 
 
-def ended(house: Standalone, dag_id: str, count: int) -> Callable[[], dict[str, int] | None]:
+def ended(standalone: Standalone, dag_id: str, count: int) -> Callable[[], dict[str, int] | None]:
     """A function for `wait`: the states of the ended runs of a DAG, once there are `count`. It asks at most four times a second."""
     asked = 0.0
 
@@ -36,7 +36,7 @@ def ended(house: Standalone, dag_id: str, count: int) -> Callable[[], dict[str, 
         if time.monotonic() - asked < 0.25:
             return None
         asked = time.monotonic()
-        with house.store() as store:
+        with standalone.store() as store:
             rows = store.engine.rows(
                 "SELECT state, count(*) FROM dag_run WHERE dag_id = ? AND state >= 2 GROUP BY state", (dag_id,)
             )
@@ -46,33 +46,33 @@ def ended(house: Standalone, dag_id: str, count: int) -> Callable[[], dict[str, 
     return look
 
 
-def load_weather(house: Standalone, days: int, months: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def load_weather(standalone: Standalone, days: int, months: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unpause the two DAGs: all runs succeed, the warehouse equals the table, and every month gets its page."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     import weather_data
 
-    with house.started():
-        house.wait_dag("weather_report")
-        house.wait_dag("weather_warehouse")
-        house.cli("dags", "unpause", "weather_warehouse")
-        states = house.wait(ended(house, "weather_warehouse", days), f"{days} runs of weather_warehouse", SECONDS)
+    with standalone.started():
+        standalone.wait_dag("weather_report")
+        standalone.wait_dag("weather_warehouse")
+        standalone.cli("dags", "unpause", "weather_warehouse")
+        states = standalone.wait(ended(standalone, "weather_warehouse", days), f"{days} runs of weather_warehouse", SECONDS)
         assert states == {"success": days}
 
         with weather_data.table_path().open(newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))[1 : days + 1]
-        folder = house.home / "warehouse"
+        folder = standalone.home / "warehouse"
         assert weather_data.totals(folder) == pytest.approx(direct_totals(rows))
         assert not (folder / "rejected").exists()
-        with house.store() as store:
+        with standalone.store() as store:
             tasks = store.engine.row("SELECT count(*) FROM attempt WHERE outcome = 'success'")
         assert tasks == (4 * days,)
 
-        house.cli("dags", "unpause", "weather_report")
-        states = house.wait(ended(house, "weather_report", months), f"{months} runs of weather_report", SECONDS)
+        standalone.cli("dags", "unpause", "weather_report")
+        states = standalone.wait(ended(standalone, "weather_report", months), f"{months} runs of weather_report", SECONDS)
         assert states == {"success": months}
-    pages = sorted(path.stem for path in (house.home / "reports").glob("*.html"))
+    pages = sorted(path.stem for path in (standalone.home / "reports").glob("*.html"))
     assert pages == [f"{2012 + month // 12}-{month % 12 + 1:02d}" for month in range(months)]
-    january = (house.home / "reports" / "2012-01.html").read_text(encoding="utf-8")
+    january = (standalone.home / "reports" / "2012-01.html").read_text(encoding="utf-8")
     assert "31 days; 173.3 mm of precipitation" in january
     assert ("2012-01.png" in january) == (find_spec("matplotlib") is not None)
 
@@ -81,19 +81,19 @@ def load_weather(house: Standalone, days: int, months: int, monkeypatch: pytest.
 @pytest.mark.timeout(400)
 def test_four_years_of_weather_from_one_unpause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped examples as they are: 1,461 days, 48 months."""
-    house = Standalone(tmp_path / "home", arguments=("--port", "0", "--examples", "--plain"))
-    load_weather(house, 1461, 48, monkeypatch)
+    standalone = Standalone(tmp_path / "home", arguments=("--port", "0", "--examples", "--plain"))
+    load_weather(standalone, 1461, 48, monkeypatch)
 
 
 def test_half_a_year_of_weather_from_one_unpause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies of the examples that end in June 2012: 182 days, 6 months."""
-    house = Standalone(tmp_path / "home")
+    standalone = Standalone(tmp_path / "home")
     replaced = 0
     for name in FILES:
         text = (EXAMPLES / name).read_text(encoding="utf-8")
         for before, after in LAST_RUNS.items():
             replaced += text.count(f"end_date={before}")
             text = text.replace(f"end_date={before}", f"end_date={after}")
-        house.write_dag(name, text)
+        standalone.write_dag(name, text)
     assert replaced == len(LAST_RUNS), "an example has another end_date: change LAST_RUNS"
-    load_weather(house, 182, 6, monkeypatch)
+    load_weather(standalone, 182, 6, monkeypatch)

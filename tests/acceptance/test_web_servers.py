@@ -96,15 +96,15 @@ def answers(server: str) -> bool:
 class WebServer:
     """`tradewind api-server` beside the one of `standalone`."""
 
-    def __init__(self, house: Standalone) -> None:
-        self._house = house
+    def __init__(self, standalone: Standalone) -> None:
+        self._standalone = standalone
         self._port = free_port()
         self.address = f"http://127.0.0.1:{self._port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        self._process = subprocess.Popen([*COMMAND, "api-server", "--port", str(self._port)], env=self._house.environment)
-        self._house.wait(lambda: answers(self.address), "an answer of the second web server", 30)
+        self._process = subprocess.Popen([*COMMAND, "api-server", "--port", str(self._port)], env=self._standalone.environment)
+        self._standalone.wait(lambda: answers(self.address), "an answer of the second web server", 30)
 
     def stop(self) -> int:
         assert self._process is not None
@@ -113,7 +113,7 @@ class WebServer:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Standalone]:
+def standalone(tmp_path: Path) -> Iterator[Standalone]:
     made = Standalone(tmp_path / "home", arguments=("--port", str(free_port()), "--no-examples", "--plain"))
     made.write_dag("quick.py", DAG)
     with made.started():
@@ -122,19 +122,19 @@ def house(tmp_path: Path) -> Iterator[Standalone]:
         yield made
 
 
-def token_of(house: Standalone) -> str:
-    body = json.dumps({"username": "admin", "password": house.password}).encode()
-    request = urllib.request.Request(f"{house.address}/auth/token", body, {"Content-Type": "application/json"})
+def token_of(standalone: Standalone) -> str:
+    body = json.dumps({"username": "admin", "password": standalone.password}).encode()
+    request = urllib.request.Request(f"{standalone.address}/auth/token", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return str(json.load(answer)["access_token"])
 
 
 @pytest.mark.long  # web servers start three times
-def test_a_rolling_restart_of_web_servers_is_not_noticed(house: Standalone) -> None:
+def test_a_rolling_restart_of_web_servers_is_not_noticed(standalone: Standalone) -> None:
     """A token of one server is valid at the other. Each run that was triggered exists once, and succeeds."""
-    second = WebServer(house)
+    second = WebServer(standalone)
     second.start()
-    client = Client([house.address, second.address], token_of(house))
+    client = Client([standalone.address, second.address], token_of(standalone))
     client.start()
     try:
         client.wait_more(5)
@@ -142,17 +142,17 @@ def test_a_rolling_restart_of_web_servers_is_not_noticed(house: Standalone) -> N
         client.wait_more(5)
         second.start()
         client.wait_more(5)
-        first = house.child("api")
+        first = standalone.child("api")
         assert first is not None
         os.kill(first, signal.SIGTERM)
-        house.wait(lambda: house.child("api") not in (None, first), "a new process of the first web server")
+        standalone.wait(lambda: standalone.child("api") not in (None, first), "a new process of the first web server")
         client.wait_more(5)
-        house.wait(lambda: answers(house.address), "an answer of the first web server")
+        standalone.wait(lambda: answers(standalone.address), "an answer of the first web server")
         client.wait_more(5)
     finally:
         client.stop()
         second.stop()
     assert client.unanswered == []
-    assert client.answered_by == {house.address, second.address}
+    assert client.answered_by == {standalone.address, second.address}
     assert len(client.triggered) == len(set(client.triggered)) >= 25
-    assert set(house.succeeded_runs("quick", len(client.triggered))) == set(client.triggered)
+    assert set(standalone.succeeded_runs("quick", len(client.triggered))) == set(client.triggered)

@@ -25,14 +25,14 @@ class WriterLock:
         self.path = path
         self._file = -1
 
-    def acquire(self, patience_seconds: float = 0.0) -> None:
+    def acquire(self, timeout_seconds: float = 0.0) -> None:
         """Acquire the lock.
 
         Raises:
-            StoreBusy: another process still holds the lock after `patience_seconds`; the message has its pid.
+            StoreBusy: another process still holds the lock after `timeout_seconds`; the message has its pid.
         """
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline = time.monotonic() + patience_seconds
+        deadline = time.monotonic() + timeout_seconds
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

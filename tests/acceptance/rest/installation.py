@@ -21,13 +21,13 @@ class Installation:
     `release` is called.
     """
 
-    def __init__(self, house: Standalone, pipe: Path) -> None:
-        self.house = house
+    def __init__(self, standalone: Standalone, pipe: Path) -> None:
+        self.standalone = standalone
         self._pipe = pipe
-        self.shop_run = house.trigger("shop", run_id="first")
-        self.held_run = house.trigger("held", run_id="waiting", conf={"gate": str(pipe)})
-        assert house.wait_run("shop", self.shop_run, deadline=_TIMEOUT) == "success"
-        house.wait_task("held", self.held_run, "wait", ("running",), deadline=_TIMEOUT)
+        self.shop_run = standalone.trigger("shop", run_id="first")
+        self.held_run = standalone.trigger("held", run_id="waiting", conf={"gate": str(pipe)})
+        assert standalone.wait_run("shop", self.shop_run, deadline=_TIMEOUT) == "success"
+        standalone.wait_task("held", self.held_run, "wait", ("running",), deadline=_TIMEOUT)
 
     def release(self) -> None:
         """Let the task `wait` end. No effect if it has ended."""
@@ -40,21 +40,21 @@ class Installation:
 @contextmanager
 def installation(folder: Path) -> Iterator[Installation]:
     """Start an installation in this folder, and end it afterwards."""
-    house = Standalone(folder / "home", environment={"TRADEWIND__API__TEST_CONNECTION": "enabled"})
+    standalone = Standalone(folder / "home", environment={"TRADEWIND__API__TEST_CONNECTION": "enabled"})
     for name, source in FILES.items():
-        house.write_dag(name, source)
+        standalone.write_dag(name, source)
     pipe = folder / "gate"
     os.mkfifo(pipe)
-    house.start(deadline=_TIMEOUT)
+    standalone.start(deadline=_TIMEOUT)
     try:
         for dag_id in DAG_IDS:
-            house.wait_dag(dag_id, deadline=_TIMEOUT)
+            standalone.wait_dag(dag_id, deadline=_TIMEOUT)
             if dag_id != "nightly":
-                house.call("set_paused", dag_id=dag_id, is_paused=False)
-        found = Installation(house, pipe)
+                standalone.call("set_paused", dag_id=dag_id, is_paused=False)
+        found = Installation(standalone, pipe)
         try:
             yield found
         finally:
             found.release()
     finally:
-        house.close()
+        standalone.close()

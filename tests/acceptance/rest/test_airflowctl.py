@@ -27,22 +27,22 @@ class Shell:
 
     def __init__(self, found: Installation, home: Path) -> None:
         self.found = found
-        self.house = found.house
+        self.standalone = found.standalone
         self.home = home
-        body = {"username": "admin", "password": self.house.password}
-        self.token = json.loads(self.house.request("POST", "/auth/token/cli", body))["access_token"]
-        self.asset = json.loads(self.house.get("/api/v2/assets?name_pattern=orders"))["assets"][0]["id"]
+        body = {"username": "admin", "password": self.standalone.password}
+        self.token = json.loads(self.standalone.request("POST", "/auth/token/cli", body))["access_token"]
+        self.asset = json.loads(self.standalone.get("/api/v2/assets?name_pattern=orders"))["assets"][0]["id"]
 
     def error_id(self) -> str:
-        found = json.loads(self.house.get("/api/v2/importErrors"))
+        found = json.loads(self.standalone.get("/api/v2/importErrors"))
         return str(found["import_errors"][0]["import_error_id"])
 
     def backfill_id(self) -> str:
-        return str(json.loads(self.house.get("/api/v2/backfills?dag_id=nightly"))["backfills"][-1]["id"])
+        return str(json.loads(self.standalone.get("/api/v2/backfills?dag_id=nightly"))["backfills"][-1]["id"])
 
     def with_event(self) -> str:
         """An event of the asset waits for the DAG `report`. Returns the asset's id."""
-        self.house.request("POST", "/api/v2/assets/events", {"asset_id": self.asset})
+        self.standalone.request("POST", "/api/v2/assets/events", {"asset_id": self.asset})
         return str(self.asset)
 
     def file(self, name: str, content: Any) -> str:
@@ -59,9 +59,9 @@ CALLS: list[tuple[str, Words]] = [
     ("version", lambda s: []),
     (
         "auth login",
-        lambda s: ["--api-url", s.house.address, "--username", "admin", "--password", s.house.password],
+        lambda s: ["--api-url", s.standalone.address, "--username", "admin", "--password", s.standalone.password],
     ),
-    ("auth token", lambda s: ["--api-url", s.house.address, "--username", "admin", "--password", s.house.password]),
+    ("auth token", lambda s: ["--api-url", s.standalone.address, "--username", "admin", "--password", s.standalone.password]),
     ("auth list-envs", lambda s: []),
     ("assets list", lambda s: []),
     ("assets get", lambda s: [str(s.asset)]),
@@ -189,7 +189,7 @@ def test_command(
     monkeypatch.setenv("AIRFLOW_HOME", str(shell.home))
     monkeypatch.setenv("AIRFLOW_CLI_DEBUG_MODE", "true")  # keeps the login in a file, where there is no keyring
     monkeypatch.setenv("AIRFLOW_CLI_TOKEN", shell.token)
-    (shell.home / "production.json").write_text(json.dumps({"api_url": shell.house.address}))
+    (shell.home / "production.json").write_text(json.dumps({"api_url": shell.standalone.address}))
     monkeypatch.setattr(sys, "argv", ["airflowctl", *name.split(), *words(shell)])
     code: Any = 0
     if name in FAULTS:

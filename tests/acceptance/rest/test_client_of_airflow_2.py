@@ -27,8 +27,8 @@ MOVED = ("DAGApi.post_set_task_instances_state", "DAGApi.get_dag_source", "DAGRu
 @pytest.mark.skipif(not PYTHON, reason="needs a Python with version 2 of the client: make test-airflow2-client")
 def test_every_operation_answers_or_names_its_new_path(tmp_path: Path) -> None:
     with installation(tmp_path) as found:
-        house = found.house
-        command = [PYTHON, str(PROGRAM), house.address, house.password, found.shop_run, found.held_run]
+        standalone = found.standalone
+        command = [PYTHON, str(PROGRAM), standalone.address, standalone.password, found.shop_run, found.held_run]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     outcomes = dict(json.loads(line) for line in ran.stdout.splitlines())

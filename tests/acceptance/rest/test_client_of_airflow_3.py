@@ -32,11 +32,11 @@ class Walk:
 
     def __init__(self, found: Installation) -> None:
         self.found = found
-        self.house = found.house
+        self.standalone = found.standalone
         self.shop, self.held = found.shop_run, found.held_run
-        body = {"username": "admin", "password": self.house.password}
-        token = json.loads(self.house.request("POST", "/auth/token", body))["access_token"]
-        self.client = client.ApiClient(client.Configuration(host=self.house.address, access_token=token))
+        body = {"username": "admin", "password": self.standalone.password}
+        token = json.loads(self.standalone.request("POST", "/auth/token", body))["access_token"]
+        self.client = client.ApiClient(client.Configuration(host=self.standalone.address, access_token=token))
         self.kept: dict[str, Any] = {}
 
     def api(self, name: str) -> Any:
@@ -137,7 +137,7 @@ def _cursor(walk: Walk) -> None:
 
 def _runs(walk: Walk) -> None:
     api = walk.api("DagRun")
-    assert walk.house.wait_run("shop", "second") == "success"
+    assert walk.standalone.wait_run("shop", "second") == "success"
     found = api.get_dag_runs(
         "~",
         state=["success", "running"],
@@ -152,7 +152,7 @@ def _runs(walk: Walk) -> None:
 
 
 def _delete_dag(walk: Walk) -> None:
-    (walk.house.dags_folder / "old_shop.py").unlink()
+    (walk.standalone.dags_folder / "old_shop.py").unlink()
     walk.api("DAG").delete_dag("old_shop")
     with pytest.raises(ApiException) as problem:
         walk.api("DAG").get_dag("old_shop")
@@ -161,7 +161,7 @@ def _delete_dag(walk: Walk) -> None:
 
 def _hitl_details(walk: Walk) -> None:
     run = walk.api("DagRun").trigger_dag_run("asks", body("TriggerDAGRunPostBody", logical_date=None)).dag_run_id
-    walk.house.wait_task("asks", walk.keep("asked", run), "ship", ("awaiting_input",))
+    walk.standalone.wait_task("asks", walk.keep("asked", run), "ship", ("awaiting_input",))
     found = walk.api("TaskInstance").get_hitl_details("asks", "~", response_received=False, subject_search="Ship")
     assert [one.subject for one in found.hitl_details] == ["Ship it?"]
 
@@ -175,7 +175,7 @@ def _answer_hitl(walk: Walk) -> None:
     payload = body("UpdateHITLDetailPayload", chosen_options=["Approve"], params_input={"to": "Rome"})
     answered = walk.api("TaskInstance").update_hitl_detail("asks", walk.kept["asked"], "ship", -1, payload)
     assert (answered.chosen_options, answered.responded_by.name) == (["Approve"], "admin")
-    assert walk.house.wait_run("asks", walk.kept["asked"]) == "success"
+    assert walk.standalone.wait_run("asks", walk.kept["asked"]) == "success"
 
 
 def _hitl_try(walk: Walk) -> None:

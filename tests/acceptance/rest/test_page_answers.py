@@ -10,8 +10,8 @@ from tests.acceptance.rest.installation import installation
 
 def test_a_running_task_is_in_the_triage_and_holds_a_slot_of_its_pool(tmp_path: Path) -> None:
     with installation(tmp_path) as found:
-        pool = json.loads(found.house.get("/api/tradewind/v1/pools/default_pool"))
-        triage = json.loads(found.house.get("/api/tradewind/v1/triage"))
+        pool = json.loads(found.standalone.get("/api/tradewind/v1/pools/default_pool"))
+        triage = json.loads(found.standalone.get("/api/tradewind/v1/triage"))
     assert pool["used"] == pool["holder_count"] == 1
     running = ("held", found.held_run, "wait", "running")
     for (shown,) in (pool["holders"], triage["tasks_running"]):

@@ -98,7 +98,7 @@ class World:
         self.broker = broker
         self.folder = folder
         self.marks, self.go = folder / "marks", folder / "go"
-        self.house = Standalone(
+        self.standalone = Standalone(
             folder / "home",
             environment={
                 "TRADEWIND__CORE__EXECUTOR": "CeleryExecutor,LocalExecutor",
@@ -121,7 +121,7 @@ class World:
         with (self.folder / f"{name}.out").open("ab") as output:
             process = subprocess.Popen(
                 [*COMMAND, "celery", "worker", *given, "--pid", str(self.folder / f"{name}.pid"), *arguments],
-                env=self.house.environment,
+                env=self.standalone.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -142,25 +142,25 @@ class World:
                 assert process.poll() is None, "".join(one.read_text() for one in self.folder.glob("*.out"))
             return name in self.connected() or None
 
-        self.house.wait(look, f"the Celery worker {name}")
+        self.standalone.wait(look, f"the Celery worker {name}")
 
     def connected(self) -> dict[str, int]:
         """Worker → process id of its worker host; none while no scheduler answers."""
         try:
-            return {one["worker"]: one["pid"] for one in self.house.call("ping")["workers"]}
+            return {one["worker"]: one["pid"] for one in self.standalone.call("ping")["workers"]}
         except Unreachable:
             return {}
 
     def write_slow(self) -> None:
         """Add the DAG `slow`, whose task runs until the file `go` exists."""
-        self.house.write_dag("slow.py", MARKS.format(marks=str(self.marks), go=str(self.go)))
-        self.house.wait_dag("slow")
-        self.house.cli("dags", "unpause", "slow")
+        self.standalone.write_dag("slow.py", MARKS.format(marks=str(self.marks), go=str(self.go)))
+        self.standalone.wait_dag("slow")
+        self.standalone.cli("dags", "unpause", "slow")
 
     def begin_slow(self) -> str:
         """Start the DAG `slow`, and wait for its task. Returns the run."""
         self.write_slow()
-        run = self.house.trigger("slow")
+        run = self.standalone.trigger("slow")
         self.wait_mark("begin", "nap1")
         return run
 
@@ -168,7 +168,7 @@ class World:
         def look() -> bool | None:
             return any(mark[:2] == (what, name) for mark in read_marks(self.marks)) or None
 
-        self.house.wait(look, f"the mark {what} {name}", deadline)
+        self.standalone.wait(look, f"the mark {what} {name}", deadline)
 
     def marked(self) -> list[tuple[str, str]]:
         return [mark[:2] for mark in read_marks(self.marks)]
@@ -182,7 +182,7 @@ class World:
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-        self.house.close()
+        self.standalone.close()
 
 
 @pytest.fixture(scope="session", params=BROKERS)
@@ -200,7 +200,7 @@ def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def world(broker: Broker, tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path, broker)
     try:
-        made.house.start()
+        made.standalone.start()
         yield made
     finally:
         made.close()
@@ -214,7 +214,7 @@ def own_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]
     made = World(tmp_path, broker)
     try:
         broker.start()
-        made.house.start()
+        made.standalone.start()
         yield made
     finally:
         made.close()
@@ -224,35 +224,37 @@ def own_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]
 @pytest.mark.spec("S13", "S47", "S490")
 def test_tasks_run_on_celery_workers(world: World) -> None:
     """Each queue on a worker that consumes it; a task of the LocalExecutor on the worker host of the scheduler."""
-    house = world.house
+    standalone = world.standalone
     world.worker("one", "-c", "2")
     world.worker("two", "-q", "far", "-c", "2", "--without-mingle")
-    house.write_dag("chain.py", CHAIN)
-    house.wait_dag("chain")
-    house.cli("dags", "unpause", "chain")
-    run = house.trigger("chain")
-    assert house.wait_run("chain", run) == "success"
-    with house.store() as store:
+    standalone.write_dag("chain.py", CHAIN)
+    standalone.wait_dag("chain")
+    standalone.cli("dags", "unpause", "chain")
+    run = standalone.trigger("chain")
+    assert standalone.wait_run("chain", run) == "success"
+    with standalone.store() as store:
         row = store.find_run("chain", run)
         assert row is not None
         attempts = store.attempts_of_run(row.id)
     hosts = {one.executor + " " + one.host.partition(".")[0] for one in attempts}
     assert hosts == {"CeleryExecutor one", "CeleryExecutor two", "LocalExecutor w1"}
     assert len(attempts) == 8
-    assert "doubling" in house.cli("tasks", "logs", "chain", "double", "--map-index", "0")
+    assert "doubling" in standalone.cli("tasks", "logs", "chain", "double", "--map-index", "0")
 
 
 def test_a_warm_shutdown_lets_the_task_finish(world: World) -> None:
     """`celery stop`: the running task ends, and its result counts; the message is not delivered again."""
     process = world.worker("one", "-c", "2")
     run = world.begin_slow()
-    world.house.cli("celery", "stop", "--pid", str(world.folder / "one.pid"))
-    world.house.wait(lambda: "running tasks may finish" in (world.folder / "one.out").read_text() or None, "the warm shutdown")
+    world.standalone.cli("celery", "stop", "--pid", str(world.folder / "one.pid"))
+    world.standalone.wait(
+        lambda: "running tasks may finish" in (world.folder / "one.out").read_text() or None, "the warm shutdown"
+    )
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(1)
     world.go.touch()
     assert process.wait(30) == 0
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert world.marked() == [("begin", "nap1"), ("end", "nap1")]
 
 
@@ -265,7 +267,7 @@ def test_a_killed_celery_worker_loses_its_try(world: World) -> None:
     os.kill(first.pid, signal.SIGKILL)
     world.wait_mark("begin", "nap2", 60)
     world.go.touch()
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert world.marked() == [("begin", "nap1"), ("begin", "nap2"), ("end", "nap2")]
 
 
@@ -277,11 +279,11 @@ def test_a_killed_broker_delays_tasks_and_loses_none(own_world: World) -> None:
     run = world.begin_slow()
     world.broker.kill()
     world.go.touch()
-    assert world.house.wait_run("slow", run) == "success"
-    second = world.house.trigger("slow")
-    world.house.wait_run("slow", second, ("running",))
+    assert world.standalone.wait_run("slow", run) == "success"
+    second = world.standalone.trigger("slow")
+    world.standalone.wait_run("slow", second, ("running",))
     world.broker.start()
-    assert world.house.wait_run("slow", second, deadline=60) == "success"
+    assert world.standalone.wait_run("slow", second, deadline=60) == "success"
 
 
 def test_messages_that_the_broker_loses_are_sent_again(own_world: World) -> None:
@@ -292,13 +294,13 @@ def test_messages_that_the_broker_loses_are_sent_again(own_world: World) -> None
     world.write_slow()
     process.send_signal(signal.SIGSTOP)
     try:
-        runs = [world.house.trigger("slow") for _ in range(4)]
-        world.house.wait(lambda: world.broker.waiting("default") or None, "a message in the broker")
+        runs = [world.standalone.trigger("slow") for _ in range(4)]
+        world.standalone.wait(lambda: world.broker.waiting("default") or None, "a message in the broker")
         world.broker.lose_everything()
     finally:
         process.send_signal(signal.SIGCONT)
     begun = time.monotonic()
-    assert [world.house.wait_run("slow", run, deadline=60) for run in runs] == 4 * ["success"]
+    assert [world.standalone.wait_run("slow", run, deadline=60) for run in runs] == 4 * ["success"]
     assert time.monotonic() - begun < 45
     assert world.marked() == 4 * [("begin", "nap1"), ("end", "nap1")]
 
@@ -312,7 +314,7 @@ def test_a_cold_shutdown_stops_the_task_and_costs_a_try(world: World) -> None:
     first.wait(30)
     world.wait_mark("begin", "nap2")
     world.go.touch()
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert world.marked() == [("begin", "nap1"), ("begin", "nap2"), ("end", "nap2")]
 
 
@@ -320,15 +322,15 @@ def test_a_scheduler_that_takes_over_adopts_the_running_task(world: World) -> No
     """kill -9 of the scheduler: the task goes on in its first try, and its result counts. A queued task is published again."""
     world.worker("one", "-c", "1")
     run = world.begin_slow()
-    second = world.house.trigger("slow")
-    world.house.wait_run("slow", second, ("running",))
-    before = world.house.call("ping")["pid"]
+    second = world.standalone.trigger("slow")
+    world.standalone.wait_run("slow", second, ("running",))
+    before = world.standalone.call("ping")["pid"]
     os.kill(before, signal.SIGKILL)
     world.wait_connected("one")
-    assert world.house.call("ping")["pid"] != before
+    assert world.standalone.call("ping")["pid"] != before
     world.go.touch()
-    assert world.house.wait_run("slow", run) == "success"
-    assert world.house.wait_run("slow", second) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", second) == "success"
     assert world.marked() == 2 * [("begin", "nap1"), ("end", "nap1")]
 
 
@@ -344,24 +346,24 @@ def test_a_revoked_celery_task_is_stopped(world: World) -> None:
     run = world.begin_slow()
     with make_app(world.broker.url) as app:
         # The first question may find no listener, or a worker that has not yet noted that the attempt began.
-        (task,) = world.house.wait(lambda: active_tasks(app), "a worker that names its active task", 60)
+        (task,) = world.standalone.wait(lambda: active_tasks(app), "a worker that names its active task", 60)
         assert task["name"] == "slow.nap"
         app.control.revoke(task["id"], terminate=True)
     world.wait_mark("begin", "nap2")
     world.go.touch()
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert world.marked() == [("begin", "nap1"), ("begin", "nap2"), ("end", "nap2")]
 
 
 def test_tasks_start_in_the_order_of_their_priorities(world: World) -> None:
     """One slot: what waits for it is chosen by the scheduler, whatever the order in which the DAG file names the tasks."""
-    world.house.write_dag("ranked.py", RANKED.format(marks=str(world.marks)))
-    world.house.wait_dag("ranked")
-    world.house.cli("dags", "unpause", "ranked")
-    run = world.house.trigger("ranked")
-    world.house.wait_run("ranked", run, ("running",))
+    world.standalone.write_dag("ranked.py", RANKED.format(marks=str(world.marks)))
+    world.standalone.wait_dag("ranked")
+    world.standalone.cli("dags", "unpause", "ranked")
+    run = world.standalone.trigger("ranked")
+    world.standalone.wait_run("ranked", run, ("running",))
     world.worker("one", "-c", "1")
-    assert world.house.wait_run("ranked", run, deadline=60) == "success"
+    assert world.standalone.wait_run("ranked", run, deadline=60) == "success"
     assert [name for what, name in world.marked() if what == "begin"] == ["p9", "p8", "p7", "p6", "p5", "p4", "p3", "p2", "p1"]
 
 
@@ -372,31 +374,33 @@ def test_a_celery_worker_on_another_machine(broker: Broker, tmp_path: Path) -> N
 
     port = free_port()
     world = World(tmp_path, broker, {f"{RULE}GATEWAY__ENABLED": "true", f"{RULE}GATEWAY__PORT": str(port)})
-    far, house = tmp_path / "far", world.house
+    far, standalone = tmp_path / "far", world.standalone
     (far / "dags").mkdir(parents=True)
     try:
-        house.start()
-        house.wait_line("Gateway for workers on other machines", 30)
-        (far / "token").write_text(house.cli("workers", "token", "etl-1"))
-        house.environment, near = {**house.environment, "TRADEWIND_HOME": str(far)}, house.environment
+        standalone.start()
+        standalone.wait_line("Gateway for workers on other machines", 30)
+        (far / "token").write_text(standalone.cli("workers", "token", "etl-1"))
+        standalone.environment, near = {**standalone.environment, "TRADEWIND_HOME": str(far)}, standalone.environment
         words = ("--gateway", f"ws://127.0.0.1:{port}", "--token-file", str(far / "token"), "-q", "default,far", "-c", "2")
         try:
             worker = world.start_worker("etl-1", *words, named=False)
         finally:
-            house.environment = near
+            standalone.environment = near
         world.wait_connected("etl-1@remote", worker)
-        house.write_dag("chain.py", CHAIN)
-        house.wait_dag("chain")
-        house.cli("dags", "unpause", "chain")
-        run = house.trigger("chain")
-        assert house.wait_run("chain", run) == "success"
-        with house.store() as store:
+        standalone.write_dag("chain.py", CHAIN)
+        standalone.wait_dag("chain")
+        standalone.cli("dags", "unpause", "chain")
+        run = standalone.trigger("chain")
+        assert standalone.wait_run("chain", run) == "success"
+        with standalone.store() as store:
             row = store.find_run("chain", run)
             assert row is not None
             hosts = {one.executor + " " + one.host.rpartition(".")[0] for one in store.attempts_of_run(row.id)}
         assert hosts == {"CeleryExecutor etl-1@remote", "LocalExecutor w1"}
         words = ("tasks", "logs", "chain", "double", "--map-index", "0")
-        house.wait(lambda: "doubling" in house.cli(*words, check=False) or None, "the log, which is sent after the result")
+        standalone.wait(
+            lambda: "doubling" in standalone.cli(*words, check=False) or None, "the log, which is sent after the result"
+        )
         assert not list((far / "dags").iterdir())
         assert not (far / "worker.key").exists()
     finally:
@@ -405,19 +409,19 @@ def test_a_celery_worker_on_another_machine(broker: Broker, tmp_path: Path) -> N
 
 def test_a_worker_in_the_background_scales_and_stops_by_its_pid_file(world: World) -> None:
     """`celery worker -D --autoscale --pid`, then `celery stop --pid`: the process ends, and its pid file is gone."""
-    house, pid_file = world.house, world.folder / "far.pid"
-    house.cli("celery", "worker", "-q", "far,default", "--autoscale", "3,1", "--name", "far", "--pid", str(pid_file), "-D")
-    house.wait(lambda: "far" in world.connected() or None, "the worker far")
+    standalone, pid_file = world.standalone, world.folder / "far.pid"
+    standalone.cli("celery", "worker", "-q", "far,default", "--autoscale", "3,1", "--name", "far", "--pid", str(pid_file), "-D")
+    standalone.wait(lambda: "far" in world.connected() or None, "the worker far")
     number = int(pid_file.read_text())
     try:
         run = world.begin_slow()
-        second = house.trigger("slow")
-        house.wait(lambda: world.marked().count(("begin", "nap1")) == 2 or None, "two tasks at a time, after scaling up")
+        second = standalone.trigger("slow")
+        standalone.wait(lambda: world.marked().count(("begin", "nap1")) == 2 or None, "two tasks at a time, after scaling up")
     finally:
-        house.cli("celery", "stop", "--pid", str(pid_file))
+        standalone.cli("celery", "stop", "--pid", str(pid_file))
         world.go.touch()
-    assert house.wait_run("slow", run) == "success"
-    assert house.wait_run("slow", second) == "success"
+    assert standalone.wait_run("slow", run) == "success"
+    assert standalone.wait_run("slow", second) == "success"
     assert sorted(world.marked()) == 2 * [("begin", "nap1")] + 2 * [("end", "nap1")]
-    house.wait(lambda: not pid_file.exists() or None, "the end of the worker")
-    house.wait(lambda: has_ended(number) or None, "the end of its process")
+    standalone.wait(lambda: not pid_file.exists() or None, "the end of the worker")
+    standalone.wait(lambda: has_ended(number) or None, "the end of its process")

@@ -95,7 +95,7 @@ class SchedulerStandIn:
             self.loop.turn(20_000)
 
 
-class House:
+class Deployment:
     def __init__(self, root: Path) -> None:
         self.folder = root / "dags"
         self.folder.mkdir()
@@ -128,77 +128,77 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    made = House(tmp_path)
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    made = Deployment(tmp_path)
     yield made
     made.close()
 
 
 @pytest.mark.spec("S88")
-def test_files_are_registered_and_term_ends_all_processes(house: House) -> None:
-    house.write("a.py", dag_text("a"))
-    house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
-    process = house.start()
-    house.until(lambda: house.store.dags() == {"a"})
-    assert len(house.left()) >= 3  # parser, zygote, the sleeping child
+def test_files_are_registered_and_term_ends_all_processes(deployment: Deployment) -> None:
+    deployment.write("a.py", dag_text("a"))
+    deployment.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
+    process = deployment.start()
+    deployment.until(lambda: deployment.store.dags() == {"a"})
+    assert len(deployment.left()) >= 3  # parser, zygote, the sleeping child
     process.send_signal(signal.SIGTERM)
     assert process.wait(DEADLINE_SECONDS) == 0
-    house.until(lambda: house.left() == [])
+    deployment.until(lambda: deployment.left() == [])
 
 
 @pytest.mark.spec("S242")
-def test_the_children_of_a_killed_parser_end_and_the_next_parser_continues(house: House) -> None:
-    house.write("a.py", dag_text("a"))
-    house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
-    process = house.start()
-    house.until(lambda: house.store.dags() == {"a"})
+def test_the_children_of_a_killed_parser_end_and_the_next_parser_continues(deployment: Deployment) -> None:
+    deployment.write("a.py", dag_text("a"))
+    deployment.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
+    process = deployment.start()
+    deployment.until(lambda: deployment.store.dags() == {"a"})
     process.kill()
     process.wait()
-    house.until(lambda: house.left() == [])
-    house.write("b.py", dag_text("b"))
-    house.start()
-    house.until(lambda: house.store.dags() == {"a", "b"})
-    assert len(house.store.hashes["a"]) == 1
+    deployment.until(lambda: deployment.left() == [])
+    deployment.write("b.py", dag_text("b"))
+    deployment.start()
+    deployment.until(lambda: deployment.store.dags() == {"a", "b"})
+    assert len(deployment.store.hashes["a"]) == 1
 
 
-def test_a_restarted_scheduler_receives_missed_registrations(house: House) -> None:
-    house.write("a.py", dag_text("a"))
-    house.start()
-    house.until(lambda: house.store.dags() == {"a"})
-    house.scheduler.vanish()
-    house.write("b.py", dag_text("b"))
-    house.scheduler.listen()
-    house.until(lambda: house.store.dags() == {"a", "b"})
-    assert house.scheduler.hellos == 2
+def test_a_restarted_scheduler_receives_missed_registrations(deployment: Deployment) -> None:
+    deployment.write("a.py", dag_text("a"))
+    deployment.start()
+    deployment.until(lambda: deployment.store.dags() == {"a"})
+    deployment.scheduler.vanish()
+    deployment.write("b.py", dag_text("b"))
+    deployment.scheduler.listen()
+    deployment.until(lambda: deployment.store.dags() == {"a", "b"})
+    assert deployment.scheduler.hellos == 2
 
 
-def test_an_unanswered_registration_is_sent_again(house: House) -> None:
-    house.scheduler.deaf = True
-    house.write("a.py", dag_text("a"))
-    house.start()
-    house.until(lambda: house.scheduler.hellos >= 2)
-    house.scheduler.deaf = False
-    house.write("b.py", dag_text("b"))
-    house.until(lambda: house.store.dags() == {"a", "b"})
-    assert len(house.store.hashes["a"]) == 1
+def test_an_unanswered_registration_is_sent_again(deployment: Deployment) -> None:
+    deployment.scheduler.deaf = True
+    deployment.write("a.py", dag_text("a"))
+    deployment.start()
+    deployment.until(lambda: deployment.scheduler.hellos >= 2)
+    deployment.scheduler.deaf = False
+    deployment.write("b.py", dag_text("b"))
+    deployment.until(lambda: deployment.store.dags() == {"a", "b"})
+    assert len(deployment.store.hashes["a"]) == 1
 
 
-def test_a_busy_database_only_delays_registrations(house: House) -> None:
-    house.scheduler.failing = 2
-    house.write("a.py", dag_text("a"))
-    house.start()
-    house.until(lambda: house.store.dags() == {"a"})
-    assert house.scheduler.failing == 0
+def test_a_busy_database_only_delays_registrations(deployment: Deployment) -> None:
+    deployment.scheduler.failing = 2
+    deployment.write("a.py", dag_text("a"))
+    deployment.start()
+    deployment.until(lambda: deployment.store.dags() == {"a"})
+    assert deployment.scheduler.failing == 0
 
 
-def test_a_parser_that_starts_first_waits_for_the_scheduler(house: House) -> None:
-    house.scheduler.vanish()
-    house.write("a.py", dag_text("a"))
-    process = house.start()
-    house.until(lambda: len(house.left()) >= 2)
+def test_a_parser_that_starts_first_waits_for_the_scheduler(deployment: Deployment) -> None:
+    deployment.scheduler.vanish()
+    deployment.write("a.py", dag_text("a"))
+    process = deployment.start()
+    deployment.until(lambda: len(deployment.left()) >= 2)
     assert process.poll() is None
-    house.scheduler.listen()
-    house.until(lambda: house.store.dags() == {"a"})
+    deployment.scheduler.listen()
+    deployment.until(lambda: deployment.store.dags() == {"a"})
 
 
 STRAY = (
@@ -207,31 +207,31 @@ STRAY = (
 )
 
 
-def test_a_daemon_that_a_dag_file_starts_is_killed(house: House) -> None:
-    house.write("a.py", STRAY + "os.wait()\n" + dag_text("a"))
-    house.start()
-    house.until(lambda: house.store.dags() == {"a"})
-    house.until(lambda: len(house.left()) == 2)  # parser and zygote
+def test_a_daemon_that_a_dag_file_starts_is_killed(deployment: Deployment) -> None:
+    deployment.write("a.py", STRAY + "os.wait()\n" + dag_text("a"))
+    deployment.start()
+    deployment.until(lambda: deployment.store.dags() == {"a"})
+    deployment.until(lambda: len(deployment.left()) == 2)  # parser and zygote
 
 
-def test_a_file_that_kills_the_zygote_does_not_affect_other_files(house: House) -> None:
-    house.write("killer.py", STRAY + "os.wait()\nos.kill(os.getppid(), 9)\n")
+def test_a_file_that_kills_the_zygote_does_not_affect_other_files(deployment: Deployment) -> None:
+    deployment.write("killer.py", STRAY + "os.wait()\nos.kill(os.getppid(), 9)\n")
     for name in ("a", "b", "c"):
-        house.write(f"{name}.py", dag_text(name))
-    house.start()
-    house.until(lambda: house.store.dags() == {"a", "b", "c"} and "killer.py" in house.store.problems)
-    assert "importing it killed the process that reads DAG files (SIGKILL)" in house.store.problems["killer.py"]["message"]
-    house.write("d.py", dag_text("d"))
-    house.until(lambda: house.store.dags() == {"a", "b", "c", "d"})
-    house.until(lambda: len(house.left()) == 2)
+        deployment.write(f"{name}.py", dag_text(name))
+    deployment.start()
+    deployment.until(lambda: deployment.store.dags() == {"a", "b", "c"} and "killer.py" in deployment.store.problems)
+    assert "importing it killed the process that reads DAG files (SIGKILL)" in deployment.store.problems["killer.py"]["message"]
+    deployment.write("d.py", dag_text("d"))
+    deployment.until(lambda: deployment.store.dags() == {"a", "b", "c", "d"})
+    deployment.until(lambda: len(deployment.left()) == 2)
 
 
-def test_an_idle_parser_uses_no_cpu_time(house: House) -> None:
+def test_an_idle_parser_uses_no_cpu_time(deployment: Deployment) -> None:
     for number in range(20):
-        house.write(f"f{number}.py", dag_text(f"d{number}"))
-    process = house.start()
-    house.until(lambda: len(house.store.dags()) == 20)
-    house.until(lambda: len(house.left()) == 2)
+        deployment.write(f"f{number}.py", dag_text(f"d{number}"))
+    process = deployment.start()
+    deployment.until(lambda: len(deployment.store.dags()) == 20)
+    deployment.until(lambda: len(deployment.left()) == 2)
 
     def used() -> int:
         fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -242,9 +242,9 @@ def test_an_idle_parser_uses_no_cpu_time(house: House) -> None:
         return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
 
     calm = time.monotonic() + 1.0
-    house.until(lambda: time.monotonic() > calm)
+    deployment.until(lambda: time.monotonic() > calm)
     before, woken = used(), wakeups()
     end = time.monotonic() + 2.0
-    house.until(lambda: time.monotonic() > end)
+    deployment.until(lambda: time.monotonic() > end)
     assert used() - before <= 1
     assert wakeups() - woken <= 4

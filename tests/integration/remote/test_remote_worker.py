@@ -97,9 +97,9 @@ def begin_slow(world: World) -> tuple[str, Path, Path]:
     """Start the DAG `slow` and wait for its task. Returns the run, the file of marks, and the file that lets the task end."""
     marks, go = world.folder / "marks", world.folder / "go"
     world.write_dag("slow.py", SLOW.format(marks=str(marks), go=str(go)))
-    world.house.wait_dag("slow")
-    world.house.cli("dags", "unpause", "slow")
-    run = world.house.trigger("slow")
+    world.standalone.wait_dag("slow")
+    world.standalone.cli("dags", "unpause", "slow")
+    run = world.standalone.trigger("slow")
     world.wait_mark(marks, "begin", "nap1")
     return run, marks, go
 
@@ -107,19 +107,21 @@ def begin_slow(world: World) -> tuple[str, Path, Path]:
 @pytest.mark.spec("S24", "S46")
 def test_tasks_run_on_another_machine(world: World) -> None:
     """Variables and XComs, also large ones, travel through the gateway, and the logs are read where the scheduler is."""
-    house = world.house
+    standalone = world.standalone
     worker = world.worker("etl-1", "--queues", "far")
     world.write_dag("chain.py", CHAIN)
-    house.wait_dag("chain")
-    house.cli("variables", "set", "customer", "Ada")
-    house.cli("dags", "unpause", "chain")
-    run = house.trigger("chain")
-    assert house.wait_run("chain", run) == "success"
+    standalone.wait_dag("chain")
+    standalone.cli("variables", "set", "customer", "Ada")
+    standalone.cli("dags", "unpause", "chain")
+    run = standalone.trigger("chain")
+    assert standalone.wait_run("chain", run) == "success"
 
-    house.wait(lambda: "Marking task as SUCCESS" in house.cli("tasks", "logs", "chain", "make", check=False) or None, "the log")
-    log = house.cli("tasks", "logs", "chain", "make")
+    standalone.wait(
+        lambda: "Marking task as SUCCESS" in standalone.cli("tasks", "logs", "chain", "make", check=False) or None, "the log"
+    )
+    log = standalone.cli("tasks", "logs", "chain", "make")
     assert f"made in {worker.home} for Ada" in log
-    assert f"checked in {house.home}" in house.cli("tasks", "logs", "chain", "check")
+    assert f"checked in {standalone.home}" in standalone.cli("tasks", "logs", "chain", "check")
     assert worker.stop() == 0
     assert "etl-1@remote" not in world.connected()
 
@@ -146,8 +148,8 @@ def test_a_token_opens_only_what_it_says(world: World) -> None:
                     assert line, f"it ended without the reason: {lines}"
                     lines.append(line)
                     if "connected to the gateway" in line:
-                        gateway_log = world.house.home / "logs" / "processes" / "gateway.log"
-                        world.house.wait(lambda: reason in gateway_log.read_text() or None, reason, 20)  # noqa: B023
+                        gateway_log = world.standalone.home / "logs" / "processes" / "gateway.log"
+                        world.standalone.wait(lambda: reason in gateway_log.read_text() or None, reason, 20)  # noqa: B023
                         break
             finally:
                 process.send_signal(signal.SIGINT)
@@ -156,20 +158,20 @@ def test_a_token_opens_only_what_it_says(world: World) -> None:
 
 def test_dag_files_come_through_the_gateway(world: World) -> None:
     """With the modules that they import. A change reaches the next run, and the version before stays as it was."""
-    house = world.house
+    standalone = world.standalone
     worker = world.worker("etl-1", "--queues", "far")
-    helpers = house.dags_folder / "helpers"
+    helpers = standalone.dags_folder / "helpers"
     helpers.mkdir()
     (helpers / "__init__.py").touch()
-    (house.dags_folder / ".secret").write_text("never sent")
+    (standalone.dags_folder / ".secret").write_text("never sent")
     for word in ("first", "second"):
         (helpers / "words.py").write_text(f"WORD = {word!r}\n")
         if word == "first":
-            house.write_dag("helped.py", HELPED)
-            house.wait_dag("helped")
-            house.cli("dags", "unpause", "helped")
-        run = house.trigger("helped")
-        assert house.wait_run("helped", run) == "success"
+            standalone.write_dag("helped.py", HELPED)
+            standalone.wait_dag("helped")
+            standalone.cli("dags", "unpause", "helped")
+        run = standalone.trigger("helped")
+        assert standalone.wait_run("helped", run) == "success"
         world.wait_log(f"the word is {word}", "helped", "say", run)
     versions = sorted((worker.home / "bundles" / "versions").iterdir())
     assert sorted((one / "helpers" / "words.py").read_text() for one in versions) == ["WORD = 'first'\n", "WORD = 'second'\n"]
@@ -179,16 +181,16 @@ def test_dag_files_come_through_the_gateway(world: World) -> None:
 
 def test_a_worker_may_keep_its_own_dag_files(world: World) -> None:
     """`worker.dag_files = local`: nothing is sent, and the file in its DAG folder runs."""
-    house = world.house
+    standalone = world.standalone
     worker = world.worker("etl-1", "--queues", "far", environment={"TRADEWIND__WORKER__DAG_FILES": "local"})
-    for folder, word in ((house.dags_folder, "there"), (worker.home / "dags", "here")):
+    for folder, word in ((standalone.dags_folder, "there"), (worker.home / "dags", "here")):
         (folder / "helpers").mkdir()
         (folder / "helpers" / "words.py").write_text(f"WORD = {word!r}\n")
         (folder / "helped.py").write_text(HELPED)
-    house.wait_dag("helped")
-    house.cli("dags", "unpause", "helped")
-    run = house.trigger("helped")
-    assert house.wait_run("helped", run) == "success"
+    standalone.wait_dag("helped")
+    standalone.cli("dags", "unpause", "helped")
+    run = standalone.trigger("helped")
+    assert standalone.wait_run("helped", run) == "success"
     world.wait_log(f"the word is here in {worker.home / 'dags'}", "helped", "say", run)
     assert not (worker.home / "bundles").exists()
 
@@ -198,11 +200,11 @@ def test_an_outage_kills_no_running_task(world: World, victim: str) -> None:
     """The gateway or the scheduler is killed and starts again; the task ends in its first try, and its result counts."""
     world.worker("etl-1", "--queues", "far")
     run, marks, go = begin_slow(world)
-    pid = world.process_of_gateway() if victim == "gateway" else world.house.call("ping")["pid"]
+    pid = world.process_of_gateway() if victim == "gateway" else world.standalone.call("ping")["pid"]
     os.kill(pid, signal.SIGKILL)
     world.wait_connected("etl-1")
     go.touch()
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert [mark[:2] for mark in read_marks(marks)] == [("begin", "nap1"), ("end", "nap1")]
 
 
@@ -217,7 +219,7 @@ def test_a_result_that_is_ready_during_an_outage_is_not_lost(world: World) -> No
         world.wait_mark(marks, "end", "nap1")
     finally:
         os.kill(gateway, signal.SIGCONT)
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert [mark[:2] for mark in read_marks(marks)] == [("begin", "nap1"), ("end", "nap1")]
 
 
@@ -227,10 +229,10 @@ def test_a_worker_that_drains_finishes_its_task(world: World) -> None:
     run, marks, go = begin_slow(world)
     assert worker.process is not None
     worker.process.send_signal(signal.SIGTERM)
-    world.house.wait(lambda: "running tasks may finish" in worker.output or None, "the worker to drain")
+    world.standalone.wait(lambda: "running tasks may finish" in worker.output or None, "the worker to drain")
     go.touch()
     assert worker.process.wait(30) == 0
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert [mark[:2] for mark in read_marks(marks)] == [("begin", "nap1"), ("end", "nap1")]
 
 
@@ -239,21 +241,21 @@ def test_a_worker_that_drains_delivers_its_reports(world: World) -> None:
     worker = world.worker("etl-1", "--queues", "far", environment={"TRADEWIND__RUNNER__DRAIN_TIMEOUT": "60"})
     run, marks, go = begin_slow(world)
     assert worker.process is not None
-    assert world.house.process is not None
-    supervisor = world.house.process.pid
+    assert world.standalone.process is not None
+    supervisor = world.standalone.process.pid
     os.kill(supervisor, signal.SIGSTOP)
     try:
         os.kill(world.process_of_gateway(), signal.SIGKILL)
         go.touch()
         world.wait_mark(marks, "end", "nap1")
         worker.process.send_signal(signal.SIGTERM)
-        world.house.wait(lambda: "running tasks may finish" in worker.output or None, "the worker to drain")
+        world.standalone.wait(lambda: "running tasks may finish" in worker.output or None, "the worker to drain")
         with pytest.raises(subprocess.TimeoutExpired):
             worker.process.wait(2)
     finally:
         os.kill(supervisor, signal.SIGCONT)
     assert worker.process.wait(60) == 0
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert [mark[:2] for mark in read_marks(marks)] == [("begin", "nap1"), ("end", "nap1")]
 
 
@@ -263,17 +265,17 @@ def test_ninety_seconds_without_any_part_of_the_scheduler_kill_no_task(world: Wo
     """Scheduler, gateway, parser and web server are killed and stay away; then the machine comes back."""
     worker = world.worker("etl-1", "--queues", "far")
     run, marks, go = begin_slow(world)
-    for pid in sorted(world.house.processes()):
+    for pid in sorted(world.standalone.processes()):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert worker.process is not None
     with pytest.raises(subprocess.TimeoutExpired):
         worker.process.wait(90)
     assert [mark[:2] for mark in read_marks(marks)] == [("begin", "nap1")]
-    world.house.start()
+    world.standalone.start()
     world.wait_connected("etl-1")
     go.touch()
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"
     assert [mark[:2] for mark in read_marks(marks)] == [("begin", "nap1"), ("end", "nap1")]
 
 
@@ -291,4 +293,4 @@ def test_the_loss_of_a_worker_is_decided_within_forty_seconds(world: World) -> N
     begun = next(at for what, name, at in read_marks(marks) if (what, name) == ("begin", "nap2"))
     assert begun - killed <= 41.0
     go.touch()
-    assert world.house.wait_run("slow", run) == "success"
+    assert world.standalone.wait_run("slow", run) == "success"

@@ -43,14 +43,14 @@ class Machines:
         self.workers: list[RemoteWorker] = []
 
     @property
-    def houses(self) -> tuple[Standalone, Standalone]:
-        return self.first.house, self.second.house
+    def standalones(self) -> tuple[Standalone, Standalone]:
+        return self.first.standalone, self.second.standalone
 
     def start(self) -> None:
-        for house in self.houses:
-            house.write_dag("slow.py", SLOW.format(marks=str(self.marks), go=str(self.go)))
-            house.write_dag("quick.py", QUICK)
-        active, standby = self.houses
+        for standalone in self.standalones:
+            standalone.write_dag("slow.py", SLOW.format(marks=str(self.marks), go=str(self.go)))
+            standalone.write_dag("quick.py", QUICK)
+        active, standby = self.standalones
         active.start()
         for dag in ("slow", "quick"):
             active.wait_dag(dag)
@@ -69,13 +69,13 @@ class Machines:
         return worker
 
     def close(self) -> None:
-        for house in self.houses:
-            for pid in house.processes():
+        for standalone in self.standalones:
+            for pid in standalone.processes():
                 os.kill(pid, signal.SIGCONT)
         for worker in self.workers:
             worker.close()
-        for house in self.houses:
-            house.close()
+        for standalone in self.standalones:
+            standalone.close()
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def machines(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Machin
 
 
 def test_commands_and_web_page_of_a_standby_reach_the_active_scheduler(machines: Machines) -> None:
-    active, standby = machines.houses
+    active, standby = machines.standalones
     standby.cli("dags", "trigger", "quick", "--run-id", "by-command")
     assert active.wait_run("quick", "by-command") == "success"
     standby.wait_line("Ready: ")
@@ -102,7 +102,7 @@ def test_commands_and_web_page_of_a_standby_reach_the_active_scheduler(machines:
 
 def take_over(machines: Machines) -> None:
     """Kill the active scheduler. Its supervisor starts it again as soon as the standby has taken over."""
-    active, standby = machines.houses
+    active, standby = machines.standalones
     supervisor = active.process
     assert supervisor is not None
     supervisor.send_signal(signal.SIGSTOP)
@@ -113,7 +113,7 @@ def take_over(machines: Machines) -> None:
 
 def test_a_takeover_keeps_the_tasks_of_the_worker_beside_the_former_scheduler(machines: Machines) -> None:
     """Its worker host finishes its tasks under the new scheduler. No second attempt starts meanwhile."""
-    active, standby = machines.houses
+    active, standby = machines.standalones
     run_id = active.trigger("slow")
     machines.first.wait_mark(machines.marks, "begin", "nap1")
     (former,) = machines.first.connected()
@@ -129,7 +129,7 @@ def test_a_takeover_keeps_the_tasks_of_the_worker_beside_the_former_scheduler(ma
 @pytest.mark.long  # a machine that stays away is given up after 40 seconds
 @pytest.mark.timeout(300)
 def test_tasks_of_a_lost_machine_are_tried_again_by_the_standby(machines: Machines) -> None:
-    active, standby = machines.houses
+    active, standby = machines.standalones
     run_id = active.trigger("slow")
     machines.first.wait_mark(machines.marks, "begin", "nap1")
     supervisor = active.process
@@ -165,8 +165,8 @@ with DAG("takes_long", schedule=None, start_date=datetime(2026, 1, 1)):
 """Each attempt writes ten lines a second as long as it lives: number of the try, monotonic seconds."""
 
 
-def log_of_host(house: Standalone) -> str:
-    return (house.home / "logs" / "processes" / "host.log").read_text(errors="replace")
+def log_of_host(standalone: Standalone) -> str:
+    return (standalone.home / "logs" / "processes" / "host.log").read_text(errors="replace")
 
 
 def lives(marks: Path) -> dict[int, tuple[float, float]]:
@@ -186,12 +186,12 @@ def test_a_machine_that_is_cut_off_ends_its_tasks_before_another_machine_starts_
     """The first machine lives on, and reaches neither the database nor the other machine."""
     url, marks, go = postgres_server.create_database(), tmp_path / "marks", tmp_path / "go"
     with namespace() as cable, proxied(postgres_server, cable.host) as network:
-        first = World(tmp_path / "one", {f"{RULE}DATABASE__URL": network.url(url)}).house
+        first = World(tmp_path / "one", {f"{RULE}DATABASE__URL": network.url(url)}).standalone
         first.command = (*cable.prefix, *COMMAND)
-        second = World(tmp_path / "two", {f"{RULE}DATABASE__URL": url}).house
+        second = World(tmp_path / "two", {f"{RULE}DATABASE__URL": url}).standalone
         try:
-            for house in (first, second):
-                house.write_dag("takes_long.py", TAKES_LONG.format(marks=str(marks), go=str(go)))
+            for standalone in (first, second):
+                standalone.write_dag("takes_long.py", TAKES_LONG.format(marks=str(marks), go=str(go)))
             first.launch()
             first.wait_line("Ready: ")
             first.wait_dag("takes_long")
@@ -220,7 +220,7 @@ def test_a_machine_that_is_cut_off_ends_its_tasks_before_another_machine_starts_
 
 def test_a_takeover_keeps_the_tasks_of_workers_on_other_machines(machines: Machines) -> None:
     """The worker stays connected to the gateway of the former machine, which leads it to the new scheduler."""
-    active, standby = machines.houses
+    active, standby = machines.standalones
     machines.worker("etl-1")
     run_id = active.trigger("slow")
     machines.first.wait_mark(machines.marks, "begin", "nap1")

@@ -78,7 +78,7 @@ class World:
 
     def __init__(self, folder: Path, environment: Mapping[str, str] = {}) -> None:
         self.folder = folder
-        self.house = Standalone(
+        self.standalone = Standalone(
             folder / "scheduler",
             environment={f"{RULE}GATEWAY__ENABLED": "true", f"{RULE}GATEWAY__PORT": str(free_port()), **environment},
         )
@@ -87,22 +87,22 @@ class World:
     @property
     def address(self) -> str:
         """The address of the gateway."""
-        return f"ws://127.0.0.1:{self.house.environment[f'{RULE}GATEWAY__PORT']}"
+        return f"ws://127.0.0.1:{self.standalone.environment[f'{RULE}GATEWAY__PORT']}"
 
     @contextmanager
     def started(self) -> Iterator[World]:
         """Start the scheduler's side for the block; end everything afterwards."""
-        self.house.start()
+        self.standalone.start()
         try:
-            self.house.wait_line("Gateway for workers on other machines", 30)
+            self.standalone.wait_line("Gateway for workers on other machines", 30)
             yield self
         finally:
             for worker in self.workers:
                 worker.close()
-            self.house.close()
+            self.standalone.close()
 
     def token(self, name: str, *arguments: str) -> str:
-        return self.house.cli("workers", "token", name, *arguments).strip()
+        return self.standalone.cli("workers", "token", name, *arguments).strip()
 
     def worker(self, name: str, *arguments: str, environment: Mapping[str, str] = {}) -> RemoteWorker:
         """Start a worker, and wait until the scheduler knows it."""
@@ -113,22 +113,24 @@ class World:
         return worker
 
     def wait_connected(self, name: str) -> None:
-        self.house.wait(lambda: f"{name}@remote" in self.connected() or None, f"the worker {name} to connect", 30)
+        self.standalone.wait(lambda: f"{name}@remote" in self.connected() or None, f"the worker {name} to connect", 30)
 
     def connected(self) -> set[str]:
         """Names of the connected workers; none while no scheduler answers."""
         try:
-            return {one["worker"] for one in self.house.call("ping")["workers"]}
+            return {one["worker"] for one in self.standalone.call("ping")["workers"]}
         except Unreachable:
             return set()
 
     def write_dag(self, name: str, source: str) -> None:
         """Put a DAG file into the folder of the scheduler. The workers get it through the gateway."""
-        self.house.write_dag(name, source)
+        self.standalone.write_dag(name, source)
 
     def wait_log(self, text: str, *task: str) -> None:
         """Wait until the log of a task has this text: a remote worker sends logs twice a second, also after the result."""
-        self.house.wait(lambda: text in self.house.cli("tasks", "logs", *task, check=False) or None, f"{text!r} in the log")
+        self.standalone.wait(
+            lambda: text in self.standalone.cli("tasks", "logs", *task, check=False) or None, f"{text!r} in the log"
+        )
 
     def wait_mark(self, file: Path, what: str, name: str, deadline: float = 30.0) -> None:
         """Wait until a task has written this mark."""
@@ -136,11 +138,11 @@ class World:
         def look() -> bool | None:
             return any(mark[:2] == (what, name) for mark in read_marks(file)) or None
 
-        self.house.wait(look, f"the mark {what} {name}", deadline)
+        self.standalone.wait(look, f"the mark {what} {name}", deadline)
 
     def process_of_gateway(self) -> int:
         """Process id of the gateway that runs now."""
-        pid = self.house.child("gateway")
+        pid = self.standalone.child("gateway")
         assert pid is not None, "no gateway is running"
         return pid
 

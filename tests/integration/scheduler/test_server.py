@@ -168,19 +168,19 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Deployment]:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
     deployment = Deployment(tmp_path)
     yield deployment
     deployment.stop()
 
 
-def test_a_run_through_a_host(house: Deployment) -> None:
+def test_a_run_through_a_host(deployment: Deployment) -> None:
     """Trigger → submit → start → report → end of the run, and a follower gets notices."""
-    house.dag("d", task("a"), task("b", "a"))
-    host, follower = Line(house.socket), Line(house.socket)
+    deployment.dag("d", task("a"), task("b", "a"))
+    host, follower = Line(deployment.socket), Line(deployment.socket)
     assert host.host().refused is None
     follower.say(ClientHello("watcher", 1, follow=True))
-    with house.client() as client:
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
         for number in range(2):
             (work,) = host.hear_of(Submit).workloads
@@ -193,23 +193,23 @@ def test_a_run_through_a_host(house: Deployment) -> None:
             assert work.task_id == "ab"[number]
         state = client.call("ping")
     assert (state["live_runs"], state["workers"][0]["host"], state["trouble"]) == (0, "h1", None)
-    assert house.run_state("d", "r") == "success"
+    assert deployment.run_state("d", "r") == "success"
     while follower.hear_of(Notice).state != "success":
         pass
 
 
-def test_a_start_of_a_host_that_has_not_registered_is_not_accepted(house: Deployment) -> None:
+def test_a_start_of_a_host_that_has_not_registered_is_not_accepted(deployment: Deployment) -> None:
     """Nobody could say which worker runs the attempt. The host asks again."""
-    house.dag("d", task("a"))
-    host = Line(house.socket)
+    deployment.dag("d", task("a"))
+    host = Line(deployment.socket)
     host.host("w2.h1")
-    with house.client() as client:
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
         submit = host.hear_of(Submit)
         assert isinstance(submit, Submit)
         host.close()
         key = submit.workloads[0].key
-        again = Line(house.socket)
+        again = Line(deployment.socket)
         again.say(FromRunner(key, Start(1, "n", 4711)))
         again.host("w2.h1", live=(key,))
         again.say(FromRunner(key, Start(2, "n", 4711)))
@@ -218,22 +218,22 @@ def test_a_start_of_a_host_that_has_not_registered_is_not_accepted(house: Deploy
         assert (answer.body.op, type(answer.body)) == (2, Accepted)
 
 
-def test_another_protocol_is_refused_with_a_sentence(house: Deployment) -> None:
-    old = Line(house.socket)
+def test_another_protocol_is_refused_with_a_sentence(deployment: Deployment) -> None:
+    old = Line(deployment.socket)
     old.say(ClientHello("old", 1, protocol=99))
     assert old.hear() == Welcome(
         1, CLIENT_PROTOCOL, f"it speaks protocol 99, the scheduler {CLIENT_PROTOCOL}; restart both with the same release"
     )
     assert old.hear() is None, "and the line is closed"
-    host = Line(house.socket)
+    host = Line(deployment.socket)
     assert "restart it with this release" in (host.host(protocol=99).refused or "")
-    with house.client() as client:
+    with deployment.client() as client:
         assert not client.call("ping")["workers"]
 
 
-def test_a_client_of_another_protocol_says_so(house: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_of_another_protocol_says_so(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tradewind.client.control.ClientHello", lambda name, pid, follow: ClientHello(name, pid, follow, 99))
-    with pytest.raises(WireError, match="it speaks protocol 99"), house.client() as client:
+    with pytest.raises(WireError, match="it speaks protocol 99"), deployment.client() as client:
         client.call("ping")
 
 
@@ -241,29 +241,29 @@ def test_a_client_of_another_protocol_says_so(house: Deployment, monkeypatch: py
     "rubbish",
     [b"GET / HTTP/1.1\r\n\r\n" * 10, frame(b"\xc1\xc1"), frame(encode({"type": "unheard of"})), b"\xff" * 64, frame(b"")],
 )
-def test_an_invalid_message_disconnects_only_its_sender(house: Deployment, rubbish: bytes) -> None:
-    host, stranger = Line(house.socket), Line(house.socket)
+def test_an_invalid_message_disconnects_only_its_sender(deployment: Deployment, rubbish: bytes) -> None:
+    host, stranger = Line(deployment.socket), Line(deployment.socket)
     host.host()
     stranger.link.sendall(rubbish)
     assert stranger.hear() is None
-    house.dag("d", task("a"))
-    with house.client() as client:
+    deployment.dag("d", task("a"))
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
     assert host.hear_of(Submit).workloads[0].task_id == "a"
 
 
-def test_an_incomplete_frame_affects_no_other_client(house: Deployment) -> None:
-    torn = Line(house.socket)
+def test_an_incomplete_frame_affects_no_other_client(deployment: Deployment) -> None:
+    torn = Line(deployment.socket)
     torn.link.sendall(frame(encode(ClientHello("torn", 1)))[:-3])
-    with house.client() as client:
+    with deployment.client() as client:
         assert client.call("ping")["live_runs"] == 0
     torn.close()
-    with house.client() as client:
+    with deployment.client() as client:
         assert client.call("ping")["live_runs"] == 0
 
 
-def test_errors_of_commands_are_answered(house: Deployment) -> None:
-    with house.client() as client:
+def test_errors_of_commands_are_answered(deployment: Deployment) -> None:
+    with deployment.client() as client:
         with pytest.raises(NotFound, match="There is no DAG"):
             client.call("trigger", dag_id="none")
         with pytest.raises(WrongArgument, match="slots"):
@@ -271,7 +271,7 @@ def test_errors_of_commands_are_answered(house: Deployment) -> None:
         with pytest.raises(NotFound):
             client.call("why", dag_id="none", task_id="a")
         assert client.call("ping")["trouble"] is None
-    line = Line(house.socket)
+    line = Line(deployment.socket)
     line.say(request("op-1", "tirgger", {}))
     refused = line.hear_of(CommandResult)
     assert (refused.op, refused.error) == ("op-1", "WrongArgument")
@@ -279,11 +279,11 @@ def test_errors_of_commands_are_answered(house: Deployment) -> None:
     line.close()
 
 
-def test_a_repeated_command_is_executed_once(house: Deployment) -> None:
-    house.dag("d", task("a"))
+def test_a_repeated_command_is_executed_once(deployment: Deployment) -> None:
+    deployment.dag("d", task("a"))
     answers = []
     for _ in range(2):
-        line = Line(house.socket)
+        line = Line(deployment.socket)
         line.say(request("op-1", "trigger", {"dag_id": "d"}))
         answers.append(line.hear_of(CommandResult))
         line.close()
@@ -291,13 +291,13 @@ def test_a_repeated_command_is_executed_once(house: Deployment) -> None:
     assert answers[0].error is None
 
 
-def test_a_task_triggers_once_in_each_try(house: Deployment) -> None:
+def test_a_task_triggers_once_in_each_try(deployment: Deployment) -> None:
     """The run is created and starts. A repeated request, also of the next attempt of the same try, creates no second run."""
-    house.dag("d", task("a", lost_attempts="repeat"))
-    house.dag("other", task("b"))
-    host = Line(house.socket)
+    deployment.dag("d", task("a", lost_attempts="repeat"))
+    deployment.dag("other", task("b"))
+    host = Line(deployment.socket)
     host.host()
-    with house.client() as client:
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
     (work,) = host.hear_of(Submit).workloads
     trigger = TriggerRun(2, "other", 1, logical_date=1_000_000)
@@ -324,17 +324,17 @@ def test_a_task_triggers_once_in_each_try(house: Deployment) -> None:
 RUN_ID = "manual__1970-01-01T00:00:01+00:00"
 
 
-def test_a_locked_database_is_reported_and_waited_for(house: Deployment) -> None:
+def test_a_locked_database_is_reported_and_waited_for(deployment: Deployment) -> None:
     """Another process has locked the database: commands get an error, a report is kept, and later work continues by itself."""
-    house.dag("d", task("a"), task("b", "a"))
-    host = Line(house.socket)
+    deployment.dag("d", task("a"), task("b", "a"))
+    host = Line(deployment.socket)
     host.host()
-    with house.client() as client:
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
         (work,) = host.hear_of(Submit).workloads
         host.say(FromRunner(work.key, Start(1, "n", 7)))
         assert host.hear_of(ToRunner).body == Accepted(1, "n")
-        holder = sqlite3.connect(house.database, isolation_level=None)
+        holder = sqlite3.connect(deployment.database, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy, match="locked by another process"):
             client.call("trigger", dag_id="d", run_id="r2")
@@ -347,7 +347,7 @@ def test_a_locked_database_is_reported_and_waited_for(house: Deployment) -> None
         assert host.hear_of(Submit).workloads[0].task_id == "b"
         client.call("trigger", dag_id="d", run_id="r2")
         assert client.call("ping")["trouble"] is None
-    line = Line(house.socket)
+    line = Line(deployment.socket)
     line.say(request("op-1", "tirgger", {}))
     refused = line.hear_of(CommandResult)
     assert (refused.op, refused.error) == ("op-1", "WrongArgument")
@@ -355,20 +355,20 @@ def test_a_locked_database_is_reported_and_waited_for(house: Deployment) -> None
     line.close()
 
 
-def test_a_host_that_outlives_the_scheduler(house: Deployment) -> None:
+def test_a_host_that_outlives_the_scheduler(deployment: Deployment) -> None:
     """Its reports of the meantime are accepted, missing attempts are submitted, and dead ones are detected."""
-    house.dag("d", task("ended"), task("gone", lost_attempts="repeat"), task("queued"))
-    first = Line(house.socket)
+    deployment.dag("d", task("ended"), task("gone", lost_attempts="repeat"), task("queued"))
+    first = Line(deployment.socket)
     first.host()
-    with house.client() as client:
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
     works = {work.task_id: work for work in first.hear_of(Submit).workloads}
     for op, name in enumerate(("ended", "gone")):
         first.say(FromRunner(works[name].key, Start(op, name, 7)))
         assert first.hear_of(ToRunner).body == Accepted(op, name)
-    house.stop()
-    house.start()
-    again = Line(house.socket)
+    deployment.stop()
+    deployment.start()
+    again = Line(deployment.socket)
     again.host()
     again.say(FromRunner(works["ended"].key, Report(9, Outcome.SUCCESS, nonce="ended")))
     heard = [again.hear() for _ in range(3)]
@@ -384,11 +384,11 @@ def test_a_host_that_outlives_the_scheduler(house: Deployment) -> None:
     assert isinstance(again.hear_of(ToRunner).body, Refused)
 
 
-def test_a_second_process_of_a_worker_host_replaces_the_first(house: Deployment) -> None:
-    house.dag("d", task("a"))
-    first, second = Line(house.socket), Line(house.socket)
+def test_a_second_process_of_a_worker_host_replaces_the_first(deployment: Deployment) -> None:
+    deployment.dag("d", task("a"))
+    first, second = Line(deployment.socket), Line(deployment.socket)
     first.host("h1")
-    with house.client() as client:
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
         assert first.hear_of(Submit)
         assert second.host("h2", live=((77, 0, 1),)).refused is None
@@ -403,9 +403,9 @@ def test_a_client_without_a_scheduler_gets_an_error(tmp_path: Path) -> None:
         client.call("ping")
 
 
-def test_a_bug_does_not_end_the_scheduler(house: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_does_not_end_the_scheduler(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bug is shown as trouble while it lasts, and retries become less frequent."""
-    server = house.server
+    server = deployment.server
     assert server is not None
     delays: list[int] = []
     real_process, later = server.scheduler.process, server.loop.call_later
@@ -424,17 +424,17 @@ def test_a_bug_does_not_end_the_scheduler(house: Deployment, monkeypatch: pytest
 
     monkeypatch.setattr(server.loop, "call_later", call_later)
     monkeypatch.setattr(server.scheduler, "process", process)
-    with house.client() as client:
+    with deployment.client() as client:
         while len(delays) < 9:
             trouble = client.call("ping")["trouble"]
         assert "ZeroDivisionError: a bug" in trouble
         broken = False
     assert delays[:9] == [RECOVER_EVERY << min(n, 6) for n in range(1, 10)]
-    house.dag("d", task("a"))
-    with house.client() as client:
+    deployment.dag("d", task("a"))
+    with deployment.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
         assert client.call("ping")["trouble"] is None
-    line = Line(house.socket)
+    line = Line(deployment.socket)
     line.say(request("op-1", "tirgger", {}))
     refused = line.hear_of(CommandResult)
     assert (refused.op, refused.error) == ("op-1", "WrongArgument")

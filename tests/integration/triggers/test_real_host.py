@@ -327,8 +327,8 @@ def test_a_hanging_triggerer_is_replaced_and_no_trigger_fails(scheduler: Schedul
 def test_triggers_come_from_the_plugins_folder_too(scheduler: Scheduler) -> None:
     source = "from tradewind.triggers.base import BaseTrigger, TriggerEvent\n\n\nclass Says(BaseTrigger):\n"
     source += "    async def run(self):\n        yield TriggerEvent({!r})\n"
-    module = scheduler.folder / "plugins" / "house_triggers.py"
+    module = scheduler.folder / "plugins" / "standalone_triggers.py"
     module.write_text(source.format("from the plugins folder"))
-    assert scheduler.event_of(scheduler.run(1, classpath="house_triggers.Says")) == "from the plugins folder"
+    assert scheduler.event_of(scheduler.run(1, classpath="standalone_triggers.Says")) == "from the plugins folder"
     module.write_text(source.format("changed since then"))
-    assert scheduler.event_of(scheduler.run(2, classpath="house_triggers.Says")) == "changed since then"
+    assert scheduler.event_of(scheduler.run(2, classpath="standalone_triggers.Says")) == "changed since then"

@@ -189,7 +189,7 @@ def test_a_scheduler_that_starts_with_the_parser_is_waited_for(tmp_path: Path, m
     loop.close()
 
 
-class House:
+class Deployment:
     """A connection to a scheduler that the test plays."""
 
     def __init__(self, path: Path) -> None:
@@ -213,40 +213,40 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    house = House(tmp_path / "s")
-    yield house
-    house.link.close()
-    house.peer.close()
-    house.listener.close()
-    house.loop.close()
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    deployment = Deployment(tmp_path / "s")
+    yield deployment
+    deployment.link.close()
+    deployment.peer.close()
+    deployment.listener.close()
+    deployment.loop.close()
 
 
-def test_requests_are_sent_only_while_connected(house: House) -> None:
+def test_requests_are_sent_only_while_connected(deployment: Deployment) -> None:
     answers: list[RunnerAnswer | None] = []
-    house.link.look_up(GetVariable(2, "x"), answers.append)
+    deployment.link.look_up(GetVariable(2, "x"), answers.append)
     assert answers == [None]
-    house.say(Welcome(1))
-    house.link.look_up(GetVariable(2, "x"), answers.append)
-    house.link.look_up(GetVariable(2, "y"), answers.append)
-    house.loop.turn(0)
-    first, second = [message for message in house.heard if isinstance(message, FromRunner)]
+    deployment.say(Welcome(1))
+    deployment.link.look_up(GetVariable(2, "x"), answers.append)
+    deployment.link.look_up(GetVariable(2, "y"), answers.append)
+    deployment.loop.turn(0)
+    first, second = [message for message in deployment.heard if isinstance(message, FromRunner)]
     assert (first.attempt, first.body) == (NO_ATTEMPT, GetVariable(first.body.op, "x"))
-    house.say(ToRunner(NO_ATTEMPT, Value(second.body.op, True, "of y")))
-    house.say(ToRunner(NO_ATTEMPT, Value(first.body.op, True, "of x")))
+    deployment.say(ToRunner(NO_ATTEMPT, Value(second.body.op, True, "of y")))
+    deployment.say(ToRunner(NO_ATTEMPT, Value(first.body.op, True, "of x")))
     assert [answer.value for answer in answers[1:] if isinstance(answer, Value)] == ["of y", "of x"]
 
 
-def test_open_requests_get_no_answer_after_a_disconnection(house: House) -> None:
-    house.say(Welcome(1))
+def test_open_requests_get_no_answer_after_a_disconnection(deployment: Deployment) -> None:
+    deployment.say(Welcome(1))
     answers: list[RunnerAnswer | None] = []
-    house.link.look_up(GetVariable(2, "x"), answers.append)
-    house.peer.close()
-    house.loop.turn(0)
+    deployment.link.look_up(GetVariable(2, "x"), answers.append)
+    deployment.peer.close()
+    deployment.loop.turn(0)
     assert answers == [None]
 
 
-def test_the_scheduler_reports_changed_values(house: House) -> None:
-    house.say(Welcome(1))
-    house.say(Notice(LOOKUP_CHANGED, text="variable x"))
-    assert house.changed == ["variable x"]
+def test_the_scheduler_reports_changed_values(deployment: Deployment) -> None:
+    deployment.say(Welcome(1))
+    deployment.say(Notice(LOOKUP_CHANGED, text="variable x"))
+    assert deployment.changed == ["variable x"]

@@ -20,7 +20,7 @@ from tradewind.worker.trigger_manager import TriggerManager
 KEY = (1, 2, 3)
 
 
-class House:
+class Deployment:
     """A keeper whose triggerer is this test."""
 
     def __init__(self, folder: Path) -> None:
@@ -46,40 +46,40 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    found = House(tmp_path)
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    found = Deployment(tmp_path)
     yield found
     os.close(found.keeper._page)
 
 
-def test_it_is_the_one_whose_code_runs_that_fails(house: House) -> None:
-    house.page.code_started(KEY)
+def test_it_is_the_one_whose_code_runs_that_fails(deployment: Deployment) -> None:
+    deployment.page.code_started(KEY)
     for seconds in (10, 30, 30):
-        house.clock.advance(seconds * SECOND)
-        house.keeper.resend()
-        assert house.failed() == ""
+        deployment.clock.advance(seconds * SECOND)
+        deployment.keeper.resend()
+        assert deployment.failed() == ""
     for _ in range(2):
-        house.clock.advance(10 * SECOND)
-        house.keeper.resend()
-    assert "blocked the event loop of all triggers for 90 s" in house.failed()
+        deployment.clock.advance(10 * SECOND)
+        deployment.keeper.resend()
+    assert "blocked the event loop of all triggers for 90 s" in deployment.failed()
 
 
-def test_nobody_fails_when_both_were_stopped_and_the_host_comes_first(house: House) -> None:
-    house.page.code_started(KEY)
-    house.clock.advance(3600 * SECOND)
-    house.keeper.resend()
-    house.turn()
-    house.clock.advance(SECOND)
-    house.keeper.resend()
-    house.clock.advance(3600 * SECOND)
-    house.keeper.resend()
-    house.turn()
-    assert house.failed() == ""
+def test_nobody_fails_when_both_were_stopped_and_the_host_comes_first(deployment: Deployment) -> None:
+    deployment.page.code_started(KEY)
+    deployment.clock.advance(3600 * SECOND)
+    deployment.keeper.resend()
+    deployment.turn()
+    deployment.clock.advance(SECOND)
+    deployment.keeper.resend()
+    deployment.clock.advance(3600 * SECOND)
+    deployment.keeper.resend()
+    deployment.turn()
+    assert deployment.failed() == ""
 
 
-def test_before_its_first_turn_nothing_is_known(house: House) -> None:
-    house.page.loop_ran(0.0)
+def test_before_its_first_turn_nothing_is_known(deployment: Deployment) -> None:
+    deployment.page.loop_ran(0.0)
     for _ in range(3):
-        house.clock.advance(3600 * SECOND)
-        house.keeper.resend()
-    assert house.failed() == ""
+        deployment.clock.advance(3600 * SECOND)
+        deployment.keeper.resend()
+    assert deployment.failed() == ""

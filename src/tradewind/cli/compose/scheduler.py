@@ -39,7 +39,7 @@ from tradewind.cli.compose.gateway import gateway_address, worker_key
 from tradewind.cli.compose.scheduler_settings import scheduler_config
 from tradewind.cli.compose.service_process import do_nothing, reporting_progress
 
-LOCK_PATIENCE_SECONDS = 10.0
+WRITER_LOCK_TIMEOUT_SECONDS = 10.0
 
 
 STANDBY_STEP_SECONDS = 0.25
@@ -69,7 +69,7 @@ def run_scheduler(
 
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
     lock = writer_lock(settings)
-    lock.acquire(LOCK_PATIENCE_SECONDS)
+    lock.acquire(WRITER_LOCK_TIMEOUT_SECONDS)
     holder = os.urandom(8).hex()
     store, vault = open_prepared(settings, holder=holder)
     address = gateway_address(settings)

@@ -33,7 +33,7 @@ class Lease(Protocol):
             StoreError: the database cannot be used now.
         """
 
-    def acquire(self, patience_seconds: float) -> None:
+    def acquire(self, timeout_seconds: float) -> None:
         """Acquire the lease, and wait at most this long for it.
 
         Raises:

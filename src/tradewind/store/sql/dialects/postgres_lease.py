@@ -150,8 +150,8 @@ class PostgresLease:
             (application_name(holder), lease_name(holder)),
         )
 
-    def acquire(self, patience_seconds: float) -> None:
-        until = time.monotonic() + patience_seconds
+    def acquire(self, timeout_seconds: float) -> None:
+        until = time.monotonic() + timeout_seconds
         while True:
             try:
                 holder = self.try_acquire()
