@@ -172,7 +172,8 @@ listeners.spec.dataset on_dataset_changed on_dataset_created
 listeners.spec.importerrors on_existing_dag_import_error on_new_dag_import_error
 listeners.spec.lifecycle before_stopping on_starting
 listeners.spec.taskinstance on_task_instance_failed on_task_instance_running on_task_instance_success
-logging_config validate_logging_config
+logging.remote RemoteLogIO RemoteLogStreamIO
+logging_config load_logging_config validate_logging_config
 metrics.base_stats_logger NoStatsLogger StatsLogger
 metrics.datadog_logger SafeDogStatsdLogger get_dogstatsd_logger
 metrics.otel_logger

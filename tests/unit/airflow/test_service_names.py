@@ -89,6 +89,7 @@ def test_decorators_of_views_leave_functions_as_they_are(name: str, arguments: t
         "airflow.www_rbac.security:AirflowSecurityManager",
         "airflow.www.security:ApplessAirflowSecurityManager",
         "airflow.ti_deps.deps.not_skipped_dep:NotSkippedDep",
+        "airflow.logging.remote:RemoteLogIO",
     ],
 )
 def test_classes_of_services_can_be_subclassed_and_not_used(name: str) -> None:
