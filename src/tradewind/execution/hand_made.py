@@ -102,6 +102,7 @@ def construct(fields: Mapping[str, Any]) -> TaskInstance:
     )
     ti = TaskInstance(task, workload, started=_micros(fields.get("start_date")), made_by_hand=True)
     ti.state = TaskState.RUNNING.value
+    ti.__dict__["_ti_context_from_server"] = told  # listeners of packages (openlineage) read it
     return ti
 
 

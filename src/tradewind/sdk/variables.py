@@ -269,15 +269,16 @@ class Connection:
 
     def _read_uri(self, uri: str) -> None:
         parts = urlsplit(uri)
-        if not parts.scheme and "://" not in uri:
+        untyped = uri.startswith("//")
+        if not parts.scheme and "://" not in uri and not untyped:
             raise AirflowException(f"connection {self.conn_id!r}: the URI has no type; expected a URI like postgres://host/db")
-        scheme = parts.scheme or uri.split("://", 1)[0]
-        self.conn_type = _normalized_type(scheme)
-        rest = uri[len(scheme) + 3 :]
+        scheme = "" if untyped else parts.scheme or uri.split("://", 1)[0]
+        self.conn_type = None if untyped else _normalized_type(scheme)
+        rest = uri[2:] if untyped else uri[len(scheme) + 3 :]
         protocol = ""
         if "://" in rest.split("?", 1)[0]:  # http://https://host: the second scheme belongs to the host
             protocol, rest = rest.split("://", 1)
-            parts = urlsplit(f"{scheme}://{rest}")
+            parts = urlsplit(f"//{rest}" if untyped else f"{scheme}://{rest}")
         try:
             port = parts.port
         except ValueError as error:

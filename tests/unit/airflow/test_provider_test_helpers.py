@@ -151,6 +151,7 @@ def test_a_runtime_task_instance_is_made_from_the_values_of_the_execution_api(da
     assert (ti.state, ti.try_number, ti.map_index, ti.start_date.day) == ("running", 3, -1, 3)
     assert (context["ds"], context["dag_run"].run_type, context["dag_run"].conf) == ("2026-01-02", "scheduled", {"a": 1})
     assert context["task_reschedule_count"] == 2
+    assert ti._ti_context_from_server.dag_run.run_id == "r"
 
 
 def test_the_task_runner_runs_a_task_and_returns_its_error(database: None) -> None:

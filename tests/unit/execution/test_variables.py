@@ -84,6 +84,13 @@ def test_a_uri_is_read_and_written_back(uri: str) -> None:
 
 def test_a_uri_of_a_connection_without_a_type_begins_with_slashes() -> None:
     assert Connection(host="h", login="me", port=1).get_uri() == "//me@h:1"
+    assert Connection(host="https://h", login="me").get_uri() == "//https://me@h"
+
+
+@pytest.mark.parametrize("uri", ["//me:secret@h:1/db?a=b", "//https://me@h", "//h"])
+def test_a_uri_without_a_type_is_read_and_written_back(uri: str) -> None:
+    found = Connection.from_uri(uri)
+    assert (found.conn_type, found.get_uri()) == (None, uri)
 
 
 def test_the_parts_of_a_uri() -> None:
