@@ -43,6 +43,7 @@ api_connexion.parameters apply_sorting check_limit format_datetime format_parame
 api_connexion.security get_readable_dags
 auth.managers.utils.fab get_fab_action_from_method_map get_method_from_fab_action_map
 bin.cli
+    api_client
     AirflowHelpFormatter AirflowInfo Anonymizer Architecture Arg CLIFactory ConfigInfo FileIoException GunicornMonitor
     NullAnonymizer OperatingSystem PathsInfo PiiAnonymizer SystemInfo ToolsInfo backfill checkdb cleanup_pods clear config
     connections connections_add connections_delete connections_list create_user dag_state delete_dag delete_user export_helper

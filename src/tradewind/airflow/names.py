@@ -482,7 +482,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.decorators", "apply_defaults", "utils:1"),
     ("tradewind.hooks.smtp", "send_email_smtp=send_email", "utils.email"),
     ("tradewind.airflow.compat.executor_names", "DEFAULT_EXECUTOR", "executors:1"),
-    ("tradewind.airflow.compat.logging_mixin", "LoggingMixin", "utils.logging:1"),
+    ("tradewind.airflow.compat.logging_mixin", "LoggingMixin", "utils.logging:1 utils.log.LoggingMixin:1 .:1"),
     ("tradewind.airflow.compat.helpers", "check_cycle test_cycle", "utils.dag_cycle_tester:2"),
     ("tradewind.airflow.compat.network", "get_host_ip_address", "utils.net"),
     ("tradewind.airflow.compat.standard_library", "mkdirs", "utils.file"),

@@ -73,6 +73,9 @@ _DATABASE_METHODS = frozenset(
 _LOCAL_METHODS = frozenset({"clear", "create_dagrun", "get_dagruns_between", "get_task_instances", "run", "sync_to_db"})
 """Methods with which tests create and execute runs in their own process; see `local_dag_methods`."""
 
+_LISTS_OF_DATABASE = frozenset({"get_dagruns_between", "get_task_instances"})
+"""Those of them that give an empty list while a DAG file is read: a file that calls them at its top level loads, as in Airflow."""
+
 _OLDER_METHODS = frozenset(
     {
         "date_range",
@@ -600,6 +603,8 @@ class DAG:
             from tradewind.execution.older_dag_methods import OlderDagMethods  # lazy import: few files use them
 
             return getattr(OlderDagMethods(self), name)
+        if name in _LISTS_OF_DATABASE and open_dags.is_reading():
+            return functools.partial(self._empty_list, name)
         if name in _LOCAL_METHODS:
             from tradewind.execution.local_dag_methods import LocalDagMethods  # lazy import: only tests use them
 
@@ -607,6 +612,10 @@ class DAG:
         if name in _DATABASE_METHODS:
             return functools.partial(self._refuse, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _empty_list(self, name: str, *_args: Any, **_kwargs: Any) -> list[Any]:
+        open_dags.warn_author(self.located_message(f"dag.{name}() gives an empty list while the DAG file is read"))
+        return []
 
     def _refuse(self, name: str, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise NotYetSupported(

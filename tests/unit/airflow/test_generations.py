@@ -10,9 +10,11 @@ import pytest
 
 from tradewind.model.definition import CronSchedule, DagDefinition, DefinitionDefaults, DeltaSchedule, NoSchedule
 from tradewind.model.errors import DuplicateTaskId, TradewindError
+from tradewind.sdk.dag import DAG
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.generation import generation_of
 from tradewind.sdk.load import load_file
+from tradewind.sdk.open_dags import collecting
 from tradewind.settings import load as load_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -197,3 +199,11 @@ def test_a_dag_with_no_active_runs_has_no_schedule(tmp_path: Path) -> None:
 
 
 NO_RUNS = NEW.format(arguments="schedule='@daily', max_active_runs=0", task="")
+
+
+@pytest.mark.parametrize("method", ["get_task_instances", "get_dagruns_between"])
+def test_a_dag_has_no_task_instances_while_its_file_is_read(method: str) -> None:
+    with collecting(2):
+        dag = DAG("d", schedule=None)
+        with pytest.warns(UserWarning, match=f"{method}.* gives an empty list while the DAG file is read"):
+            assert getattr(dag, method)(None, None) == []

@@ -31,6 +31,15 @@ def test_constants_have_airflows_values(name: str, value: Any) -> None:
     assert getattr(importlib.import_module(module), attribute) == value
 
 
+def test_names_of_airflow_1_8_and_1_9() -> None:
+    from airflow import LoggingMixin as Same  # type: ignore[import-not-found]
+    from airflow.bin.cli import api_client  # type: ignore[import-not-found]
+    from airflow.utils.log.LoggingMixin import LoggingMixin  # type: ignore[import-not-found]
+
+    assert Same is LoggingMixin
+    assert callable(api_client)
+
+
 def test_the_logger_of_a_module_can_be_imported() -> None:
     from airflow.configuration import log  # type: ignore[import-not-found]
 
