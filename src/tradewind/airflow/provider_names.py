@@ -209,13 +209,14 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("tradewind.sdk.dependencies", "chain cross_downstream", "providers.google.common.utils.helpers:1"),
     (f"{_COMPAT}.module_loading", "*", "providers.google.common.utils.module_loading:1"),
     # --- further names that tests of provider packages use ------------------------------------------------------------------
-    (_SERVER, "Trigger", "models models.trigger:2"),
+    (f"{_COMPAT}.models", "Trigger", "models models.trigger:2"),
     (_SERVER, "TaskMap", "models.taskmap:2"),
     (_SERVER, "HITLDetail", "models.hitl:3"),
     (_SERVER, "DagBundleModel", "models.dagbundle:3"),
     (_SERVER, "TaskInstanceHistory", "models.taskinstancehistory:2"),
     (_SERVER, "XComModel", "models.xcom:3"),
-    (_SERVER, "TriggerRunner", "jobs.triggerer_job_runner:2"),
+    (f"{_COMPAT}.trigger_runner", "TriggerRunner", "jobs.triggerer_job_runner:2"),
+    (f"{_COMPAT}.serde", "BaseSerialization", "serialization.serialized_objects:2"),
     (_SERVER, "TaskLogReader", "utils.log.log_reader:2"),
     (_SERVER, "create_app", f"{_API}.app:3 www.app:2"),
     (
@@ -239,7 +240,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (_SERVER, "execute_workload", "sdk.execution_time.execute_workload:3"),
     (
         _SERVER,
-        "BaseSerialization DagSerialization LazyDeserializedDAG OperatorSerialization",
+        "DagSerialization LazyDeserializedDAG OperatorSerialization",
         "serialization.serialized_objects:2",
     ),
     (_SERVER, "SerializedBaseOperator", "serialization.definitions.baseoperator:3"),

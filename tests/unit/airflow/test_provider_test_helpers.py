@@ -19,17 +19,21 @@ from tradewind.model.errors import NotYetSupported
 from tradewind.operators.empty import EmptyOperator
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import BaseHook, Connection
+from tradewind.triggers.temporal import DateTimeTrigger
 from tradewind.wire import runtime
 
 from airflow import settings  # isort: skip
 from airflow.cli.commands.daemon_utils import run_command_with_daemon_option  # isort: skip
 from airflow.configuration import conf  # isort: skip
 from airflow.lineage.hook import HookLineageCollector  # isort: skip
+from airflow.jobs.triggerer_job_runner import TriggerRunner  # isort: skip
+from airflow.models import Trigger  # isort: skip
 from airflow.models.dag_version import DagVersion  # isort: skip
 from airflow.observability.metrics.stats_utils import get_stats_factory  # isort: skip
 from airflow.sdk.api.datamodels import _generated as datamodels  # isort: skip
 from airflow.sdk.execution_time import task_runner  # isort: skip
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance  # isort: skip
+from airflow.serialization.serialized_objects import BaseSerialization  # isort: skip
 from airflow.utils import db  # isort: skip
 
 
@@ -214,3 +218,13 @@ def test_a_task_of_a_deployment_sees_no_versions() -> None:
     real: Any = mock.Mock(spec=["ask", "read_spill"])
     with runtime.installed(real), pytest.raises(NotYetSupported, match="dagVersions"):
         DagVersion.get_latest_version("d")
+
+
+def test_a_trigger_is_made_again_from_what_it_serializes() -> None:
+    trigger = DateTimeTrigger(moment=datetime(2026, 1, 2, tzinfo=UTC))
+    row = Trigger.from_object(trigger)
+    arguments = BaseSerialization.deserialize(BaseSerialization.serialize(row.kwargs))
+    made = TriggerRunner().get_trigger_by_classpath(row.classpath)(**arguments)
+    assert type(made) is DateTimeTrigger
+    assert Trigger.from_object(made).kwargs == row.kwargs
+    assert Trigger.triggerer_id.name == "triggerer_id", "the class has columns"

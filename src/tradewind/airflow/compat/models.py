@@ -110,6 +110,17 @@ class ImportErrorModel(Table):
     """Errors of DAG files."""
 
 
+class Trigger(Table):
+    """Triggers that tasks wait for."""
+
+    @classmethod
+    def from_object(cls, trigger: Any) -> Trigger:
+        """A row with the class path and the arguments of a trigger. Tests of packages compare them; nothing is stored."""
+        made = object.__new__(cls)
+        made.__dict__["classpath"], made.__dict__["kwargs"] = trigger.serialize()
+        return made
+
+
 class Pool(Table):
     """Pools."""
 

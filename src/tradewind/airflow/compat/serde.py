@@ -44,3 +44,17 @@ def encode(cls: str, version: int, data: Any) -> dict[str, Any]:
 def decode(d: dict[str, Any]) -> tuple[str, int, Any]:
     """Class name, version and data in Airflow's format."""
     return d["__classname__"], d["__version__"], d.get("__data__")
+
+
+class BaseSerialization:
+    """`airflow.serialization.serialized_objects.BaseSerialization`: values as JSON data and back, in Tradewind's format."""
+
+    @staticmethod
+    def serialize(var: Any, **_options: Any) -> Any:
+        """JSON data for a value. Raises as `serialize`."""
+        return serialize(var)
+
+    @staticmethod
+    def deserialize(encoded_var: Any, **_options: Any) -> Any:
+        """The value of JSON data. Raises as `deserialize`."""
+        return deserialize(encoded_var)
