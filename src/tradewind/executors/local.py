@@ -205,6 +205,10 @@ class LocalExecutor:
         if known is not None and known.fence == workload.fence:
             out.setdefault(known.worker, []).append(workload)  # the previous message may have been lost
             return
+        if known is not None and known.fence < workload.fence:
+            # The older attempt has ended. A worker that registered with its report holds a slot for it; nothing else would free it.
+            del self._places[task]
+            self._workers[known.worker].tasks.discard(task)
         if self._waiting.get(task, -1) < workload.fence and not self._offer(workload, out):
             self._waiting[task] = workload.fence
             self._backlog.setdefault((workload.executor, workload.queue), deque()).append(workload)

@@ -259,3 +259,13 @@ def test_workers_beside_a_scheduler_learn_of_a_standby(hosts: Hosts) -> None:
     hosts.connect("w2@here-1f2e")
     told = [worker for worker in hosts.sent if hosts.messages(worker, StandbyReady)]
     assert told == ["w1@here-1f2e", "w2@here-1f2e"]
+
+
+def test_a_report_that_a_registration_lists_keeps_no_slot_from_the_next_attempt(hosts: Hosts) -> None:
+    """The connection broke after the report of attempt 1 was stored and before it was acknowledged."""
+    hosts.connect("w1", slots=1, live=((1, 0, 1),))
+    hosts.executor.submit([work(0, fence=2, previous_host="w1.p")])
+    assert hosts.submitted("w1") == [(1, 0, 2)]
+    hosts.executor.release((1, 0))
+    hosts.executor.submit([work(1)])
+    assert hosts.submitted("w1") == [(1, 0, 2), (1, 1, 1)]
