@@ -54,7 +54,7 @@ class Active:
         assert self._is_up.wait(10)
 
     async def _serve(self) -> None:
-        async with serve(lambda link: serve_relay(link, self._path, "there"), "127.0.0.1", 0) as server:
+        async with serve(lambda link: serve_relay(link, self._path, "there"), "127.0.0.1", 0, close_timeout=1) as server:
             self.address = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}"
             self._is_up.set()
             await self._ends.wait()
@@ -77,7 +77,7 @@ class Active:
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._ends.set)
-        self._thread.join(10)
+        self._thread.join(30)
         self._loop.close()
         self._listener.close()
 
