@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from tradewind.airflow import moved_modules, names, older_pendulum, plugin_names
+from tradewind.airflow.wrapped_loader import WrappedLoader
 from tradewind.model.errors import did_you_mean
 
 ROOT = "airflow"
@@ -212,38 +213,22 @@ class StrictFinder:
         raise ModuleNotFoundError(f"No module named {name!r}.{did_you_mean(name, names.modules())}", name=name)
 
 
-class DroppedNamesLoader:
-    """Executes a module of an installed provider package, and then serves the names that it has dropped.
+def _serve_dropped_names(module: ModuleType) -> None:
+    """Serve the names that a module of an installed provider package has dropped.
 
-    Names of the package have priority; only missing names are looked up in the table. All other attributes of this loader are
-    those of the package's loader.
+    Names of the package have priority; only missing names are looked up in the table.
     """
+    theirs = getattr(module, "__getattr__", None)
 
-    def __init__(self, genuine: Any) -> None:
-        self._genuine = genuine
+    def find(name: str) -> Any:
+        target = names.provider_target(module.__name__, name)
+        if target is not None:
+            return resolve(target)
+        if theirs is not None:
+            return theirs(name)
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_genuine"], name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Let the package's loader create the module."""
-        made: ModuleType | None = self._genuine.create_module(spec)
-        return made
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Execute the package's code, then add the fallback for names."""
-        self._genuine.exec_module(module)
-        theirs = getattr(module, "__getattr__", None)
-
-        def find(name: str) -> Any:
-            target = names.provider_target(module.__name__, name)
-            if target is not None:
-                return resolve(target)
-            if theirs is not None:
-                return theirs(name)
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-
-        vars(module)["__getattr__"] = find
+    vars(module)["__getattr__"] = find
 
 
 def _with_dropped_names(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
@@ -253,7 +238,7 @@ def _with_dropped_names(name: str, path: Sequence[str] | None) -> ModuleSpec | N
     spec = PathFinder.find_spec(name, path)
     if spec is None or spec.loader is None:
         return None
-    spec.loader = DroppedNamesLoader(spec.loader)  # type: ignore[assignment]
+    spec.loader = WrappedLoader(spec.loader, _serve_dropped_names)  # type: ignore[assignment]
     return spec
 
 

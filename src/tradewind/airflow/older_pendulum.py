@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+
+from tradewind.airflow.wrapped_loader import WrappedLoader
 
 PENDULUM = "pendulum"
 
@@ -23,31 +24,11 @@ def add_names(module: ModuleType) -> None:
             setattr(module, older, getattr(module, present))
 
 
-class _Loader:
-    """The loader of pendulum, which adds the older names afterwards."""
-
-    def __init__(self, genuine: Any) -> None:
-        self._genuine = genuine
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_genuine"], name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Let pendulum's loader create the module."""
-        made: ModuleType | None = self._genuine.create_module(spec)
-        return made
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Execute pendulum's code, then add the names."""
-        self._genuine.exec_module(module)
-        add_names(module)
-
-
 def spec() -> ModuleSpec | None:
     """The spec of pendulum with the older names; None if it is not installed."""
     found = PathFinder.find_spec(PENDULUM)
     if found is not None and found.loader is not None:
-        found.loader = _Loader(found.loader)  # type: ignore[assignment]
+        found.loader = WrappedLoader(found.loader, add_names)  # type: ignore[assignment]
     return found
 
 

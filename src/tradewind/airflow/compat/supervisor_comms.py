@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
+from tradewind.airflow.compat.execution_api import ConnectionResponse, VariableResponse, XComResponse
 from tradewind.execution.xcom_codec import encode_xcom
 from tradewind.sdk.exceptions import ErrorType
 from tradewind.wire import runtime
@@ -46,33 +47,21 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True, populate_by_name=True)
 
 
-class ConnectionResult(_Message):
-    """A connection. The attribute `schema_` is its schema, because pydantic uses the name `schema`."""
+class ConnectionResult(ConnectionResponse):
+    """The answer to `GetConnection`."""
 
-    conn_id: str
-    conn_type: str | None = None
-    host: str | None = None
-    schema_: str | None = Field(default=None, alias="schema")
-    login: str | None = None
-    password: str | None = None
-    port: int | None = None
-    extra: str | None = None
     type: str = "ConnectionResult"
 
 
-class VariableResult(_Message):
-    """A variable."""
+class VariableResult(VariableResponse):
+    """The answer to `GetVariable`."""
 
-    key: str
-    value: str | None = None
     type: str = "VariableResult"
 
 
-class XComResult(_Message):
-    """An XCom."""
+class XComResult(XComResponse):
+    """The answer to `GetXCom`."""
 
-    key: str
-    value: Any = None
     type: str = "XComResult"
 
 
