@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 POSTGRESQL_PORT = 5432
+_HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(\d+))?")
+"""`db`, `db:6543` or `[::1]:6543`."""
 
 
 def on_server(url: str) -> bool:
@@ -42,21 +44,22 @@ def without_password(url: str) -> str:
 
 def server_addresses(url: str) -> tuple[tuple[str, int], ...]:
     """Host and port of each server that a URL names. Empty for a Unix socket: the server is on this machine."""
-    from urllib.parse import parse_qsl, urlsplit  # lazy import: only with a database server
+    from urllib.parse import parse_qsl, unquote, urlsplit  # lazy import: only with a database server
 
     try:
         parts = urlsplit(client_url(url))
     except ValueError:
         return ()
     query = dict(parse_qsl(parts.query))
-    written = query.get("host", parts.netloc.rpartition("@")[2])
+    hosts = query.get("hostaddr") or query.get("host") or parts.netloc.rpartition("@")[2]
+    ports = query.get("port", "").split(",")  # one for each host, or one for all
     found = []
-    for one in filter(None, (query.get("hostaddr") or written).split(",")):
-        host, _, port = (
-            one.rpartition(":") if re.search(r":\d+$", one) and (one.count(":") == 1 or "]" in one) else (one, "", "")
-        )
-        if not host.startswith("/"):
-            found.append((host.strip("[]"), int(port or query.get("port", "").partition(",")[0] or POSTGRESQL_PORT)))
+    for number, written in enumerate(filter(None, hosts.split(","))):
+        match = _HOST.fullmatch(written)
+        host, port = match.groups() if match is not None else (written, None)
+        port = port or ports[min(number, len(ports) - 1)]
+        if not unquote(host).startswith("/"):
+            found.append((host.strip("[]"), int(port) if port.isdecimal() else POSTGRESQL_PORT))
     return tuple(found)
 
 
