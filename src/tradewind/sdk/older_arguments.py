@@ -84,7 +84,7 @@ def replace_values(operator: str, init: Callable[..., None], given: dict[str, An
         parameter = inspect.signature(init).parameters.get(name)
         if isinstance(value, bool) and parameter is not None and isinstance(parameter.default, str):
             newer = given[name] = OLDER_VALUES[name][value]
-            open_dags.warn_author(f"{operator}: {name}={value} is {name}={newer!r} since; use this", DeprecationWarning)
+            open_dags.warn_author(f"{operator}: {name}={value} is an older value; use {name}={newer!r}", DeprecationWarning)
 
 
 def rename(operator: str, accepted: Collection[str], given: dict[str, Any]) -> None:

@@ -114,7 +114,7 @@ class OlderContainer(BaseOperator):
 @pytest.mark.parametrize("operator", [Container, Swarm])
 @pytest.mark.parametrize(("older", "present"), [(True, "success"), (False, "never")])
 def test_an_older_value_gets_the_present_one(operator: Any, older: bool, present: str) -> None:
-    with pytest.warns(DeprecationWarning, match=f"auto_remove={older} is auto_remove='{present}' since"):
+    with pytest.warns(DeprecationWarning, match=f"auto_remove={older} is an older value; use auto_remove='{present}'"):
         assert operator(task_id="a", image="i", auto_remove=older).auto_remove == present
 
 
