@@ -15,6 +15,7 @@ from tradewind.simulation.faults import CALM
 from tradewind.simulation.host import VirtualAttempt
 from tradewind.simulation.workload import Habit, Plan
 from tradewind.simulation.world import World
+from tradewind.store.sql.dags import COMPRESS_ABOVE
 from tradewind.wire.messages import Accepted, HostHello, Report
 
 pytestmark = pytest.mark.timeout(600)  # much computing, which other tests slow down
@@ -172,3 +173,9 @@ def test_no_run_is_lost_when_a_duty_has_a_bug() -> None:
     assert "a duty failed" in history.violations[0].text
     assert scheduler().paused
     assert scheduler().trouble == "the duty compare_with_store failed: a bug"
+
+
+def test_a_definition_that_the_store_compresses_is_read() -> None:
+    history = world(TaskDefinition("t", doc="x" * 2 * COMPRESS_ABOVE)).run()
+    assert history.violations == []
+    assert len(history.checks.shadow.runs) > 1

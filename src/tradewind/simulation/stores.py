@@ -21,6 +21,7 @@ from tradewind.model.waits import Deferral, Resumption
 from tradewind.simulation.shadow import AssetEvent, Change, Dag, Delivery, Miss, Pool, Post, Run, Step, Task, Try, Wait
 from tradewind.simulation.timeline import Crash, Process, Timeline
 from tradewind.store.memory import empty_database
+from tradewind.store.sql.dags import unpack_definition
 from tradewind.store.sql.dialects.sqlite import SqliteEngine
 from tradewind.store.sql.store import SqlStore
 
@@ -172,7 +173,7 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     "miss": Miss,
     "asset event": lambda *parts: AssetEvent(*parts)._replace(aliases=tuple(msgspec.json.decode(parts[-1]))),
     "delivery": lambda counts, outcome, run: Delivery(bool(counts), outcome, run),
-    "version": decode_definition,
+    "version": lambda data: decode_definition(unpack_definition(data)),
     "dag": lambda version, paused, active: Dag(version, bool(paused), bool(active)),
 }
 
