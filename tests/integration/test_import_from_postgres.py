@@ -14,7 +14,7 @@ import pytest
 from tests.postgres_server import PostgresServer
 from tradewind.cli.import_airflow.database import open_database
 from tradewind.cli.import_airflow.source import Source
-from tradewind.cli.import_airflow.values import micros, xcom_value
+from tradewind.cli.import_airflow.values import conf_of_run, micros, xcom_value
 
 DATABASES = Path(__file__).parents[1] / "unit" / "cli" / "airflow_databases"
 KEY = "5h4mXqjeQR3Hq0yGRr6DOBcmJkB3hGZqwWnV8hmTzzI="
@@ -65,13 +65,34 @@ def test_each_release_is_read_as_from_sqlite(postgres_server: PostgresServer, re
         ((run,),) = source.runs("half", None, xcoms_of_all=False)
         assert {task["task_id"]: task["state"] for task in run.tasks} == {"make": "success", "use": "scheduled"}
         (xcom,) = run.xcoms
-        assert xcom_value(xcom["value"], nested_json=release == "3.3.2") == {"rows": 3, "names": ["a", "b"]}
+        assert xcom_value(xcom["value"]) == {"rows": 3, "names": ["a", "b"]}
         latest = source.latest_by_schedule("daily_etl")
         assert latest is not None
         assert (micros(latest["logical_date"] or latest["execution_date"]) or 0) >= 1_704_088_800_000_000
         assert source.scheduler() is None or source.scheduler().heartbeat > 0  # type: ignore[union-attr]
     finally:
         source.close()
+
+
+def test_json_assets_and_notes_are_read_as_from_sqlite(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as file:
+        file.executescript((DATABASES / "3.3.2-assets.sql").read_text(encoding="utf-8"))
+    sources = [
+        Source(open_database(load_release(postgres_server, "3.3.2-assets"))),
+        Source(open_database(str(tmp_path / "a.db"))),
+    ]
+    found = []
+    for source in sources:
+        runs = [run for dag in source.dags() for part in source.runs(dag.dag_id, None, xcoms_of_all=True) for run in part]
+        texts = {run.row["run_id"]: {one["key"]: xcom_value(one["value"]) for one in run.xcoms} for run in runs}
+        notes = {run.row["run_id"]: run.row["note"] for run in runs}
+        tasks = {(task["id"], task["note"], len(task["tries"])) for run in runs for task in run.tasks}
+        events = [event._replace(extra=conf_of_run(event.extra)) for event in source.asset_events(None)]
+        found.append((texts, notes, tasks, events))
+        source.close()
+    assert found[0] == found[1]
+    assert found[0][0]["v2"]["text"] == '{"looks": "like json"}'
+    assert found[0][3]
 
 
 def test_import_into_an_installation_on_postgres(
@@ -84,6 +105,8 @@ def test_import_into_an_installation_on_postgres(
     (tmp_path / "dags" / "team.py").write_text(
         "from tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\n"
         "with DAG('half', schedule=None):\n    EmptyOperator(task_id='make') >> EmptyOperator(task_id='use')\n"
+        "from tradewind import Asset\nprices = Asset('prices', 's3://bucket/prices')\n"
+        "with DAG('only_prices', schedule=[prices]):\n    EmptyOperator(task_id='use')\n"
     )
 
     def run(*words: str) -> str:
@@ -93,9 +116,9 @@ def test_import_into_an_installation_on_postgres(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def counts() -> dict[str, tuple[int, int, int]]:
-        words = ("--fernet-key", KEY, "--all-runs", "--dag-id", "half", "-o", "json")
-        rows = json.loads(run("import-airflow", load_release(postgres_server, "2.11.0"), *words))
+    def counts(release: str = "2.11.0", dag_id: str = "half") -> dict[str, tuple[int, int, int]]:
+        words = ("--fernet-key", KEY, "--all-runs", "--dag-id", dag_id, "-o", "json")
+        rows = json.loads(run("import-airflow", load_release(postgres_server, release), *words))
         return {row["what"]: (row["imported"], row["unchanged"], row["left_out"]) for row in rows}
 
     run("variables", "set", "bucket", "s3://mine")
@@ -105,3 +128,6 @@ def test_import_into_an_installation_on_postgres(
     assert run("variables", "get", "bucket") == "s3://mine\n"
     second = counts()
     assert (second["variables"], second["connections"], second["runs"]) == ((0, 1, 1), (0, 1, 0), (0, 1, 0))
+    third, fourth = counts("3.3.2-assets", "only_prices"), counts("3.3.2-assets", "only_prices")
+    assert (third["runs"], third["assets"]) == ((2, 0, 0), (2, 0, 0))
+    assert (fourth["runs"], fourth["assets"]) == ((0, 2, 0), (0, 2, 0))

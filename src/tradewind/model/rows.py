@@ -716,9 +716,13 @@ class RunImport(NamedTuple):
     """By slot, from 0 without gaps."""
     journal: Sequence[JournalEntry]
     attempts: Sequence[AttemptRow]
-    hostnames: Mapping[int, str]
-    """Slot → the machine of its last attempt."""
+    hostnames: Mapping[tuple[int, int], str]
+    """(Slot, fence) → the machine of the attempt."""
     xcoms: Sequence[XComWrite]
+    partition_key: str | None
+    partition_date: int | None
+    notes: Mapping[int, str]
+    """Slot → the note of the task instance."""
 
 
 class Skipped(NamedTuple):

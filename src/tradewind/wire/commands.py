@@ -635,6 +635,17 @@ class DeleteConnection(Command[None], frozen=True, tag="delete_connection"):
 # --- import from Airflow ----------------------------------------------------------------------------------------------
 
 
+class ImportedTry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An earlier try of an imported task instance. Moments are microseconds."""
+
+    try_number: Whole
+    outcome: Literal["success", "failed", "skipped"]
+    queued_at: Whole | None = None
+    started_at: Whole | None = None
+    ended_at: Whole | None = None
+    hostname: str | None = None
+
+
 class ImportedTask(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A task instance of an imported run. Moments are microseconds."""
 
@@ -653,6 +664,9 @@ class ImportedTask(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     length: Whole | None = None
     """Number of elements for tasks that are mapped over the result."""
     reason: str | None = None
+    note: str | None = None
+    tries: list[ImportedTry] = []
+    """Its earlier tries, the oldest first."""
 
 
 class ImportedXCom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -688,6 +702,8 @@ class ImportedRun(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     triggering_user: str | None = None
     tasks: list[ImportedTask] = []
     xcoms: list[ImportedXCom] = []
+    partition_key: str | None = None
+    partition_date: Whole | None = None
 
 
 class RefusedRun(NamedTuple):
@@ -711,6 +727,36 @@ class ImportRuns(Command[ImportRunsResult], frozen=True, tag="import_runs"):
     """The source of the runs, for the history of task instances: `Airflow 2.11`."""
 
 
+class ImportedAssetEvent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An event of an asset in another orchestrator, and what became of it. Moments are microseconds."""
+
+    name: str
+    uri: str
+    group: str
+    extra: dict[str, Any]
+    at: Whole
+    source_dag: str | None
+    source_run: str | None
+    source_task: str | None
+    source_index: Whole
+    aliases: list[str]
+    partition_key: str | None
+    waits: list[tuple[str, str]]
+    """(DAG id, partition key of its run or an empty text) of the DAGs for which the event waits."""
+    consumed: list[tuple[str, str]]
+    """(DAG id, run id) of the runs that consumed it."""
+
+
+class ImportAssetEventsResult(_Result, frozen=True):
+    created: int
+
+
+class ImportAssetEvents(Command[ImportAssetEventsResult], frozen=True, tag="import_asset_events"):
+    """Store events of assets of Airflow. An event that exists only learns which runs have consumed it."""
+
+    events: Annotated[list[ImportedAssetEvent], msgspec.Meta(max_length=1000)]
+
+
 class ImportPositionResult(_Result, frozen=True):
     moved: bool
     """False: the schedule had this position, or a later one."""
@@ -720,10 +766,12 @@ class ImportPosition(Command[ImportPositionResult], frozen=True, tag="import_pos
     """Move the schedule of a DAG after the latest run that Airflow has created from it, so that no run is repeated."""
 
     dag_id: str
-    logical_date: Whole
+    logical_date: Whole | None
     interval_start: Whole | None = None
     interval_end: Whole | None = None
     """None: the end of the interval is computed from the schedule of the DAG here (Airflow 1.10 does not store it)."""
+    run_after: Whole | None = None
+    """Start of a run without a logical date: its schedule has partitions."""
 
 
 # --- DAG files and plugins: sent by the parser ------------------------------------------------------------------------
@@ -994,6 +1042,7 @@ AnyCommand = (
     | DeleteConnection
     | ImportRuns
     | ImportPosition
+    | ImportAssetEvents
     | RegisterFile
     | RegisterFiles
     | RegisterPlugins

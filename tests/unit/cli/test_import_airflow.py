@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -418,15 +422,151 @@ def test_a_pickle_that_would_run_code_is_not_loaded() -> None:
 
 
 def test_values_of_xcoms() -> None:
-    assert xcom_value(b'{"rows": 3}', nested_json=False) == {"rows": 3}
-    assert xcom_value('"{\\"rows\\": 3}"', nested_json=True) == {"rows": 3}
-    assert xcom_value('"a plain text"', nested_json=True) == "a plain text"
+    assert xcom_value(b'{"rows": 3}') == {"rows": 3}
+    assert xcom_value('"{\\"rows\\": 3}"') == '{"rows": 3}', "a text that looks like JSON stays a text"
+    assert xcom_value('"a plain text"') == "a plain text"
     marked = '{"__classname__": "builtins.tuple", "__version__": 1, "__data__": [1, 2]}'
-    assert xcom_value(marked, nested_json=False) == (1, 2)
+    assert xcom_value(marked) == (1, 2)
     moment = '{"__classname__": "datetime.datetime", "__version__": 2, "__data__": {"timestamp": 0.0, "tz": ["UTC"]}}'
-    assert xcom_value(moment, nested_json=False).isoformat() == "1970-01-01T00:00:00+00:00"
+    assert xcom_value(moment).isoformat() == "1970-01-01T00:00:00+00:00"
     with pytest.raises(Unreadable, match=r"pandas\.core\.frame\.DataFrame"):
-        xcom_value('{"__classname__": "pandas.core.frame.DataFrame", "__data__": ""}', nested_json=False)
+        xcom_value('{"__classname__": "pandas.core.frame.DataFrame", "__data__": ""}')
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "value"),
+    [
+        ("uuid.UUID", '"00000000-0000-0000-0000-000000000005"', UUID(int=5)),
+        ("datetime.date", '"2024-02-29"', date(2024, 2, 29)),
+        ("datetime.datetime", '{"timestamp": 0.0, "tz": null}', datetime(1970, 1, 1)),  # noqa: DTZ001
+        ("datetime.datetime", '{"timestamp": 0.0, "tz": "CEST"}', datetime(1970, 1, 1, tzinfo=UTC)),
+        ("pendulum.tz.timezone.Timezone", '"Europe/Berlin"', ZoneInfo("Europe/Berlin")),
+        ("pendulum.tz.timezone.FixedTimezone", "-3600", timezone(timedelta(hours=-1))),
+        ("numpy.int64", "7", 7),
+        ("decimal.Decimal", "1.5", Decimal("1.5")),
+        ("shop.Order", '{"id": 3, "paid": {"__classname__": "builtins.tuple", "__data__": [1]}}', {"id": 3, "paid": (1,)}),
+        ("shop.date", '{"day": 3}', {"day": 3}),
+    ],
+)
+def test_values_of_marked_classes(name: str, data: str, value: object) -> None:
+    assert xcom_value(f'{{"__classname__": "{name}", "__version__": 2, "__data__": {data}}}') == value
+
+
+@pytest.mark.parametrize("zone", ['"Europe/Berlin"', "3600"])
+def test_moments_of_pendulum_keep_their_offset(zone: str) -> None:
+    stored = (
+        f'{{"__classname__": "pendulum.datetime.DateTime", "__data__": {{"timestamp": 0.0, "tz": [{zone}, "x", 1, true]}}}}'
+    )
+    found = xcom_value(stored)
+    assert found.isoformat() == "1970-01-01T01:00:00+01:00"
+    assert found.add(days=1).day == 2
+
+
+# --- a database with assets, partitions, notes, retries and groups ------------------------------------------------------
+
+ASSET_DAGS = """
+from datetime import datetime
+from airflow.sdk import DAG, Asset, CronPartitionTimetable, task
+
+prices, other = Asset(name="prices", uri="s3://bucket/prices"), Asset(name="other", uri="s3://bucket/other")
+
+@task
+def work(): ...
+
+with DAG("producer", schedule=None):
+    work.override(task_id="make", outlets=[prices])()
+with DAG("consumer", schedule=[prices, other]):
+    work.override(task_id="read")()
+with DAG("only_prices", schedule=[prices]):
+    work.override(task_id="use")()
+with DAG("values", schedule=None):
+    for name in ("kinds", "more", "more__1"):
+        work.override(task_id=name)()
+with DAG("retrying", schedule=None):
+    for name in ("flaky", "hopeless", "after", "choose", "left", "right"):
+        work.override(task_id=name)()
+with DAG("unfinished", schedule=None):
+    for name in ("first", "second"):
+        work.override(task_id=name)()
+daily = CronPartitionTimetable("0 0 * * *", timezone="UTC")
+with DAG("partitions", schedule=daily, start_date=datetime(2026, 11, 25), catchup=True):
+    work.override(task_id="part", outlets=[other])()
+"""
+
+
+@pytest.fixture
+def assets(run: Run, home: Path, tmp_path: Path) -> Any:
+    """The store after the import of this database, and the database itself."""
+    (home / "dags").mkdir(parents=True)
+    (home / "dags" / "assets.py").write_text(ASSET_DAGS)
+    database = create(tmp_path, "3.3.2-assets")
+    counts = imported(run, database, "--all-xcoms")
+    assert {name: (row["imported"] + row["unchanged"], row["left_out"]) for name, row in counts.items()} == {
+        name: (row["in_airflow"], 0) for name, row in counts.items()
+    }
+    assert (counts["runs"]["imported"], counts["assets"]["imported"]) == (11, 5)
+    store, _ = open_commands(load())
+    yield store, database
+    store.close()
+
+
+def test_a_schedule_with_partitions_continues_behind_its_last_run(assets: Any, run: Run) -> None:
+    store, _ = assets
+    run_after = micros("2026-11-27T00:00:00+00:00")
+    assert store.need_dag("partitions").last == (None, None, None, run_after)
+    assert run("dags", "next-execution", "partitions").stdout.strip() == "2026-11-28T00:00:00Z"
+    keys = {row["partition_key"] for row in json.loads(run("dags", "list-runs", "partitions", "-o", "json").stdout)}
+    assert keys == {f"2026-11-{day}T00:00:00" for day in (25, 26, 27)}
+
+
+def test_asset_events_wait_for_the_same_dags_once(assets: Any, run: Run) -> None:
+    store, database = assets
+    assert [(one.asset.name, one.last) for one in store.waiting_assets("consumer")] == [("prices", 5)]
+    assert store.waiting_assets("only_prices") == []
+    again = imported(run, database)
+    assert (again["assets"]["imported"], again["assets"]["unchanged"]) == (0, 5)
+    assert [(one.asset.name, one.last) for one in store.waiting_assets("consumer")] == [("prices", 5)]
+
+
+def test_an_event_that_airflow_consumes_later_does_not_wait_any_more(assets: Any, run: Run) -> None:
+    store, database = assets
+    fields = "dag_id, run_id, run_type, state, run_after, clear_number, span_status"
+    change(
+        database,
+        f"INSERT INTO dag_run (id, {fields}) VALUES (99, 'consumer', 'c', 'asset_triggered', 'success', '2026-11-27', 0, '')",
+    )
+    change(database, "INSERT INTO dagrun_asset_event SELECT 99, id FROM asset_event WHERE asset_id = 1")
+    change(database, "DELETE FROM asset_dag_run_queue")
+    imported(run, database)
+    assert store.waiting_assets("consumer") == []
+
+
+def test_events_do_not_wait_here_for_a_dag_that_airflow_may_run(run: Run, home: Path, tmp_path: Path) -> None:
+    (home / "dags").mkdir(parents=True)
+    (home / "dags" / "assets.py").write_text(ASSET_DAGS)
+    database = create(tmp_path, "3.3.2-assets")
+    heartbeat(database)
+    imported(run, database, "--only", "assets")
+    store, _ = open_commands(load())
+    try:
+        assert store.waiting_assets("consumer") == []
+    finally:
+        store.close()
+
+
+def test_notes_and_earlier_tries_are_imported(assets: Any, run: Run) -> None:
+    store, _ = assets
+    assert store.need_run("retrying", "r1").note == "as expected"
+    retrying = store.need_run("retrying", "r1")
+    tries = [(one.try_number, one.outcome) for one in store.attempts("retrying", "r1", "flaky")]
+    assert tries == [(1, "failed"), (2, "failed"), (3, "success")]
+    fences = [one.fence for one in store.attempts_of_run(retrying.id) if one.try_number == 3]
+    assert fences == [3], "a clear has to give a greater fence"
+
+
+def test_roles_of_groups_count(assets: Any, run: Run) -> None:
+    users = {row["username"]: row["role"] for row in json.loads(run("users", "list", "-o", "json").stdout)}
+    assert users == {"ann": "admin", "bob": "op", "cid": "public"}
 
 
 def test_only_the_right_key_decrypts() -> None:

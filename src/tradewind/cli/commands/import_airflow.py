@@ -1,4 +1,6 @@
-"""`tradewind import-airflow`: take over variables, connections, pools, roles, users, pause states and runs of an Airflow."""
+"""`tradewind import-airflow`: take over variables, connections, pools, roles, users, pause states, runs and asset events of an
+Airflow.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ URL_VARIABLES = ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "AIRFLOW__CORE__SQL_ALCH
 KEY_VARIABLE = "AIRFLOW__CORE__FERNET_KEY"
 NOTES_SHOWN = 30
 _COLUMNS = ("what", "in_airflow", "imported", "unchanged", "left_out")
-SUBJECTS = ("variables", "connections", "pools", "roles", "users", "dags", "runs")
+SUBJECTS = ("variables", "connections", "pools", "roles", "users", "dags", "runs", "assets")
 
 
 @click.command("import-airflow")
@@ -65,7 +67,8 @@ def import_airflow(
     dry_run: bool,
     output: str,
 ) -> int:
-    """Take over an Airflow from its database: variables, connections, pools, roles, users, pause states, runs.
+    """Take over an Airflow from its database: variables, connections, pools, roles, users, pause states, runs,
+    asset events.
 
     DATABASE_URL is `sql_alchemy_conn` of Airflow 1.10, 2 or 3: SQLite, PostgreSQL or MySQL. Airflow's database is only read. A
     second import adds what is new. The DAG files have to be in the DAG folder. Nothing runs twice: schedules continue after

@@ -145,6 +145,8 @@ def _postgres(found: Mapping[str, Any], port: int | None, query: dict[str, str])
         connection = psycopg.connect(**arguments)
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
+        for kind in ("json", "jsonb"):  # as text, as the other drivers give it: a decoded text could not be told from JSON
+            connection.adapters.register_loader(kind, psycopg.types.string.TextLoader)
     except psycopg.Error as error:
         raise Unreachable(f"PostgreSQL at {found['host']} cannot be read: {' '.join(str(error).split())}") from None
     columns = """SELECT column_name FROM information_schema.columns

@@ -33,7 +33,7 @@ class XComRules(NamedTuple):
     spill: Callable[[bytes], str]
 
 
-def prepare_run(source: SourceRun, generation: int, rules: XComRules, *, is_paused: bool, scheduler_lives: bool) -> Prepared:
+def prepare_run(source: SourceRun, rules: XComRules, *, is_paused: bool, scheduler_lives: bool) -> Prepared:
     """Convert a run. `decide_run` decides whether it is imported."""
     row = source.row
     states = [(task["task_id"], task["state"]) for task in source.tasks]
@@ -47,7 +47,7 @@ def prepare_run(source: SourceRun, generation: int, rules: XComRules, *, is_paus
         notes.append(f"conf of {row['dag_id']} {row['run_id']}: {problem}")
         conf = {}
     try:
-        run = _run(source, decision.state, conf, _xcoms(source, generation, rules, notes))
+        run = _run(source, decision.state, conf, _xcoms(source, rules, notes))
     except Unreadable as problem:
         return Prepared(None, str(problem), notes)
     return Prepared(run, "", notes)
@@ -74,10 +74,12 @@ def _run(source: SourceRun, state: RunState, conf: dict[str, object], xcoms: lis
         started,
         micros(row["end_date"]) if state is not RunState.QUEUED else None,
         conf,
-        None,
+        row["note"],
         row["triggering_user_name"],
         tasks,
         xcoms,
+        row["partition_key"] or None,
+        micros(row["partition_date"]),
     )
 
 
@@ -97,10 +99,24 @@ def _task(row: Row, *, finished: bool) -> c.ImportedTask:
         row["operator"],
         row["length"],
         f"{row['state']} in Airflow" if finished and row["state"] not in (None, state.value) else None,
+        row["note"],
+        [_try(one) for one in sorted(row["tries"], key=lambda one: one["try_number"] or 0)],
     )
 
 
-def _xcoms(source: SourceRun, generation: int, rules: XComRules, notes: list[str]) -> list[c.ImportedXCom]:
+def _try(row: Row) -> c.ImportedTry:
+    state = row["state"]
+    return c.ImportedTry(
+        max(row["try_number"] or 1, 1),
+        state if state in ("success", "failed", "skipped") else "failed",
+        micros(row["queued_dttm"]),
+        micros(row["start_date"]),
+        micros(row["end_date"]),
+        row["hostname"] or None,
+    )
+
+
+def _xcoms(source: SourceRun, rules: XComRules, notes: list[str]) -> list[c.ImportedXCom]:
     """The XComs of a run. An XCom that cannot be converted is left out, with a note. Of several XComs with the same name, the
     latest is used.
     """
@@ -109,7 +125,7 @@ def _xcoms(source: SourceRun, generation: int, rules: XComRules, notes: list[str
         index = -1 if row["map_index"] is None else row["map_index"]
         where = f"XCom {row['key']} of {source.row['dag_id']}.{row['task_id']} in {source.row['run_id']}"
         try:
-            data = encode_xcom(xcom_value(row["value"], nested_json=generation == 3), row["key"])
+            data = encode_xcom(xcom_value(row["value"]), row["key"])
         except (Unreadable, XComNotSerializable) as problem:
             notes.append(f"{where}: {problem}")
             continue

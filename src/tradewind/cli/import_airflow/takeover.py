@@ -6,20 +6,23 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from tradewind.api.auth.airflow_passwords import is_airflow_hash
 from tradewind.cli.import_airflow.decisions import ROLES, Grants, decide_pause, decide_role, lives, role_of
 from tradewind.cli.import_airflow.runs import XComRules, prepare_run
 from tradewind.cli.import_airflow.source import Source, SourceDag
-from tradewind.cli.import_airflow.values import Keys, Unreadable, micros
+from tradewind.cli.import_airflow.values import Keys, Unreadable, conf_of_run, micros
 from tradewind.model.errors import TradewindError
 from tradewind.model.rows import DagPlan
 from tradewind.wire import commands as c
 
 R = TypeVar("R")
 
-SUBJECTS = ("variables", "connections", "pools", "roles", "users", "dags", "runs")
+SUBJECTS = ("variables", "connections", "pools", "roles", "users", "dags", "runs", "assets")
 ROWS_AT_ONCE = 2000
 """Maximum number of task instances and XComs in one transaction."""
+EVENTS_AT_ONCE = 500
 BYTES_AT_ONCE = 4 * 1024 * 1024
 
 
@@ -123,6 +126,7 @@ class Takeover:
             "users": self._users,
             "dags": self._dags,
             "runs": self._runs,
+            "assets": self._assets,
         }
         for subject in SUBJECTS:
             if subject in self.options.subjects:
@@ -293,13 +297,13 @@ class Takeover:
             return False
         date = micros(row["logical_date"] or row["execution_date"])
         start, end = micros(row["data_interval_start"]), micros(row["data_interval_end"])
-        if end is None and self.source.generation > 1:
-            end = micros(row["run_after"])
-        assert date is not None, "only runs with a date are asked for"
+        after = micros(row["run_after"])
+        if date is not None and end is None:
+            end = after
         last = self.existing.dags[dag_id].last
         if self.options.dry_run:
             return last is None or end is None or last[3] < end
-        return bool(self.call(c.ImportPosition(dag_id, date, start, end)).moved)
+        return bool(self.call(c.ImportPosition(dag_id, date, start, end, after if date is None else None)).moved)
 
     def _runs(self, count: Count) -> None:
         batch: list[c.ImportedRun] = []
@@ -317,7 +321,6 @@ class Takeover:
                     count.found += 1
                     prepared = prepare_run(
                         found,
-                        self.source.generation,
                         self.xcom_rules,
                         is_paused=dag.is_paused,
                         scheduler_lives=self.scheduler_lives,
@@ -335,6 +338,37 @@ class Takeover:
                         batch, rows, size = [], 0, 0
         if batch:
             self._store(count, batch)
+
+    def _assets(self, count: Count) -> None:
+        """Asset events: those that wait for a DAG, those that runs have consumed, and the other ones of the time of `since`."""
+        may_run = {dag.dag_id for dag in self.source.dags() if self.scheduler_lives and not dag.is_paused}
+        batch: list[c.ImportedAssetEvent] = []
+        for event in self.source.asset_events(self.options.since):
+            wanted = {event.source_dag, *(dag_id for dag_id, _ in (*event.waits, *event.consumed))}
+            if self.options.dag_ids and not wanted.intersection(self.options.dag_ids):
+                continue
+            count.found += 1
+            try:
+                extra = conf_of_run(event.extra)
+            except Unreadable as problem:
+                self.notes.append(f"extra of an event of asset {event.name}: {problem}")
+                extra = {}
+            waits = [one for one in event.waits if one[0] in self.existing.dags and one[0] not in may_run]
+            plain = event._replace(extra=extra, waits=waits)
+            batch.append(msgspec.convert(plain._asdict(), c.ImportedAssetEvent))
+            if len(batch) == EVENTS_AT_ONCE:
+                self._store_events(count, batch)
+                batch = []
+        if batch:
+            self._store_events(count, batch)
+
+    def _store_events(self, count: Count, events: list[c.ImportedAssetEvent]) -> None:
+        if self.options.dry_run:
+            count.done += len(events)
+            return
+        created = self.call(c.ImportAssetEvents(events)).created
+        count.done += created
+        count.unchanged += len(events) - created
 
     def _store(self, count: Count, runs: Iterable[c.ImportedRun]) -> None:
         """Store runs, in one transaction."""

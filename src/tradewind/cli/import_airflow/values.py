@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import pickle
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, timezone
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any, NamedTuple
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from tradewind.model.moments import to_micros
@@ -135,7 +136,7 @@ def conf_of_run(stored: Any) -> dict[str, Any]:
 
 
 def _json(text: Any) -> Any:
-    """JSON, or the value that the driver has decoded from it."""
+    """The value of a JSON text. SQLite gives a JSON number as a number."""
     if not isinstance(text, str):
         return text
     try:
@@ -147,11 +148,8 @@ def _json(text: Any) -> Any:
 # --- XComs ------------------------------------------------------------------------------------------------------------
 
 
-def xcom_value(stored: Any, *, nested_json: bool) -> Any:
+def xcom_value(stored: Any) -> Any:
     """The value of an XCom: JSON, or a pickle (1.10, `enable_xcom_pickling`), with Airflow's marked values.
-
-    Args:
-        nested_json: the first releases of Airflow 3 store the text of the JSON as JSON.
 
     Raises:
         Unreadable: it cannot be converted.
@@ -164,15 +162,7 @@ def xcom_value(stored: Any, *, nested_json: bool) -> Any:
             stored = data.decode()
         except UnicodeDecodeError:
             return unpickled(data)  # protocol 0 and 1
-        found = _json(stored)
-    else:
-        found = _json(stored)
-        if nested_json and isinstance(found, str) and found[:1] in ('"', "{", "["):
-            try:
-                found = json.loads(found)
-            except ValueError:
-                pass  # a plain text that begins like JSON
-    return _convert_marked(found)
+    return _convert_marked(_json(stored))
 
 
 class _Marked(NamedTuple):
@@ -202,31 +192,80 @@ def _convert_marked(value: Any) -> Any:
 
 
 def _convert_object(name: str, data: Any) -> Any:
-    """The value of a marked class.
+    """The value of a marked class. An object with fields (a dataclass, a model of pydantic, an asset) becomes a mapping of its
+    fields, as it does in a task here.
 
     Raises:
         Unreadable: a class that is not converted.
     """
-    short = name.rpartition(".")[2]
+    module, _, short = name.rpartition(".")
+    top = module.partition(".")[0]
     try:
-        if short in ("tuple", "set", "frozenset"):
-            return {"tuple": tuple, "set": set, "frozenset": frozenset}[short](data)
-        if short == "dict":
+        if top == "numpy":
             return data
-        if short in ("datetime", "DateTime"):
-            return _moment(data)
-        if short == "timedelta":
-            return timedelta(seconds=float(data))
-        if short == "Decimal":
-            return Decimal(str(data))
+        if top == "pendulum" and short in ("DateTime", "Date"):
+            return _of_pendulum(short, data)
+        if short in _READERS and top in _STANDARD:
+            return _READERS[short](data)
     except (TypeError, ValueError, KeyError, ArithmeticError) as error:
         raise Unreadable(f"a {short} cannot be read: {error}") from None
+    if isinstance(data, dict) and top not in _PACKED:
+        return data
     raise Unreadable(f"it has an object of {name}")
+
+
+_STANDARD = frozenset({"", "builtins", "datetime", "decimal", "uuid", "zoneinfo", "pendulum"})
+"""Modules of the classes in `_READERS`. Older releases stored names without a module."""
+_PACKED = frozenset({"deltalake", "pyiceberg", "pandas", "kubernetes"})
+"""Airflow encrypts or packs the data of objects of these libraries."""
+
+
+def _zone(data: Any) -> tzinfo:
+    """A time zone: its name, or its offset in seconds."""
+    if isinstance(data, int | float):
+        return timezone(timedelta(seconds=data))
+    return UTC if data == "UTC" else ZoneInfo(str(data))
 
 
 def _moment(data: Any) -> datetime:
     seconds = float(data["timestamp"] if isinstance(data, dict) else data)
-    zone = data.get("tz") if isinstance(data, dict) else None
-    while isinstance(zone, list | tuple):  # [name, version, …], or a name in a list
+    if not isinstance(data, dict):
+        return datetime.fromtimestamp(seconds, UTC)
+    zone = data.get("tz")
+    while isinstance(zone, list | tuple):  # [name or offset, class, version, …]
         zone = zone[0] if zone else None
-    return datetime.fromtimestamp(seconds, ZoneInfo(zone) if isinstance(zone, str) and "." not in zone else UTC)
+    if zone is None:
+        return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    return datetime.fromtimestamp(seconds, _zone(_OLD_ZONES.get(zone, zone)))
+
+
+_OLD_ZONES = {"EDT": -4 * 3600, "CDT": -5 * 3600, "MDT": -6 * 3600, "PDT": -7 * 3600, "CEST": "CET"}
+"""Names that the first version of Airflow's format stored for summer time."""
+
+
+def _of_pendulum(kind: str, data: Any) -> Any:
+    import pendulum  # lazy import: takes 80 ms
+
+    if kind == "Date":
+        return pendulum.Date.fromisoformat(data)
+    moment = _moment(data)
+    name = getattr(moment.tzinfo, "key", None)
+    found = pendulum.instance(moment)
+    return found if name is None else found.in_timezone(name)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "dict": lambda data: data,
+    "datetime": _moment,
+    "date": date.fromisoformat,
+    "timedelta": lambda data: timedelta(seconds=float(data)),
+    "Decimal": lambda data: Decimal(str(data)),
+    "UUID": UUID,
+    "Timezone": _zone,
+    "FixedTimezone": _zone,
+    "ZoneInfo": _zone,
+}
+"""The last part of the name of a class → its value."""

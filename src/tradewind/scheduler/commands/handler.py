@@ -94,6 +94,7 @@ def handlers() -> dict[type[c.Command[Any]], Handler]:
         c.DeleteConnection: connections.delete_connection,
         c.ImportRuns: import_runs.import_runs,
         c.ImportPosition: import_runs.import_position,
+        c.ImportAssetEvents: import_runs.import_asset_events,
         c.RegisterFile: dag_files.register_file,
         c.RegisterFiles: dag_files.register_files,
         c.RegisterPlugins: dag_files.register_plugins,

@@ -1,17 +1,17 @@
-"""Commands that import from Airflow: runs with their task instances, and the position of each schedule."""
+"""Commands that import from Airflow: runs with their task instances, the position of each schedule, events of assets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from tradewind.kernel.layout import mapped_tasks
 from tradewind.model.definition import DagDefinition, Schedule, TaskDefinition, encode_definition, version_hash
-from tradewind.model.errors import ScheduleError, TradewindError
+from tradewind.model.errors import Conflict, ScheduleError, TradewindError
 from tradewind.model.ids import UNEXPANDED, check_run_id
-from tradewind.model.rows import AttemptRow, JournalEntry, RunImport, TaskRow, XComWrite
+from tradewind.model.rows import AttemptRow, JournalEntry, NewAssetEvent, RunImport, TaskRow, XComWrite
 from tradewind.model.states import FINISHED, RunType, TaskState
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.dags.schedule import schedule_of
@@ -91,9 +91,12 @@ def _import_run(context: CommandContext, run: c.ImportedRun, origin: str) -> int
                 for row in rows
                 if row.state != TaskState.NONE.code
             ],
-            [_attempt(slot, task, origin) for slot, task in enumerate(places.tasks) if _was_run(task)],
-            {slot: task.hostname for slot, task in enumerate(places.tasks) if task.hostname},
+            [one for slot, task in enumerate(places.tasks) for one in _attempts(slot, task, origin)],
+            _hostnames(places.tasks),
             [XComWrite(*msgspec.structs.astuple(xcom)) for xcom in run.xcoms],
+            run.partition_key,
+            run.partition_date,
+            {slot: task.note for slot, task in enumerate(places.tasks) if task.note},
         )
     )
 
@@ -148,7 +151,7 @@ def _row(slot: int, task: c.ImportedTask, definition: DagDefinition) -> TaskRow:
     return TaskRow(
         slot,
         task.state.code,
-        1 if _was_run(task) else 0,
+        _attempt_count(task),
         max(task.try_number, 0),
         retries if task.max_tries is None or task.max_tries < 0 else task.max_tries,
         False,
@@ -170,20 +173,37 @@ def _was_run(task: c.ImportedTask) -> bool:
     return task.state in _ENDED and task.started_at is not None
 
 
-def _attempt(slot: int, task: c.ImportedTask, origin: str) -> AttemptRow:
-    return AttemptRow(
-        slot,
-        1,
-        max(task.try_number, 1),
-        origin,
-        task.queued_at,
-        None,
-        None,
-        task.started_at,
-        task.ended_at or task.started_at,
-        task.state.value,
-        task.reason,
-    )
+def _attempt_count(task: c.ImportedTask) -> int:
+    return len(task.tries) + _was_run(task)
+
+
+def _attempts(slot: int, task: c.ImportedTask, origin: str) -> Iterator[AttemptRow]:
+    """Give the tries of a task instance, each with a fence of its own: the earlier ones, and the last one if it has ended."""
+    for fence, one in enumerate(task.tries, 1):
+        began, ended = one.started_at, one.ended_at or one.started_at
+        yield AttemptRow(slot, fence, one.try_number, origin, one.queued_at, None, None, began, ended, one.outcome, None)
+    if _was_run(task):
+        yield AttemptRow(
+            slot,
+            _attempt_count(task),
+            max(task.try_number, 1),
+            origin,
+            task.queued_at,
+            None,
+            None,
+            task.started_at,
+            task.ended_at or task.started_at,
+            task.state.value,
+            task.reason,
+        )
+
+
+def _hostnames(tasks: Sequence[c.ImportedTask]) -> dict[tuple[int, int], str]:
+    found = {}
+    for slot, task in enumerate(tasks):
+        names = [one.hostname for one in task.tries] + [task.hostname] * _was_run(task)
+        found.update({(slot, fence): name for fence, name in enumerate(names, 1) if name})
+    return found
 
 
 def import_position(context: CommandContext, command: c.ImportPosition) -> c.ImportPositionResult:
@@ -191,16 +211,45 @@ def import_position(context: CommandContext, command: c.ImportPosition) -> c.Imp
 
     Raises:
         NotFound: there is no such DAG.
+        Conflict: the position has no date.
     """
     plan = context.store.need_dag(command.dag_id)
+    if command.logical_date is None:
+        if command.run_after is None:
+            raise Conflict(f"the position of DAG {command.dag_id} has neither a logical date nor the start of a run")
+        return _advanced(context, command.dag_id, (None, None, None, command.run_after))
     start = command.logical_date if command.interval_start is None else command.interval_start
     end = command.interval_end
     if end is None:
         end = end_of_interval(schedule_of(plan), command.logical_date, context.clock.wall())
-    moved = context.store.advance_schedule(command.dag_id, (command.logical_date, start, end, end))
+    return _advanced(context, command.dag_id, (command.logical_date, start, end, end))
+
+
+def _advanced(
+    context: CommandContext, dag_id: str, last: tuple[int | None, int | None, int | None, int]
+) -> c.ImportPositionResult:
+    moved = context.store.advance_schedule(dag_id, last)
     if moved:
-        context.effects.dags.add(command.dag_id)
+        context.effects.dags.add(dag_id)
     return c.ImportPositionResult(moved)
+
+
+def import_asset_events(context: CommandContext, command: c.ImportAssetEvents) -> c.ImportAssetEventsResult:
+    """Store events with the DAGs for which they wait. They do not go to other DAGs: Airflow has decided about them."""
+    created = 0
+    for one in command.events:
+        source = (one.source_dag, one.source_run, one.source_task, one.source_index)
+        origin = "import:" + "/".join(map(str, (one.at, *source, one.partition_key)))
+        extra = msgspec.json.encode(one.extra) if one.extra else None
+        event = NewAssetEvent(
+            *(one.name, one.uri, one.group, extra, one.at, None, tuple(one.aliases)),
+            *source,
+            origin,
+            one.partition_key,
+        )
+        created += context.store.import_asset_event(event, one.waits, one.consumed)
+        context.effects.dags.update(dag_id for dag_id, _ in one.waits)
+    return c.ImportAssetEventsResult(created)
 
 
 def end_of_interval(schedule: Schedule, start: int, now: int) -> int:

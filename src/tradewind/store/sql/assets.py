@@ -124,30 +124,69 @@ class AssetOperations:
             asset = self._asset_of(event)
             if event.origin is not None and self._is_recorded(asset, event.origin):
                 continue
-            row = self.engine.row("SELECT coalesce(max(id), 0) + 1 FROM asset_event")
-            assert row is not None
-            number = int(row[0])
-            self.engine.run(
-                """INSERT INTO asset_event (id, asset, extra, at, source_dag, source_run, source_task, source_index, aliases,
-                   origin, partition_key, partition_date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-                (
-                    number,
-                    asset.id,
-                    event.extra,
-                    event.at,
-                    event.source_dag,
-                    event.source_run,
-                    event.source_task,
-                    event.source_index,
-                    json.dumps(sorted(event.aliases)),
-                    event.origin,
-                    event.partition_key,
-                    event.partition_date,
-                ),
-            )
+            number = self._insert_event(asset, event)
             numbers.append(number)
             consumers |= self._deliver(number, asset, bool(event.aliases), event.partition_key)
         return numbers, frozenset(consumers)
+
+    def _insert_event(self, asset: AssetRow, event: NewAssetEvent) -> int:
+        row = self.engine.row("SELECT coalesce(max(id), 0) + 1 FROM asset_event")
+        assert row is not None
+        number = int(row[0])
+        self.engine.run(
+            """INSERT INTO asset_event (id, asset, extra, at, source_dag, source_run, source_task, source_index, aliases,
+               origin, partition_key, partition_date) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                number,
+                asset.id,
+                event.extra,
+                event.at,
+                event.source_dag,
+                event.source_run,
+                event.source_task,
+                event.source_index,
+                json.dumps(sorted(event.aliases)),
+                event.origin,
+                event.partition_key,
+                event.partition_date,
+            ),
+        )
+        return number
+
+    def import_asset_event(
+        self, event: NewAssetEvent, waits: Sequence[tuple[str, str]], consumed: Sequence[tuple[str, str]]
+    ) -> bool:
+        engine = self.engine
+        with engine.transaction():
+            asset = self._asset_of(event)
+            known = engine.row("SELECT id FROM asset_event WHERE asset = ? AND origin = ?", (asset.id, event.origin))
+            number = self._insert_event(asset, event) if known is None else int(known[0])
+            for dag_id, target in waits:
+                if self._is_scheduled_on(dag_id, asset):
+                    engine.run(
+                        """INSERT INTO asset_delivery (dag_id, event, target) VALUES (?, ?, ?)
+                           ON CONFLICT (dag_id, event, target) DO NOTHING""",
+                        (dag_id, number, target),
+                    )
+            for dag_id, run_id in consumed:
+                run = engine.row("SELECT id, partition_key FROM dag_run WHERE dag_id = ? AND run_id = ?", (dag_id, run_id))
+                if run is not None:
+                    engine.run(
+                        """INSERT INTO asset_delivery (dag_id, event, outcome, run, target) VALUES (?, ?, ?, ?, ?)
+                           ON CONFLICT (dag_id, event, target) DO UPDATE SET outcome = excluded.outcome, run = excluded.run
+                           WHERE asset_delivery.outcome = 0""",
+                        (dag_id, number, CONSUMED, run[0], run[1] or ""),
+                    )
+        return known is None
+
+    def _is_scheduled_on(self, dag_id: str, asset: AssetRow) -> bool:
+        """Whether the schedule of a DAG names the asset, or an alias that the asset has had."""
+        found = self.engine.row(
+            """SELECT 1 FROM asset_reference WHERE dag_id = ? AND kind = 'schedule' AND ((name = ? AND uri IN (?, ''))
+               OR (name = '' AND uri = ?) OR alias IN (SELECT alias FROM asset_alias_member WHERE asset = ?))""",
+            (dag_id, asset.name, asset.uri, asset.uri, asset.id),
+        )
+        return found is not None
 
     def _is_recorded(self, asset: AssetRow, origin: str) -> bool:
         return self.engine.row("SELECT 1 FROM asset_event WHERE asset = ? AND origin = ?", (asset.id, origin)) is not None

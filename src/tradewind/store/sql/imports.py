@@ -9,11 +9,13 @@ from tradewind.store.sql.runs import NEXT_RUN
 
 _RUN = f"""INSERT INTO dag_run (id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
     run_after, queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, task_count, rows_created, revision,
-    journal_seq) VALUES ({NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)"""
+    journal_seq, partition_key, partition_date)
+    VALUES ({NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)"""
 """Revision 1: the run already has rows, so the scheduler reads them before it continues the run."""
 
 _TASK = """INSERT INTO task_instance (run, slot, task_id, map_index, state, fence, try_number, max_tries, resume, requeues, due_at,
-    queued_at, started_at, ended_at, reason, branch, map_length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    queued_at, started_at, ended_at, reason, branch, map_length, note)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _ATTEMPT = """INSERT INTO attempt (run, slot, fence, try_number, executor, hostname, queued_at, started_at, ended_at, outcome,
     reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -71,6 +73,8 @@ class ImportOperations(DagOperations):
                     len(run.rows),
                     len(run.rows),
                     len(run.journal),
+                    run.partition_key,
+                    run.partition_date,
                 ),
             )
             engine.many(
@@ -94,16 +98,17 @@ class ImportOperations(DagOperations):
                         row.reason,
                         None if row.branch is None else encode_branch(row.branch),
                         row.length,
+                        run.notes.get(row.slot),
                     )
                     for row in run.rows
                 ],
             )
             engine.many(JOURNAL, [(number, seq, *entry) for seq, entry in enumerate(run.journal, 1)])
-            engine.many(_ATTEMPT, [(number, *_attempt(one, run.hostnames.get(one.slot))) for one in run.attempts])
+            engine.many(_ATTEMPT, [(number, *_attempt(one, run.hostnames.get((one.slot, one.fence)))) for one in run.attempts])
             engine.many(XCOM, [(number, *xcom) for xcom in run.xcoms])
         return number
 
-    def advance_schedule(self, dag_id: str, last: tuple[int, int, int, int]) -> bool:
+    def advance_schedule(self, dag_id: str, last: tuple[int | None, int | None, int | None, int]) -> bool:
         with self.engine.transaction():
             self.need_dag(dag_id)
             moved = self.engine.run(
