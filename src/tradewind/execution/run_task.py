@@ -176,14 +176,14 @@ def execute_task(
         result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, write)
     except BaseException as error:
         raised, result = error, _with_retry_policy(ti, error, _result_of_exception(error, write))
+    if ti.map_index >= 0 and context is not None and ti.task.map_index_template:
+        raised, result = _with_label(ti, context, raised, result, write)
     if ti.task.outlets and result.outcome is Outcome.SUCCESS:
         result = _with_assets(result, ti, write)
     if ti.task.operator_extra_links and context is not None:
         push_links(ti.task, ti)
     result = _with_xcoms(result, ti, spill, inline_max, hard_max, write)
-    result.rendered = ti.rendered
-    if ti.map_index >= 0 and context is not None and ti.task.map_index_template:
-        result.map_label = ti.map_label = _label(ti, context, write)
+    result.rendered, result.map_label = ti.rendered, ti.map_label
     if result.outcome is Outcome.SUCCESS:
         result.map_length = ti.map_length
     call_listeners = listener_calls.after_result(ti, result.outcome, raised)
@@ -230,16 +230,24 @@ def running() -> BaseOperator | None:
     return _operators[-1] if _operators else None
 
 
-def _label(ti: TaskInstance, context: Context, write: Callable[[str], None]) -> str | None:
-    """The text that is shown instead of the map index. An error in the template does not fail the task."""
+def _with_label(
+    ti: TaskInstance, context: Context, raised: BaseException | None, result: TaskResult, write: Callable[[str], None]
+) -> tuple[BaseException | None, TaskResult]:
+    """Set the text that is shown instead of the map index.
+
+    An error in `map_index_template` fails a task that has succeeded, as in Airflow. It does not hide another error.
+    """
     from tradewind.execution.templates import environment_for  # lazy import: needs jinja2
 
     try:
         template = environment_for(ti.task.get_dag(), force_sandboxed=True).from_string(ti.task.map_index_template)
-        return _one_line(template.render(context))
+        ti.map_label = _one_line(template.render(context))
     except Exception as error:
+        if result.outcome is Outcome.SUCCESS:
+            error.add_note(f"in the map_index_template of task {ti.task_id!r}: {ti.task.map_index_template!r}")
+            return error, _with_retry_policy(ti, error, _result_of_exception(error, write))
         write(f"cannot render map_index_template {ti.task.map_index_template!r}: {describe_error(error)}")
-        return None
+    return raised, result
 
 
 def _with_assets(result: TaskResult, ti: TaskInstance, write: Callable[[str], None]) -> TaskResult:

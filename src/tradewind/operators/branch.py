@@ -14,6 +14,9 @@ from tradewind.model.errors import did_you_mean
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.operator import BaseOperator
 
+DECISION = "skipmixin_key"
+"""Key of the XCom with a decision: `{"followed": […]}` or `{"skipped": […]}`, as in Airflow."""
+
 Choice = str | Iterable[str] | None
 """A task id, a task group id, several of them, or None for no task."""
 
@@ -66,10 +69,16 @@ class SkipMixin:
         ids = tuple(task if isinstance(task, str) else task.task_id for task in tasks)
         if ids:
             ti.branch = Branch("skip", ids)
+            ti.xcom_push(DECISION, {"skipped": list(ids)})
 
     def skip_all_except(self, ti: Any, branch_task_ids: Choice) -> None:
         """Skip the direct downstream tasks that are neither chosen nor downstream of a chosen task."""
-        ti.branch = Branch("follow", chosen_tasks(ti.task, branch_task_ids))
+        task = ti.task
+        chosen = chosen_tasks(task, branch_task_ids)
+        ti.branch = Branch("follow", chosen)
+        if task.downstream_task_ids:
+            run = set(chosen).union(*(task.dag.get_task(one).get_flat_relative_ids() for one in chosen))
+            ti.xcom_push(DECISION, {"followed": sorted(run & task.downstream_task_ids)})
 
 
 class BranchMixIn(SkipMixin):

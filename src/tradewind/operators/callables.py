@@ -56,7 +56,8 @@ class CallableOperator(BaseOperator):
         return run_to_end(self.python_callable(*self.op_args, **self.call_kwargs(context)))
 
     def call_kwargs(self, context: Any) -> Mapping[str, Any]:
-        """Add `templates_dict` to the context. Returns the keyword arguments of the call."""
+        """Add `op_kwargs` and `templates_dict` to the context. Returns the keyword arguments of the call."""
+        context.update(self.op_kwargs)
         if self.templates_dict is not None:
             context["templates_dict"] = self.templates_dict
         return self.determine_kwargs(context)
@@ -73,6 +74,7 @@ def rendered_result(operator: DecoratedOperator, context: Any) -> Any:
         TypeError: the function returned neither a string nor a list of strings, or an empty one.
     """
     function = operator.python_callable
+    context.update(operator.op_kwargs)
     call = arguments_for(function, operator.op_args, operator.op_kwargs, context)
     found = run_to_end(function(*operator.op_args, **call))
     texts = found if isinstance(found, list | tuple) else [found]

@@ -10,7 +10,7 @@ from tradewind.execution.context import get_current_context
 from tradewind.execution.run_task import run_to_end
 from tradewind.execution.task_instance import Branch
 from tradewind.lazy_names import import_name
-from tradewind.operators.branch import BaseBranchOperator, BranchOnResult, SkipMixin
+from tradewind.operators.branch import DECISION, BaseBranchOperator, BranchOnResult, SkipMixin
 from tradewind.operators.callables import CallableOperator, DecoratedCallableOperator
 
 __all__ = [
@@ -119,6 +119,10 @@ class ShortCircuitOperator(SkipMixin, PythonOperator):
             direct_only = not self.ignore_downstream_trigger_rules
             self.log.info("The condition is false: skipping %s downstream tasks", "direct" if direct_only else "all")
             context["ti"].branch = Branch("stop", direct_only=direct_only)
+            below = self.get_direct_relatives() if direct_only else self.get_flat_relatives()
+            skipped = sorted(task.task_id for task in below if not task.is_teardown)
+            if skipped:
+                context["ti"].xcom_push(DECISION, {"skipped": skipped})
         return condition
 
 

@@ -255,11 +255,15 @@ class TaskFunction(Generic[_P, _R]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         operator = self.operator_class(python_callable=self.function, op_args=args, op_kwargs=kwargs, **self.kwargs)
+        self.mark(operator)
+        return XComArg(operator)
+
+    def mark(self, operator: BaseOperator) -> None:
+        """Make a new task of this function a setup or a teardown, if the function is one."""
         if self.is_setup:
             operator.as_setup()
         if self.is_teardown:
             operator.as_teardown(on_failure_fail_dagrun=self.on_failure_fail_dagrun)
-        return XComArg(operator)
 
     def override(self, **arguments: Any) -> TaskFunction[_P, _R]:
         """A copy with other operator arguments."""
@@ -327,7 +331,9 @@ class TaskPartial:
             common["doc_md"] = textwrap.dedent(doc).strip()
         common["task_id"] = unique_task_id(task.task_id, common.get("dag"), common.get("task_group"))
         own = {"python_callable": task.function, "op_kwargs": self.arguments}
-        return XComArg(make_mapped(task.operator_class, {**common, **own}, expand_input, "op_kwargs"))
+        mapped = make_mapped(task.operator_class, {**common, **own}, expand_input, "op_kwargs")
+        task.mark(mapped)
+        return XComArg(mapped)
 
 
 def _check_names(label: str, function: Callable[..., Any], given: Mapping[str, Any], where: str) -> None:

@@ -42,6 +42,10 @@ class ExpandInput:
         """The arguments for one map index."""
         raise NotImplementedError
 
+    def taken_as_they_are(self, index: int) -> frozenset[str]:
+        """The arguments of one map index whose values come from other tasks. They are not rendered as templates."""
+        raise NotImplementedError
+
     def length(self, context: Mapping[str, Any]) -> int:
         """The number of instances."""
         raise NotImplementedError
@@ -66,6 +70,9 @@ class DictOfLists(ExpandInput):
             index, place = divmod(index, len(items)) if len(lists) > 1 else (0, index)
             found[name] = element(items, place, context)
         return {name: found[name] for name in lists}
+
+    def taken_as_they_are(self, index: int) -> frozenset[str]:
+        return _from_tasks(self.lists)
 
     def length(self, context: Mapping[str, Any]) -> int:
         total = 1
@@ -92,8 +99,17 @@ class ListOfDicts(ExpandInput):
             raise AirflowException(f"expand_kwargs() needs a list of dictionaries of arguments; element {index} is {found!r}")
         return {name: value.resolve(context) if isinstance(value, ResolveMixin) else value for name, value in found.items()}
 
+    def taken_as_they_are(self, index: int) -> frozenset[str]:
+        """As in Airflow, the plain values of dictionaries are rendered, even if a task has returned the dictionaries."""
+        written = None if isinstance(self.dicts, BaseXComArg) else self.dicts[index]
+        return _from_tasks(written) if isinstance(written, Mapping) else frozenset()
+
     def length(self, context: Mapping[str, Any]) -> int:
         return len(_items(self.dicts, context))
+
+
+def _from_tasks(arguments: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(name for name, value in arguments.items() if isinstance(value, ResolveMixin))
 
 
 def _source(value: Any) -> MapSource:
@@ -236,7 +252,7 @@ class MappedOperator(BaseOperator):
     def unmap(self, context: Mapping[str, Any]) -> BaseOperator:
         """The real operator for one map index. It has this task's id, DAG and dependencies, but is not in the DAG's task list.
 
-        Mapped values are not rendered.
+        Values that come from other tasks are not rendered.
         """
         if context["ti"].map_index < 0:
             raise AirflowException(f"{self._name_in_errors()} is mapped; give a map index to run one of its instances")
@@ -261,7 +277,9 @@ class MappedOperator(BaseOperator):
         instance.__init__(**arguments)  # type: ignore[misc]
         instance.task_id, instance._dag, instance.task_group = self.task_id, self._dag, self.task_group
         instance._upstream, instance._downstream = self._upstream, self._downstream
-        _exclude_from_rendering(instance, self.kwargs_argument, tuple(values))
+        names = self.expand_input.taken_as_they_are(context["ti"].map_index)
+        if names:
+            _exclude_from_rendering(instance, self.kwargs_argument, tuple(name for name in values if name in names))
         self._instance = instance
         return instance
 
@@ -282,7 +300,7 @@ _ATTRIBUTES = (
 
 
 def _exclude_from_rendering(instance: BaseOperator, kwargs_argument: str | None, names: tuple[str, ...]) -> None:
-    """Exclude the mapped values from rendering."""
+    """Exclude some mapped values from rendering."""
 
     def render_template_fields(context: Any, jinja_env: Any = None) -> None:
         whole = type(instance).render_template_fields

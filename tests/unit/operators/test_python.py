@@ -197,7 +197,8 @@ def test_a_choice_that_is_not_downstream_is_a_warning(caplog: pytest.LogCaptureF
 
 
 def test_the_choice_is_pushed() -> None:
-    assert pushed(_branching(iter(["a"]))) == {"return_value": ["a"]}
+    """The decision too, under Airflow's key."""
+    assert pushed(_branching(iter(["a"]))) == {"return_value": ["a"], "skipmixin_key": {"followed": ["a"]}}
 
 
 def test_branch_operators_and_decorators() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tradewind import DAG, get_current_context, task, task_group
+from tradewind import DAG, chain, get_current_context, setup, task, task_group, teardown
 from tradewind.model.errors import DefinitionError, UnknownArgument
 from tradewind.model.states import TaskState
 from tradewind.operators.bash import BashOperator
@@ -45,6 +45,11 @@ def double(x: int, plus: int = 0) -> int:
 @task
 def total(values: Any) -> int:
     return sum(values)
+
+
+@task
+def same(v: Any) -> Any:
+    return v
 
 
 class TestFunctions:
@@ -119,6 +124,36 @@ class TestFunctions:
         shown = [told.store.task_instance(told.dag_id, told.run_id, "greet", index) for index in (0, 1)]
         assert [one.rendered_map_index for one in shown] == ["ANN", "BOB"]
 
+    def test_a_label_from_the_arguments_and_a_wrong_label(self) -> None:
+        """As in Airflow, an error in the template fails a task that has succeeded, and hides no other error."""
+        with dag() as made:
+            same.override(task_id="named", map_index_template="{{ v }}|{{ ti.map_index }}").expand(v=["a"])
+            same.override(task_id="wrong", map_index_template="{{ nothere }}").expand(v=["a"])
+        told = run(made)
+        assert (states(told, "named"), states(told, "wrong")) == (["success"], ["failed"])
+        assert told.store.task_instance(told.dag_id, told.run_id, "named", 0).rendered_map_index == "a|0"
+        assert "nothere" in told.tasks["wrong[0]"].reason
+
+    def test_a_mapped_teardown_is_a_teardown(self) -> None:
+        """So its failure does not count, and a mapped setup gets its teardown by `as_teardown` as any other."""
+
+        @setup
+        def build(x: int) -> None:
+            """One of several."""
+
+        @teardown
+        def clean(x: int) -> None:
+            raise ValueError(x)
+
+        with dag() as made:
+            chain(double(1), clean.expand(x=[1, 2]))
+            chain(build.expand(x=[1]), clean.override(task_id="more").partial().expand_kwargs([{"x": 1}]))
+        assert [made.get_task(one).is_teardown for one in ("clean", "more", "build")] == [True, True, False]
+        assert made.get_task("build").is_setup
+        told = run(made)
+        assert states(told, "clean") == ["failed", "failed"]
+        assert told.state.value == "success"
+
 
 class TestLists:
     def test_map_zip_and_concat(self) -> None:
@@ -149,13 +184,28 @@ class TestLists:
 
 
 class TestOperators:
-    def test_mapped_values_are_not_rendered_and_the_others_are(self) -> None:
+    def test_values_of_the_file_are_rendered_and_lists_of_other_tasks_are_not(self) -> None:
+        """As Airflow 3.3.2 does; in `expand_kwargs`, it also renders what another task has returned."""
+
+        @task
+        def given() -> list[str]:
+            return ["echo '{{ ds }}'"]
+
+        @task
+        def dictionaries() -> list[dict[str, str]]:
+            return [{"bash_command": "echo '{{ ds }}'"}]
+
         with dag() as made:
-            BashOperator.partial(task_id="say", env={"DS": "{{ ds }}"}).expand(
-                bash_command=["echo $DS", "echo '{{ ds }}'"],
-            )
+            shell = BashOperator.partial
+            shell(task_id="say", env={"DS": "{{ ds }}"}).expand(bash_command=["echo $DS", "echo '{{ ds }}'"])
+            shell(task_id="raw").expand(bash_command=given())
+            shell(task_id="written").expand_kwargs([{"bash_command": "echo '{{ ds }}'"}])
+            shell(task_id="returned").expand_kwargs(dictionaries())
+            same.expand(v=["{{ ds }}"])
         told = made.test(datetime(2026, 3, 4, tzinfo=UTC), say=silent)
-        assert told.xcom("say") == ["2026-03-04", "{{ ds }}"]
+        assert told.xcom("say") == ["2026-03-04", "2026-03-04"]
+        assert told.xcom("raw") == ["{{ ds }}"]
+        assert [told.xcom(one) for one in ("written", "returned", "same")] == [["2026-03-04"]] * 3
 
     def test_the_definition_is_the_operators_own(self) -> None:
         with dag(default_args={"retries": 2}):
