@@ -469,11 +469,13 @@ class BaseOperator(Templater, Node):
 
     # --- setup and teardown -------------------------------------------------------------------------------------------
 
+    @setup_teardown.OfInstanceOrClass
     def as_setup(self) -> Self:
         """Make this task a setup: its downstream tasks need it, and clearing one of them also clears the setup."""
         setup_teardown.mark_setup(self)
         return self
 
+    @setup_teardown.OfInstanceOrClass
     def as_teardown(self, *, setups: Any = None, on_failure_fail_dagrun: Any = NOTSET) -> Self:
         """Make this task a teardown: it runs if one of its setups succeeded, whatever the states of the tasks in between.
 

@@ -9,6 +9,8 @@ the block become upstream of the teardown.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -54,6 +56,26 @@ def mark_teardown(task: BaseOperator, setups: Any = None, on_failure_fail_dagrun
     for one in _tasks(setups):
         mark_setup(one)
         link(one, task)
+
+
+class OfInstanceOrClass:
+    """A method of an operator that a class has, too, as in Airflow 2.6: `BashOperator.as_setup(task_id=…)` makes a task and calls
+    the method. Arguments that are not the method's own go to the class.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+        self._method = method
+        self._own = frozenset(inspect.signature(method).parameters)
+
+    def __get__(self, task: Any, cls: Any) -> Callable[..., Any]:
+        return functools.partial(self._make_task, cls) if task is None else functools.partial(self._method, task)
+
+    def _make_task(self, cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], cls):  # BaseOperator.as_setup(task)
+            return self._method(*args, **kwargs)
+        own = {name: kwargs.pop(name) for name in self._own & kwargs.keys()}
+        return self._method(cls(*args, **kwargs), **own)
 
 
 def _tasks(nodes: Any) -> Iterator[BaseOperator]:

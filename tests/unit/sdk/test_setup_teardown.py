@@ -231,3 +231,21 @@ def test_partial_subset_includes_the_needed_setups() -> None:
     for chosen, kept in (("a", {"s", "a", "t"}), ("beyond", {"beyond"}), ("s", {"s", "t"}), ("before", {"before"})):
         assert set(dag.partial_subset([chosen], include_upstream=False).task_ids) == kept
     assert set(dag.partial_subset(["b"]).task_ids) == {"before", "s", "a", "b", "t"}
+
+
+def test_classes_make_setups_and_teardowns_as_in_airflow_2_6() -> None:
+    class Own(BaseOperator):
+        def __init__(self, word: str, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.word = word
+
+    with DAG("d") as dag:
+        up = Own.as_setup("hello", task_id="up", retries=2)
+        work = BaseOperator("work")
+        down = Own.as_teardown(word="bye", task_id="down", setups=up, on_failure_fail_dagrun=True)
+        up >> work >> down
+        BaseOperator.as_setup(BaseOperator("marked"))
+    assert (marks(dag), up.word, up.retries) == ({"up": "s", "down": "t", "marked": "s"}, "hello", 2)
+    assert (edges(dag), down.on_failure_fail_dagrun) == ({"up>work", "work>down", "up>down"}, True)
+    with DAG("e"), pytest.raises(TypeError, match="task_id"):
+        Own.as_setup("hello")
