@@ -281,6 +281,11 @@ class LocalDatabase:
                 for run_id in question.run_ids:
                     run = self.find(question.dag_id, run_id)
                     yield from () if run is None else _instance_rows(run)
+            case "xcom_key":
+                for run_id in question.run_ids:
+                    run = self.find(question.dag_id, run_id)
+                    keys = {key for _, _, key in run.xcoms} if run is not None else set()
+                    yield from ({"run_id": run_id, "key": key} for key in sorted(keys))
 
 
 def _values(run: LocalRun, task_id: str, key: str) -> dict[int, bytes]:

@@ -298,7 +298,7 @@ class ListRows(msgspec.Struct, frozen=True, omit_defaults=True, tag="list_rows")
     """Read rows as `settings.Session()` of Airflow shows them. Answered by `Value` with a list of mappings.
 
     `variable` and `connection` answer only names; each value is requested separately. `dag` answers all DAGs, `pool` all pools,
-    `task_instance` those of `run_ids` of the DAG `dag_id`.
+    `task_instance` those of `run_ids` of the DAG `dag_id`, `xcom_key` the keys of the XComs of these runs.
     """
 
     op: int

@@ -141,13 +141,16 @@ def test_many_xcoms_as_a_query_and_as_a_list(world: World, session: Any) -> None
     ]
     world.xcoms["load", "return_value", -1] = {"rows": 3}
     world.xcoms["end", "error", -1] = "too late"
-    found = XCom.get_many(dag_ids="etl", task_ids=["load", "end"], run_id="r3")
+    world.tables["xcom_key"] = [{"run_id": run, "key": key} for run in ("r2", "r3") for key in ("error", "return_value")]
+    found = XCom.get_many(dag_ids="etl", key="return_value", task_ids=["load", "end"], run_id="r3")
     assert (len(found), found[0].value, found.first().task_id, found.count()) == (1, {"rows": 3}, "load", 1)
     (error,) = XCom.get_many(execution_date=DAYS[2], dag_ids=["etl"], key="error")
     assert (error.value, error.run_id, error.execution_date) == ("too late", "r3", DAYS[2])
     earlier = XCom.get_many(DAYS[2], dag_ids="etl", task_ids="load", include_prior_dates=True)
     assert [one.run_id for one in earlier] == ["r3", "r2"], "the latest first"
     assert len(XCom.get_many(DAYS[2], dag_ids="etl", task_ids="load", include_prior_dates=True, limit=1)) == 1
+    every = {(one.task_id, one.key): one.value for one in XCom.get_many(dag_ids="etl", run_id="r3")}
+    assert every == {("load", "return_value"): {"rows": 3}, ("end", "error"): "too late"}, "without a key: all keys"
 
 
 def test_connections_make_dags(world: World, session: Any) -> None:

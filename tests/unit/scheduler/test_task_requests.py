@@ -11,7 +11,7 @@ from tests.unit.store.suite.build import commit as commit_batch
 from tradewind.model.definition import DagDefinition, GroupDefinition, TaskDefinition
 from tradewind.model.errors import ConfigError
 from tradewind.model.moments import DAY
-from tradewind.model.rows import ConnectionRow, VariableRow
+from tradewind.model.rows import ConnectionRow, VariableRow, XComWrite
 from tradewind.model.states import RunState
 from tradewind.scheduler.attempts.task_requests import answer
 from tradewind.store.memory import MemoryStore
@@ -232,6 +232,9 @@ def test_rows_of_tables(store: MemoryStore) -> None:
     instances = rows("task_instance", dag_id="d", run_ids=(run.run_id, "nothing"))
     assert {row["run_id"] for row in instances} == {run.run_id}
     assert {row["task_id"] for row in instances} == {task.task_id for task in store.definition(run.version).tasks}
+    store.push_xcoms(run.id, [XComWrite("a", -1, key, b"1", None, 1, NOW) for key in ("other", "return_value")])
+    keys = rows("xcom_key", dag_id="d", run_ids=(run.run_id, "nothing"))
+    assert keys == [{"run_id": run.run_id, "key": key} for key in ("other", "return_value")]
     assert "there is no table 'users' here" in ask(store, ListRows(1, "users")).reason
 
 

@@ -161,7 +161,7 @@ def _pulled(dag_id: str, run_id: str, task_ids: tuple[str, ...], key: str) -> It
 
 
 def _xcoms(equal: Equal) -> Iterator[StoredXCom]:
-    keys = equal.get("key", frozenset(("return_value",)))
+    wanted = equal.get("key")
     tasks: dict[tuple[str, str], dict[str, None]] = {}
     dates: dict[tuple[str, str], Any] = {}
     for one in _task_instances(_run_columns(equal)):
@@ -171,6 +171,8 @@ def _xcoms(equal: Equal) -> Iterator[StoredXCom]:
             tasks.setdefault(run, {})[columns["task_id"]] = None
             dates[run] = columns["logical_date"]
     for run, of_run in tasks.items():
+        dag_id, run_id = run
+        keys = wanted if wanted is not None else {row["key"] for row in _list("xcom_key", dag_id=dag_id, run_ids=(run_id,))}
         for key in sorted(keys):
             for found in _pulled(*run, tuple(of_run), key):
                 found.__dict__.update(logical_date=dates[run], execution_date=dates[run])

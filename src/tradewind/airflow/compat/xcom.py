@@ -106,7 +106,7 @@ class BaseXCom(Table):
 
         Args:
             execution_date: logical date of the run.
-            key: without a key, the return values.
+            key: without a key, the XComs under all keys.
             include_prior_dates: the runs before this date, too.
             session: ignored.
 
@@ -119,7 +119,8 @@ class BaseXCom(Table):
         )  # it needs the class of this module
         if run_id is None and execution_date is None and workload_that_runs() is not None and dag_ids is None:
             run_id = _running_task().run_id
-        query = query.filter(cls.key == (key or _RETURN_VALUE))
+        if key:
+            query = query.filter(cls.key == key)
         for column, wanted in ((cls.task_id, task_ids), (cls.dag_id, dag_ids), (cls.map_index, map_indexes)):
             if wanted is not None:
                 query = query.filter(column.in_([wanted] if isinstance(wanted, str | int) else list(wanted)))

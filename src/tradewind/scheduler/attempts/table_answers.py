@@ -1,4 +1,6 @@
-"""Rows for queries of user code written for Airflow's database: DAGs, pools, task instances, names of variables and connections."""
+"""Rows for queries of user code written for Airflow's database: DAGs, pools, task instances, keys of XComs,
+names of variables and connections.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,9 @@ def table_answer(store: RowReader, question: ListRows) -> Value | Failure:
             ]
         case "task_instance":
             rows = list(_task_instances(store, question))
+        case "xcom_key":
+            runs = [run for run_id in question.run_ids if (run := store.find_run(question.dag_id, run_id)) is not None]
+            rows = [{"run_id": run.run_id, "key": key} for run in runs for key in store.pushed_keys(run.id)]
         case other:
             return Failure(question.op, f"there is no table {other!r} here")
     return Value(question.op, True, rows[:ROWS_MAX])

@@ -91,6 +91,9 @@ class RunReader(Protocol):
         In the order of `task_ids`, then by map index. `map_indexes` None: all.
         """
 
+    def pushed_keys(self, run: int) -> list[str]:
+        """The keys under which tasks of a run have pushed XComs, sorted."""
+
     def last_run_with_xcom(self, dag_id: str, until: int, task_id: str, key: str) -> int | None:
         """Number of the latest run, up to and including a logical date, in which the task pushed this key."""
 

@@ -446,6 +446,9 @@ class RunOperations(DagOperations):
                     found.append((task_id, map_index, value or b"", spill))
         return found
 
+    def pushed_keys(self, run: int) -> list[str]:
+        return [row[0] for row in self.engine.rows("SELECT DISTINCT key FROM xcom WHERE run = ? ORDER BY key", (run,))]
+
     def _any_xcoms(self, run: int, task_id: str) -> list[tuple[int, bytes | None, str | None]]:
         """One XCom for each map index: the returned value, otherwise the XCom whose key sorts first."""
         rows = self.engine.rows(
