@@ -77,7 +77,7 @@ class PageDagHead(msgspec.Struct, frozen=True):
 
     details: DagDetailsView
     schedule_text: str | None
-    """In English words: "At 06:00 (UTC)."; null: its cron expression cannot be read."""
+    """In English words: "Every day at 06:00 (UTC)."; null: its cron expression cannot be read."""
     schedule_phrase: Phrase | None
     """The same for other languages, without the full stop."""
     usual: UsualDuration | None
@@ -166,7 +166,7 @@ class PageDag(msgspec.Struct, frozen=True):
     schedule: str | None
     """As the author wrote it: `@daily`, `0 6 * * *`."""
     schedule_text: str | None
-    """In English words: "At 06:00 (UTC)."."""
+    """In English words: "Every day at 06:00 (UTC)."."""
     schedule_phrase: Phrase | None
     """The same for other languages, without the full stop."""
     next_run: Moment | None
@@ -523,6 +523,8 @@ class PageTask(msgspec.Struct, frozen=True):
     """All attempts, the oldest first; a try may have several."""
     xcoms: list[XComKeyView]
     doc: str | None
+    template_fields: list[str]
+    """Fields that are rendered before the task runs; `instance.rendered_fields` has them after that."""
     ui_color: str | None
     """The colour of its operator class, as its author wrote it; null: Airflow's default."""
     upstream: list[str]

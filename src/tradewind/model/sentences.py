@@ -387,7 +387,7 @@ TEMPLATES: dict[str, str] = {
     "cron_every_hour": "Every hour",
     "cron_every_hour_at": "Every hour at minute {minutes}",
     "cron_at": "At {times}",
-    "cron_at_daily": "At {times}",
+    "cron_at_daily": "Every day at {times}",
     "cron_every_minute_of": "Every minute of {hours}",
     "cron_on_the_hour": "On the hour in {hours}",
     "cron_minute_of": "At minute {minutes} of {hours}",

@@ -49,7 +49,7 @@ def test_a_dag_has_names_schedule_and_last_runs(three: World) -> None:
     assert [(run["run_id"], run["state"]) for run in orders["last_runs"]] == [("r1", "failed"), ("r2", "success")]
     assert orders["last_runs"][0]["duration"] == 0.0
     assert (orders["failed"], orders["running"], orders["last_state"]) == (1, 0, "success")
-    assert (billing["schedule"], billing["schedule_text"]) == ("0 6 * * *", "At 06:00 (UTC).")
+    assert (billing["schedule"], billing["schedule_text"]) == ("0 6 * * *", "Every day at 06:00 (UTC).")
     assert (billing["last_runs"], billing["last_state"]) == ([], None)
     assert (weather["queued"], weather["failed"], weather["is_paused"], weather["last_state"]) == (1, 1, True, "queued")
     assert weather["last_runs"][1]["duration"] is None
@@ -148,7 +148,7 @@ def test_favourites_belong_to_their_user(three: World) -> None:
 def test_the_head_of_a_dag_is_also_in_its_cells(three: World) -> None:
     head = three.json(f"{PAGE}/dags/billing")
     assert (head["details"]["dag_id"], head["details"]["is_paused"], head["usual"]) == ("billing", False, None)
-    assert head["schedule_text"] == "At 06:00 (UTC)."
+    assert head["schedule_text"] == "Every day at 06:00 (UTC)."
     assert three.json(f"{PAGE}/dags/billing/cells?head=true")["head"] == head
     assert three.json(f"{PAGE}/dags/billing/cells")["head"] is None
 

@@ -19,7 +19,7 @@ S = TaskState
 CODE = {state: code for code, state in enumerate(TASK_STATES)}
 TASKS = (
     TaskDefinition("g.a", group="g", doc="reads"),
-    TaskDefinition("g.b", group="g", upstream=("g.a",)),
+    TaskDefinition("g.b", group="g", upstream=("g.a",), template_fields=("sql",)),
     TaskDefinition("last", upstream=("g.b",)),
 )
 DAG = DagDefinition("sales", tasks=TASKS, groups=(GroupDefinition("g"),))
@@ -165,8 +165,19 @@ def test_a_task_instance_with_its_tries_and_xcoms(failed: World) -> None:
     found: Any = failed.json(f"{RUN}/tasks/g.b")
     assert (found["instance"]["state"], found["upstream"], found["downstream"]) == ("failed", ["g.a"], ["last"])
     assert [(one["key"], one["size"]) for one in found["xcoms"]] == [("return_value", 7)]
+    assert (found["template_fields"], found["instance"]["rendered_fields"]) == (["sql"], {})
     assert failed.json(f"{RUN}/tasks/g.a")["doc"] == "reads"
     assert "'g.b'" in failed.json(f"{RUN}/tasks/g.c", 404)["detail"]
+
+
+def test_of_a_mapped_task_the_first_failed_instance_is_shown(failed: World) -> None:
+    with failed.store.engine.transaction():
+        failed.store.engine.run("UPDATE task_instance SET task_id = 'last', map_index = slot")
+    assert failed.json(f"{RUN}/tasks/last")["instance"]["map_index"] == 1
+    assert failed.json(f"{RUN}/tasks/last?map_index=2")["instance"]["state"] == "upstream_failed"
+    with failed.store.engine.transaction():
+        failed.store.engine.run(f"UPDATE task_instance SET state = {CODE[S.SUCCESS]}")
+    assert failed.json(f"{RUN}/tasks/last")["instance"]["map_index"] == 0
 
 
 @pytest.mark.parametrize("path", ["", "/gantt", "/tasks/t1"])

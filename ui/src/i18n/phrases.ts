@@ -44,7 +44,13 @@ export function storedText(text: string): string {
   return phraseText(recognised(text, templates(), STATES), text);
 }
 
-/** A schedule in words, without a full stop; null: its cron expression cannot be read. */
-export function scheduleText(of: { schedule_text: string | null; schedule_phrase: Phrase | null }): string | null {
-  return of.schedule_text === null ? null : phraseText(of.schedule_phrase, of.schedule_text.replace(/\.$/, ""));
+/** A schedule in words, without a full stop, and without its zone if the page shows that beside it; null: its cron expression cannot be read. */
+export function scheduleText(of: { schedule_text: string | null; schedule_phrase: Phrase | null }, shownZone?: string): string | null {
+  if (of.schedule_text === null) return null;
+  const text = of.schedule_text.replace(/\.$/, "");
+  const { code, arguments: parts } = of.schedule_phrase ?? { code: "", arguments: {} };
+  if (code === "schedule_in_zone" && parts.zone === shownZone && typeof parts.times === "object" && "code" in parts.times) {
+    return phraseText(parts.times, text.replace(` (${shownZone})`, ""));
+  }
+  return phraseText(of.schedule_phrase, text);
 }

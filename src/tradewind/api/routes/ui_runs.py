@@ -19,6 +19,7 @@ from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import RunRow
+from tradewind.model.states import TaskState
 from tradewind.store.port import Reader
 from tradewind.store.port.run_page import InstanceSummary
 
@@ -144,31 +145,34 @@ def _in_window(
 def get_page_task(api: Api, dag_id: str, run_id: str, task_id: str, map_index: Number | None = None) -> Response:
     """One task instance with its tries, attempts, rendered fields, extra links and the keys of its XComs.
 
-    Default for a mapped task: the instance that `tasks` shows first, map index 0.
+    Default for a mapped task: its first failed instance, or map index 0 if none failed.
     """
     reader = api.reader()
     row = reader.need_run(dag_id, run_id)
     definition = reader.definition(row.version)
-    known = reader.instance_indexes(row.id, task_id)
+    known = reader.states_of_task(row.id, task_id)
     if not known and definition.task(task_id) is None:
         raise NotFound(
             english(phrase("error_no_task", dag=dag_id, task=task_id))
             + did_you_mean(task_id, [one.task_id for one in definition.tasks])
         )
-    index = map_index if map_index is not None else (known[0] if known else -1)
+    if map_index is None:
+        failed = [index for index, state in known if state == TaskState.FAILED.code]
+        map_index = (failed or [index for index, _ in known] or [-1])[0]
     task = definition.task(task_id)
     below = [one.task_id for one in definition.tasks if task_id in one.upstream]
     return json_response(
         PageTask(
-            instance=reader.task_instance(dag_id, run_id, task_id, index),
-            tries=reader.task_tries(dag_id, run_id, task_id, index),
-            attempts=reader.attempts(dag_id, run_id, task_id, index),
-            xcoms=[XComKeyView(one.key, one.size, iso(one.at) or "") for one in reader.xcom_keys(row.id, task_id, index)],
+            instance=reader.task_instance(dag_id, run_id, task_id, map_index),
+            tries=reader.task_tries(dag_id, run_id, task_id, map_index),
+            attempts=reader.attempts(dag_id, run_id, task_id, map_index),
+            xcoms=[XComKeyView(one.key, one.size, iso(one.at) or "") for one in reader.xcom_keys(row.id, task_id, map_index)],
             doc=None if task is None else task.doc,
+            template_fields=[] if task is None else list(task.template_fields),
             ui_color=None if task is None else task.ui_color,
             upstream=[] if task is None else list(task.upstream),
             downstream=below,
             instances=len(known),
-            extra_links=extra_links(reader, row.id, task, index),
+            extra_links=extra_links(reader, row.id, task, map_index),
         )
     )

@@ -51,8 +51,8 @@ class RunPageLists(Protocol):
     def instance_summaries(self, run: int) -> list[InstanceSummary]:
         """All task instances of a run, by slot."""
 
-    def instance_indexes(self, run: int, task_id: str) -> list[int]:
-        """The map indexes of a task in a run, sorted; −1: it is not mapped, or not expanded yet."""
+    def states_of_task(self, run: int, task_id: str) -> list[tuple[int, int]]:
+        """(map index, code of the state) of each instance of a task, sorted; index −1: it is not mapped, or not expanded yet."""
 
     def run_steps(self, run: int) -> list[tuple[int, int, int, int]]:
         """(slot, state before, state after, moment) of each step of a run, in order."""

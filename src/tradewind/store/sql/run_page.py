@@ -24,11 +24,11 @@ class RunPageLists(TriageLists):
             )
         return [InstanceSummary(*row) for row in rows]
 
-    def instance_indexes(self, run: int, task_id: str) -> list[int]:
+    def states_of_task(self, run: int, task_id: str) -> list[tuple[int, int]]:
         rows = self.engine.rows(
-            "SELECT map_index FROM task_instance WHERE run = ? AND task_id = ? ORDER BY map_index", (run, task_id)
+            "SELECT map_index, state FROM task_instance WHERE run = ? AND task_id = ? ORDER BY map_index", (run, task_id)
         )
-        return [row[0] for row in rows]
+        return [(index, state) for index, state in rows]
 
     def run_steps(self, run: int) -> list[tuple[int, int, int, int]]:
         with bounded(self.engine, PAGE_SECONDS):

@@ -120,13 +120,15 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
             <Checkbox selected={unpause} onChange={setUnpause}>{t("actions.unpause")}</Checkbox>
           </Notice>
         )}
-        <PresetBar dagId={dagId} earlier={earlier} conf={asJson ? jsonConf : broken ? null : conf} onTake={takeValues} />
-        {fields.length > 0 && (
-          <div className={parts.tabs} role="tablist" aria-label={t("actions.params")}>
-            <button type="button" role="tab" className={parts.tab} aria-selected={!asJson} onClick={() => switchForm(false)}>{t("actions.form")}</button>
-            <button type="button" role="tab" className={parts.tab} aria-selected={asJson} onClick={() => switchForm(true)}>JSON</button>
-          </div>
-        )}
+        <div className={styles.valuesHead}>
+          {fields.length > 0 && (
+            <div className={parts.tabs} role="tablist" aria-label={t("actions.params")}>
+              <button type="button" role="tab" className={parts.tab} aria-selected={!asJson} onClick={() => switchForm(false)}>{t("actions.form")}</button>
+              <button type="button" role="tab" className={parts.tab} aria-selected={asJson} onClick={() => switchForm(true)}>JSON</button>
+            </div>
+          )}
+          <PresetBar dagId={dagId} earlier={earlier} conf={asJson ? jsonConf : broken ? null : conf} onTake={takeValues} />
+        </div>
         {asJson ? (
           <TextField label={t("actions.conf")} lines={8} mono value={json} onChange={setJson} error={jsonConf === null ? t("actions.notObject") : refusals.conf} hint={t("actions.confHint")} />
         ) : (

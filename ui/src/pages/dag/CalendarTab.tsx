@@ -39,7 +39,7 @@ export default function CalendarTab() {
       }))),
     placeholderData: (old?: Schemas["Calendar"]) => (old?.dag_id === dagId ? old : undefined),
   });
-  const ordered = useMemo(() => orderedMonths(months, year, query.data?.days[0]?.date), [months, year, query.data]);
+  const ordered = useMemo(() => orderedMonths(months, year, today, query.data?.days[0]?.date, query.data?.days.at(-1)?.date), [months, year, today, query.data]);
   const choose = useCallback((value: string) => setDay(value === day ? "" : value), [setDay, day]);
   const thisYear = Number(today.slice(0, 4));
   return (

@@ -92,7 +92,7 @@ function Facts({ head }: { head: Schemas["PageDagHead"] | undefined }) {
     <>
       <span className="row" style={{ gap: 6 }}>
         <Clock size={14} aria-hidden />
-        <span title={details.timetable_summary ?? ""}>{scheduleText(head) ?? details.timetable_summary ?? t("dag.noSchedule")}</span>
+        <span title={details.timetable_summary ?? ""}>{scheduleText(head, zone) ?? details.timetable_summary ?? t("dag.noSchedule")}</span>
       </span>
       {details.next_dagrun_run_after && !details.is_paused && (
         <span>{t("dag.nextRun")} <DueText at={details.next_dagrun_run_after} /></span>

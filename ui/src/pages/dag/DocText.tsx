@@ -13,6 +13,16 @@ export function DocText({ text }: { text: string }) {
           const items = block.items.map((item, place) => <li key={place}><Spans spans={item} /></li>);
           return block.ordered ? <ol key={at}>{items}</ol> : <ul key={at}>{items}</ul>;
         }
+        if (block.kind === "table") {
+          return (
+            <div key={at} className={styles.scroll} tabIndex={0}>
+              <table className={styles.table}>
+                <thead><tr>{block.head.map((cell, place) => <th key={place}><Spans spans={cell} /></th>)}</tr></thead>
+                <tbody>{block.rows.map((row, place) => <tr key={place}>{block.head.map((_, column) => <td key={column}><Spans spans={row[column] ?? []} /></td>)}</tr>)}</tbody>
+              </table>
+            </div>
+          );
+        }
         return <p key={at}><Spans spans={block.spans} /></p>;
       })}
     </div>

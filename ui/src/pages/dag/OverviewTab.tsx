@@ -13,6 +13,7 @@ import { Loaded } from "../../parts/status";
 import { StateChip, StateIcon } from "../../state/StateIcon";
 import { runTypeWord, stateColour, stateOf, stateWord } from "../../state/states";
 import { durationText, momentText } from "../../time/format";
+import { useNow } from "../../time/now";
 import { AgoText, DueText, DurationText, TimeText } from "../../time/TimeText";
 import { useZone } from "../../time/zone";
 import { Awaited } from "../assets/Awaited";
@@ -150,6 +151,7 @@ const CHART = 150;
 function Trend({ dagId, runs, usual }: { dagId: string; runs: readonly CellsRun[]; usual: Schemas["UsualDuration"] | null }) {
   const t = useText();
   const zone = useZone();
+  const now = useNow();
   const took = runs.map(runSeconds);
   const steps = axisSteps(Math.max(0, usual?.median ?? 0, ...took.map((one) => one ?? 0)));
   const top = steps.at(-1) ?? 1;
@@ -167,8 +169,9 @@ function Trend({ dagId, runs, usual }: { dagId: string; runs: readonly CellsRun[
           {runs.map((run, at) => {
             const seconds = took[at] ?? null;
             const state = stateOf(run.state);
-            const text = [momentText(run.run_after, zone, "minute"), stateWord(run.state), seconds === null ? "" : durationText(seconds)].filter(Boolean).join(" · ");
-            const height = seconds === null ? 12 : Math.max(3, CHART - y(seconds));
+            const soFar = seconds ?? (run.start_date && !run.end_date ? Math.max(0, (now - Date.parse(run.start_date)) / 1000) : null);
+            const text = [momentText(run.run_after, zone, "minute"), stateWord(run.state), soFar === null ? "" : durationText(soFar)].filter(Boolean).join(" · ");
+            const height = soFar === null ? 12 : Math.min(CHART, Math.max(3, CHART - y(soFar)));
             return (
               <Link key={run.run_id} to="/dags/$dagId/runs/$runId" params={{ dagId, runId: run.run_id }} aria-label={text} className={styles.bar}>
                 <title>{text}</title>

@@ -16,11 +16,13 @@ it("goes over the end of a year", () => {
   expect(shownMonths("2025", "2026-12-31").map((one) => one.id)).toContain("2025-12");
 });
 
-it("shows the newest month first, and none before the first run", () => {
+it("shows the newest month first, none before the first run, and no future one without a planned run", () => {
   const months = shownMonths("", "2026-12-31");
-  expect(orderedMonths(months, "", "2026-11-03").map((one) => one.id)).toEqual(["2027-01", "2026-12", "2026-11"]);
-  expect(orderedMonths(months, "", undefined)).toHaveLength(13);
-  expect(orderedMonths(shownMonths("2025", ""), "2025", "2025-06-01").map((one) => one.id)[0]).toBe("2025-01");
+  const ids = (first?: string, last?: string) => orderedMonths(months, "", "2026-12-31", first, last).map((one) => one.id);
+  expect(ids("2026-11-03", "2027-01-31")).toEqual(["2027-01", "2026-12", "2026-11"]);
+  expect(ids("2026-11-03", "2026-11-05")).toEqual(["2026-12", "2026-11"]);
+  expect(ids()).toHaveLength(12);
+  expect(orderedMonths(shownMonths("2025", ""), "2025", "2026-12-31", "2025-06-01").map((one) => one.id)[0]).toBe("2025-01");
 });
 
 it("knows when a day begins in a zone", () => {

@@ -30,11 +30,11 @@ export function shownMonths(choice: string, today: string): Month[] {
   return monthsFrom(year - 1, month + 1, 13);
 }
 
-/** The newest month first, without the months before the first day that is known. A year stays as it is. */
-export function orderedMonths(months: readonly Month[], choice: string, first: string | undefined): readonly Month[] {
+/** The newest month first, without the months before the first and after the last day that is known; the present one is there. A year stays as it is. */
+export function orderedMonths(months: readonly Month[], choice: string, today: string, first?: string, last?: string): readonly Month[] {
   if (/^\d{4}$/.test(choice)) return months;
-  const from = first?.slice(0, 7) ?? "";
-  return months.filter((one) => one.id >= from).reverse();
+  const present = today.slice(0, 7), from = first?.slice(0, 7) ?? "", until = last?.slice(0, 7) ?? "";
+  return months.filter((one) => one.id >= from && one.id <= (until > present ? until : present)).reverse();
 }
 
 /** A date some days later. */

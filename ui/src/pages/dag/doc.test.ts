@@ -24,6 +24,16 @@ describe("blocksOf", () => {
       { kind: "code", text: "x = 1" },
     ]);
   });
+  it("finds tables, also below a paragraph, and leaves lines with a bar that are none", () => {
+    const cell = (text: string) => [{ kind: "text", text }];
+    expect(blocksOf("Codes:\n| code | means |\n|:--|---|\n| a | one\\|two |\n| `b` |\n\nend")).toEqual([
+      { kind: "text", spans: [{ kind: "text", text: "Codes:" }] },
+      { kind: "table", head: [cell("code"), cell("means")], rows: [[cell("a"), cell("one|two")], [[{ kind: "code", text: "b" }]]] },
+      { kind: "text", spans: [{ kind: "text", text: "end" }] },
+    ]);
+    expect(blocksOf("a | b\n---").map((one) => one.kind)).toEqual(["text"]);
+    expect(blocksOf("a | b\nc | d").map((one) => one.kind)).toEqual(["text"]);
+  });
   it("ends with an open code block and with any text", () => {
     expect(blocksOf("```\nx")).toEqual([{ kind: "code", text: "x" }]);
     expect(blocksOf("1. a\ntext\n- b").map((one) => one.kind)).toEqual(["list", "text", "list"]);

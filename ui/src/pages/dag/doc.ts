@@ -1,10 +1,11 @@
-// Documentation of a DAG as blocks and spans: headings, lists, code, bold text and links of Markdown. Pure; never HTML.
+// Documentation of a DAG as blocks and spans: headings, lists, tables, code, bold text and links of Markdown. Pure; never HTML.
 
 export type Span = { kind: "text" | "code" | "bold" | "italic"; text: string } | { kind: "link"; text: string; href: string };
 export type Block =
   | { kind: "heading"; level: number; spans: Span[] }
   | { kind: "text"; spans: Span[] }
   | { kind: "list"; ordered: boolean; items: Span[][] }
+  | { kind: "table"; head: Span[][]; rows: Span[][][] }
   | { kind: "code"; text: string };
 
 const SPAN = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|__([^_\n]+)__|\*([^*\n]+)\*|\[([^\]\n]+)\]\(([^)\s]+)\)|(https?:\/\/[^\s<>)]+)/;
@@ -49,6 +50,11 @@ export function blocksOf(text: string): Block[] {
     } else if (heading) {
       found.push({ kind: "heading", level: heading[1]?.length ?? 1, spans: spansOf(heading[2] ?? "") });
       at += 1;
+    } else if (startsTable(lines, at)) {
+      const rows: Span[][][] = [];
+      const head = cellsOf(line);
+      for (at += 2; (lines[at] ?? "").includes("|"); at += 1) rows.push(cellsOf(lines[at] ?? ""));
+      found.push({ kind: "table", head, rows });
     } else if (ITEM.test(line)) {
       const ordered = /^\s*\d/.test(line);
       const items: Span[][] = [];
@@ -56,11 +62,22 @@ export function blocksOf(text: string): Block[] {
       found.push({ kind: "list", ordered, items });
     } else {
       const start = at;
-      while (at < lines.length && (lines[at] ?? "").trim() && !(lines[at] ?? "").startsWith("```") && !/^#{1,6}\s/.test(lines[at] ?? "") && (at === start || !ITEM.test(lines[at] ?? ""))) at += 1;
+      while (at < lines.length && (lines[at] ?? "").trim() && !(lines[at] ?? "").startsWith("```") && !/^#{1,6}\s/.test(lines[at] ?? "") && (at === start || (!ITEM.test(lines[at] ?? "") && !startsTable(lines, at)))) at += 1;
       found.push({ kind: "text", spans: spansOf(lines.slice(start, at).map((one) => one.trim()).join(" ")) });
     }
   }
   return found;
+}
+
+/** A line of names, then a line of dashes with as many columns. */
+function startsTable(lines: readonly string[], at: number): boolean {
+  const line = lines[at] ?? "", rule = lines[at + 1] ?? "";
+  return line.includes("|") && rule.includes("|") && /^[\s|:-]*-[\s|:-]*$/.test(rule) && cellsOf(line).length === cellsOf(rule).length;
+}
+
+function cellsOf(line: string): Span[][] {
+  const cells = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "").split(/(?<!\\)\|/);
+  return cells.map((one) => spansOf(one.trim().replaceAll("\\|", "|")));
 }
 
 const ITEM = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/;

@@ -12,6 +12,7 @@ import { enc, live, runTopic } from "../../api/query";
 import { formatNumber, useText } from "../../i18n";
 import { Button } from "../../parts/Button";
 import { Segments, usePhone } from "../../parts/filters";
+import { MiddleCut } from "../../parts/MiddleCut";
 import { EmptyState, ErrorState, Loaded, Loading } from "../../parts/status";
 import { To } from "../../parts/To";
 import { VirtualTable, type Column } from "../../parts/VirtualTable";
@@ -24,7 +25,7 @@ import { TimeText } from "../../time/TimeText";
 import { runQuery, versionQuery } from "../run/query";
 import { taskRows, type TaskRow } from "../run/rows";
 import styles from "./gantt.module.css";
-import { domainOf, PHASES, rowsOf, shownSpans, ticksOf, totalsOf, unionOf, type Bar, type GanttRow, type Phase } from "./model";
+import { domainOf, PHASES, labelled, rowsOf, shownSpans, ticksOf, totalsOf, unionOf, type Bar, type GanttRow, type Phase } from "./model";
 
 const ROW = 28;
 const CHUNK = 500;
@@ -107,6 +108,7 @@ function Chart({ page }: { page: Schemas["PageRun"] }) {
   const domain = domainOf(elapsed, usual.values());
   const track = Math.max(120, Math.floor((place.width - names - 24) * zoom));
   const ticks = ticksOf(domain, track);
+  const marks = labelled(ticks, domain, track, TICK_ROOM);
   const middle = useRef<number | null>(null);
   useLayoutEffect(() => {
     if (!box) return undefined;
@@ -158,8 +160,8 @@ function Chart({ page }: { page: Schemas["PageRun"] }) {
               <Button compact icon label={t("gantt.fit")} refused={zoom > 1 ? undefined : t("gantt.isFit")} onPress={() => zoomTo(1)}><Maximize2 size={14} /></Button>
             </>
           )}
-          <Button compact onPress={() => setView(asTable ? "" : "table")}>
-            {asTable ? <ChartGantt size={14} aria-hidden /> : <Table2 size={14} aria-hidden />} {asTable ? t("gantt.asChart") : t("gantt.asTable")}
+          <Button compact onPress={() => setView(asTable ? "" : "table")} {...(phone ? { icon: true, label: t(asTable ? "gantt.asChart" : "gantt.asTable") } : {})}>
+            {asTable ? <ChartGantt size={14} aria-hidden /> : <Table2 size={14} aria-hidden />} {!phone && t(asTable ? "gantt.asChart" : "gantt.asTable")}
           </Button>
         </span>
       </div>
@@ -186,7 +188,7 @@ function Chart({ page }: { page: Schemas["PageRun"] }) {
             <div className={styles.axis}>
               <div className={styles.corner} style={{ width: names }}><span className="cut"><TimeText at={run.start_date ?? run.queued_at} zoned /></span></div>
               <div className={styles.ticks} style={{ width: track }}>
-                {ticks.map((at) => <span key={at} data-last={(1 - at / domain) * track < TICK_ROOM || undefined} style={{ left: `${(at / domain) * 100}%` }}>{at === 0 ? "0" : durationText(at / 1000)}</span>)}
+                {marks.map((at) => <span key={at} data-last={(1 - at / domain) * track < TICK_ROOM || undefined} style={{ left: `${(at / domain) * 100}%` }}>{at === 0 ? "0" : durationText(at / 1000)}</span>)}
               </div>
             </div>
             <div className={styles.lines} style={{ left: names, width: track }} aria-hidden>
@@ -278,7 +280,7 @@ const Row = memo(function Row({ row, bars, top, names, track, domain, states, us
         )}
         <StateIcon state={state} size={14} />
         <To href={href} className={`${styles.link} cut`} title={task.id}>
-          {mapIndex === undefined ? <>{names >= 280 && <span className="muted">{task.group}</span>}{task.name}</> : `[${mapIndex}]`}
+          {mapIndex !== undefined ? `[${mapIndex}]` : names >= 280 ? <><span className="muted">{task.group}</span>{task.name}</> : <MiddleCut text={task.name} />}
         </To>
         {task.instances > 1 && mapIndex === undefined && <span className="muted small figures">×{formatNumber(task.instances)}</span>}
         {isCritical && <Route size={12} className={styles.criticalIcon} aria-label={t("gantt.onCritical")} />}

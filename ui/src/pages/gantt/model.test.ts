@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { TaskRow } from "../run/rows";
-import { domainOf, rowsOf, shownSpans, spansOf, ticksOf, totalsOf, unionOf, type Bar } from "./model";
+import { domainOf, labelled, rowsOf, shownSpans, spansOf, ticksOf, totalsOf, unionOf, type Bar } from "./model";
 
 const bar = (map_index: number, ...spans: number[]): Bar => ({ row: 2, map_index, state: 4, spans });
 const task = (at: number, instances: number): TaskRow => ({
@@ -39,6 +39,13 @@ describe("rowsOf", () => {
 });
 
 describe("the axis", () => {
+  it("names no mark whose text would meet the one before", () => {
+    expect(labelled([0, 60, 120], 125, 190, 56)).toEqual([0, 60]);
+    expect(labelled([0, 60, 120], 180, 270, 56)).toEqual([0, 60, 120]);
+    expect(labelled([0, 60, 120], 125, 900, 56)).toEqual([0, 60, 120]);
+    expect(labelled([0], 1, 100, 56)).toEqual([0]);
+  });
+
   it("has round marks that do not touch", () => {
     expect(ticksOf(60_000, 600)).toEqual([0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]);
     expect(ticksOf(0, 600)).toEqual([0]);

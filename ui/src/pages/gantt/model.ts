@@ -104,6 +104,13 @@ export function ticksOf(length: number, pixels: number): number[] {
   return Array.from({ length: Math.floor(length / step) + 1 }, (_, at) => at * step);
 }
 
+/** The marks that have a text. The text of the last one stands before its mark if there is no room behind it; it must not meet the one before. */
+export function labelled(ticks: readonly number[], length: number, pixels: number, room: number): readonly number[] {
+  const last = ticks.at(-1) ?? 0, gap = last - (ticks.at(-2) ?? -Infinity);
+  const turned = (1 - last / length) * pixels < room;
+  return turned && (gap / length) * pixels < 2 * room ? ticks.slice(0, -1) : ticks;
+}
+
 /** The end of the time axis: the run, and the usual times as far as they are not much longer. */
 export function domainOf(elapsed: number, usual: Iterable<readonly [number, number]>): number {
   let end = elapsed;

@@ -2,7 +2,7 @@
 // focused element with the active cell as its text.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
-import { Play } from "lucide-react";
+import { ChevronLeft, ChevronsRight, FoldVertical, Play, UnfoldVertical } from "lucide-react";
 import { useMemo, useState } from "react";
 
 import { useAddress, useParam, useSetAddress } from "../../address";
@@ -95,14 +95,16 @@ function Grid({ dagId, structure, window: shown }: { dagId: string; structure: S
   return (
     <>
       <div className={styles.toolbar}>
-        <SearchField label={t("grid.filter")} value={filter} onChange={setFilter} width={232} />
+        <SearchField label={t("grid.filter")} value={filter} onChange={setFilter} width={200} />
         <span className={`${styles.tasks} muted figures`}>{t("grid.size", { tasks: formatNumber(structure.task_count), runs: formatNumber(shown.columns.length) })}</span>
         {hasGroups && (
-          <Button look="quiet" compact onPress={() => set({ fold: folds ? "" : "*" })}>{t(folds ? "grid.unfoldAll" : "grid.foldAll")}</Button>
+          <Button compact icon label={t(folds ? "grid.unfoldAll" : "grid.foldAll")} onPress={() => set({ fold: folds ? "" : "*" })}>{folds ? <UnfoldVertical size={14} /> : <FoldVertical size={14} />}</Button>
         )}
-        <Select label={t("grid.runs")} compact value={runs} onChange={setRuns} choices={COUNTS.map((value) => ({ value, label: t("grid.lastRuns", { count: Number(value) }) }))} />
-        {shown.older && <Button look="quiet" compact onPress={() => set({ before: shown.columns[0]?.run.run_id ?? "" }, true)}>{t("grid.older")}</Button>}
-        {address.before && <Button look="quiet" compact onPress={() => set({ before: "" }, true)}>{t("grid.newest")}</Button>}
+        <span className={styles.window}>
+          {shown.older && <Button look="quiet" compact icon label={t("grid.older")} onPress={() => set({ before: shown.columns[0]?.run.run_id ?? "" }, true)}><ChevronLeft size={16} /></Button>}
+          <Select label={t("grid.runs")} compact value={runs} onChange={setRuns} choices={COUNTS.map((value) => ({ value, label: t("grid.lastRuns", { count: Number(value) }) }))} />
+          {address.before && <Button look="quiet" compact icon label={t("grid.newest")} onPress={() => set({ before: "" }, true)}><ChevronsRight size={16} /></Button>}
+        </span>
         <Legend window={shown} onSeek={seek} />
       </div>
       <div className={styles.split}>

@@ -4,6 +4,7 @@ import { ChevronDown, ChevronRight } from "lucide-react";
 import { memo, useCallback, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 
 import { formatNumber, useLanguage, useText } from "../../i18n";
+import { MiddleCut } from "../../parts/MiddleCut";
 import { useShownTheme } from "../../shell/theme";
 import { StateIcon } from "../../state/StateIcon";
 import { runTypeWord, stateColour, stateOf, stateWord, UNFINISHED } from "../../state/states";
@@ -381,9 +382,6 @@ interface NamesProps {
   onFold: (id: string) => void;
 }
 
-/** Characters at the end of a name that are always shown. Names of one group often differ only there. */
-const TAIL = 6;
-
 const Names = memo(function Names({ rows, first, count, chosen, hovered, narrow, onFold }: NamesProps) {
   const t = useText();
   return (
@@ -398,10 +396,7 @@ const Names = memo(function Names({ rows, first, count, chosen, hovered, narrow,
               {row.folded ? <ChevronRight size={14} /> : <ChevronDown size={14} />}
             </button>
           )}
-          <span className={styles.label}>
-            <span className="cut">{row.label.length > 2 * TAIL ? row.label.slice(0, -TAIL) : row.label}</span>
-            {row.label.length > 2 * TAIL && <span>{row.label.slice(-TAIL)}</span>}
-          </span>
+          <MiddleCut text={row.label} />
           {row.isGroup && <span className={styles.size}>{formatNumber(row.size)}</span>}
           {row.isMapped && !row.isGroup && <span className={styles.size} title={t("grid.mapped")}>[ ]</span>}
         </div>

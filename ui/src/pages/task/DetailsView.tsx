@@ -15,6 +15,7 @@ import { StateChip, StateIcon } from "../../state/StateIcon";
 import { stateWord } from "../../state/states";
 import { durationText } from "../../time/format";
 import { DurationText, TimeText } from "../../time/TimeText";
+import { DocText } from "../dag/DocText";
 import { NoteEditor } from "./NoteEditor";
 import { put } from "./query";
 import styles from "./task.module.css";
@@ -43,16 +44,16 @@ export function DetailsView({ task }: { task: PageTask }) {
       </Section>
       {task.doc && (
         <Section title={t("task.doc")}>
-          <p className={styles.doc}>{task.doc}</p>
+          <DocText text={task.doc} />
         </Section>
       )}
       <Section title={t("task.instance")}>
         <dl className={parts.definition}>
           <Fact name={t("common.state")}><StateChip state={instance.state} /></Fact>
           <Fact name={t("task.operator")}>{task.ui_color && <OperatorColour colour={task.ui_color} />}<code className="mono">{instance.operator_name ?? instance.operator}</code></Fact>
-          <Fact name={t("task.queuedAt")}><TimeText at={instance.queued_when} zoned /></Fact>
-          <Fact name={t("common.started")}><TimeText at={instance.start_date} zoned /></Fact>
-          <Fact name={t("common.ended")}><TimeText at={instance.end_date} zoned /></Fact>
+          <Fact name={t("task.queuedAt")}>{instance.queued_when && <TimeText at={instance.queued_when} zoned />}</Fact>
+          <Fact name={t("common.started")}>{instance.start_date && <TimeText at={instance.start_date} zoned />}</Fact>
+          <Fact name={t("common.ended")}>{instance.end_date && <TimeText at={instance.end_date} zoned />}</Fact>
           <Fact name={t("common.duration")}>{instance.start_date && <DurationText start={instance.start_date} end={instance.end_date} />}</Fact>
           <Fact name={t("task.triesName")}>{instance.try_number ? t("task.triesOf", { number: instance.try_number, most: instance.max_tries + 1 }) : null}</Fact>
           <Fact name={t("task.pool")}>

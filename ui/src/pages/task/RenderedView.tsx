@@ -9,13 +9,21 @@ import { EmptyState } from "../../parts/status";
 import { JsonTree } from "./JsonTree";
 import styles from "./task.module.css";
 
-export function RenderedView({ fields, started }: { fields: object; started: boolean }) {
+interface Props {
+  fields: object;
+  /** The names of the fields, also of those that were not rendered. */
+  names: readonly string[];
+  ended: boolean;
+}
+
+export function RenderedView({ fields, names, ended }: Props) {
   const t = useText();
   const shown = Object.entries(fields as Record<string, unknown>);
   if (shown.length === 0) {
     return (
-      <EmptyState title={started ? t("task.renderedNone") : t("task.renderedLater")}>
-        <p>{t("task.renderedTeach")}</p>
+      <EmptyState title={t(names.length === 0 ? "task.renderedNone" : ended ? "task.renderedNot" : "task.renderedLater")}>
+        {names.length > 0 && <p className="mono">{names.join(", ")}</p>}
+        <p>{t(names.length > 0 && ended ? "task.renderedNotTeach" : "task.renderedTeach")}</p>
       </EmptyState>
     );
   }

@@ -1,5 +1,5 @@
 // A task instance: its log, why it waits, its templates and XComs, and all of its tries. The map index, the try and the tab are the address.
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { ExternalLink } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
@@ -23,7 +23,7 @@ import { WhyPanel } from "../why/WhyPanel";
 import { DetailsView } from "./DetailsView";
 import { LogView } from "./LogView";
 import { MappedList } from "./MappedList";
-import { put, taskQuery } from "./query";
+import { put, taskQuery, type InstanceOf } from "./query";
 import { RenderedView } from "./RenderedView";
 import styles from "./task.module.css";
 import { TaskQuestion } from "./TaskQuestion";
@@ -50,6 +50,7 @@ export default function TaskPage() {
   const [dialog, setDialog] = useState<"clear" | "mark" | null>(null);
   const refusal = useRefusal("edit:task_instance");
   const set = useSetAddress();
+  useNamedIndex({ dagId, runId, taskId, mapIndex }, found);
   const shownTry = tryOf(found, address.try);
   useMarkOfOneTry(shownTry?.try_number);
   const tab: Tab | undefined = TABS.find((one) => one === address.tab) ?? (instance ? firstTab(instance.state, instance.start_date !== null) : undefined);
@@ -122,6 +123,19 @@ export default function TaskPage() {
       {dialog === "mark" && <MarkDialog dagId={dagId} runId={runId} tasks={chosen} onClose={() => setDialog(null)} />}
     </Page>
   );
+}
+
+/** The server chose an instance of a mapped task, because the address names none: it stays, also when others fail later. */
+function useNamedIndex(of: InstanceOf, found: PageTask | undefined): void {
+  const set = useSetAddress();
+  const cache = useQueryClient();
+  const chosen = of.mapIndex === undefined && found && found.instance.map_index > 0 ? found.instance.map_index : undefined;
+  useEffect(() => {
+    if (chosen === undefined) return;
+    cache.setQueryData(taskQuery({ ...of, mapIndex: chosen }).queryKey, found);
+    set({ map: String(chosen) });
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once for each choice
+  }, [chosen]);
 }
 
 /** The hash of the address marks a line of one log: when another try is shown, the mark goes. */
@@ -206,7 +220,7 @@ function Content({ tab, task, tried }: { tab: Tab; task: PageTask; tried: Schema
         </div>
       );
     case "rendered":
-      return <RenderedView fields={instance.rendered_fields} started={instance.start_date !== null} />;
+      return <RenderedView fields={instance.rendered_fields} names={task.template_fields} ended={instance.end_date !== null} />;
     case "xcom":
       return <XComView {...where} keys={task.xcoms} />;
     case "details":

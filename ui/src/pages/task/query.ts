@@ -6,7 +6,7 @@ export interface InstanceOf {
   dagId: string;
   runId: string;
   taskId: string;
-  /** Undefined: the first instance of a mapped task, the only one of another. */
+  /** Undefined: the first failed instance of a mapped task, else its first; the only one of another. */
   mapIndex: number | undefined;
 }
 

@@ -1,13 +1,14 @@
 // What needs somebody now: failed, late, blocked and running, the health of the components, and the next starts.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { CircleAlert, CircleCheck, CircleMinus, ShieldCheck } from "lucide-react";
+import { ChevronRight, CircleAlert, CircleCheck, CircleMinus, ShieldCheck } from "lucide-react";
 import { useMemo, useRef, useState, type ReactNode } from "react";
 
 import { useAddress, useParam } from "../../address";
 import type { Schemas } from "../../api/client";
 import { formatNumber, useText, type t as Translate } from "../../i18n";
 import type { MessageKey } from "../../i18n/keys";
+import { LinkButton } from "../../parts/Button";
 import { SideSheet } from "../../parts/Dialog";
 import { Page } from "../../parts/Page";
 import { EmptyState, Loaded, Notice } from "../../parts/status";
@@ -25,6 +26,8 @@ const EMPTY_TEXT = {
   failed: "triage.groupEmptyFailed", late: "triage.groupEmptyLate", blocked: "triage.groupEmptyBlocked", running: "triage.groupEmptyRunning",
 } as const satisfies Record<GroupName, MessageKey>;
 const LONGEST = 5;
+/** Rows of each group, as long as all groups are shown: many failures must not hide what waits. */
+const FIRST = 12;
 
 export default function TriagePage() {
   const t = useText();
@@ -153,7 +156,7 @@ function TriageBody({ data }: { data: Schemas["Triage"] }) {
   const onPhone = shownGroup(show, counts);
 
   const keys = useMemo<PageKey[]>(() => {
-    const shown = entries.filter((one) => !GROUPS.some((group) => group === show) || one.group === show);
+    const shown = GROUPS.flatMap((group) => (GROUPS.some((one) => one === show) && group !== show ? [] : rowsOf(entries, group, show)));
     const at = shown.findIndex((one) => one.key === active);
     function move(step: number): void {
       const next = shown[at < 0 ? (step > 0 ? 0 : shown.length - 1) : Math.max(0, Math.min(shown.length - 1, at + step))];
@@ -188,6 +191,7 @@ function TriageBody({ data }: { data: Schemas["Triage"] }) {
         <EmptyState icon={<ShieldCheck size={28} aria-hidden />} title={t("triage.fine")}>
           <p>{t("triage.fineText")}</p>
           <Next data={data} />
+          {data.next.length === 0 && <LinkButton look="primary" to="/dags">{t("triage.openDags")}</LinkButton>}
         </EmptyState>
       )}
       {GROUPS.map((group) => {
@@ -202,10 +206,15 @@ function TriageBody({ data }: { data: Schemas["Triage"] }) {
             </h2>
             {counts[group] === 0 && <p className="muted">{t(EMPTY_TEXT[group])}</p>}
             <ul className={styles.rows}>
-              {entries.filter((one) => one.group === group).map((one) => (
+              {rowsOf(entries, group, show).map((one) => (
                 <RowOf key={one.key} entry={one} active={one.key === active} onFocus={() => setActive(one.key)} />
               ))}
             </ul>
+            {rowsOf(entries, group, show).length < rowsOf(entries, group, group).length && (
+              <Link className={styles.all} to="." search={((old: object) => ({ ...old, show: group })) as never}>
+                {t("triage.allOf", { count: rowsOf(entries, group, group).length })} <ChevronRight size={14} aria-hidden />
+              </Link>
+            )}
             {group === "running" && data.tasks_running.length > 0 && <Longest data={data} />}
           </section>
         );
@@ -219,6 +228,12 @@ function TriageBody({ data }: { data: Schemas["Triage"] }) {
       )}
     </div>
   );
+}
+
+/** The rows of a group: all if only it is shown, else the first. */
+function rowsOf(entries: readonly Entry[], group: GroupName, show: string): readonly Entry[] {
+  const all = entries.filter((one) => one.group === group);
+  return show === group ? all : all.slice(0, FIRST);
 }
 
 function RowOf({ entry, active, onFocus }: { entry: Entry; active: boolean; onFocus: () => void }) {
