@@ -36,6 +36,7 @@ WORKLOADS: dict[str, Workload] = {
     "scale": scale.scale,
     "start_up": installation.start_up,
     "files": installation.files,
+    "airflow_files": installation.airflow_files,
     "minute": installation.minute,
     "weather": installation.weather,
     "history": history.history,

@@ -87,8 +87,8 @@ with DAG({dag!r}, schedule=None, max_active_tasks=100_000):
 """
 
 _TEN = """\
-from tradewind import DAG
-from tradewind.operators.bash import BashOperator
+from {module} import DAG
+from {module}.operators.bash import BashOperator
 
 with DAG({dag!r}, schedule=None) as dag:
     tasks = [BashOperator(task_id=f"t{{i}}", bash_command="true") for i in range(10)]
@@ -171,8 +171,9 @@ def single(dag: str, marks: Path) -> str:
     return chain(dag, marks, 1, 0)
 
 
-def ten(dag: str) -> str:
-    return _TEN.format(dag=dag)
+def ten(dag: str, module: str = "tradewind") -> str:
+    """A file with one DAG of ten tasks. `module`: `tradewind`, or `airflow` for the same names of Airflow."""
+    return _TEN.format(dag=dag, module=module)
 
 
 def minute(dag: str, marks: Path) -> str:

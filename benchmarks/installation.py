@@ -113,6 +113,53 @@ def files(bench: Bench) -> list[Result]:
     return [result]
 
 
+def airflow_files(bench: Bench) -> list[Result]:
+    """1,000 files × 10 tasks that import `airflow`, and the same files with `tradewind`, in turns: time and CPU time until all are
+    registered, then the cost of being idle.
+    """
+    result, number = Result("airflow_files"), bench.pick(1000, 200)
+    result.facts["files"] = number
+    if not have_standalone():
+        result.problem = NEEDS_STANDALONE
+        return [result]
+    for repetition in range(bench.pick(3, 1)):
+        for module in ("tradewind", "airflow") if repetition % 2 == 0 else ("airflow", "tradewind"):
+            result.problem = _measure_files(bench, result, module, number)
+            if result.problem:
+                return [result]
+    pairs = zip(result.samples["airflow_cpu_ms"], result.samples["tradewind_cpu_ms"], strict=True)
+    result.add("cpu_ratio", [airflow / tradewind for airflow, tradewind in pairs])
+    bench.say(
+        f"files with airflow: {result.median('airflow_cpu_ms'):.2f} ms CPU a file, {result.median('cpu_ratio'):.2f} × tradewind"
+    )
+    return [result]
+
+
+def _measure_files(bench: Bench, result: Result, module: str, number: int) -> str | None:
+    """Measure an installation whose files import this module; a problem, or None."""
+    deployment = Deployment()
+    for i in range(number):
+        (deployment.dags / f"p{i:04d}.py").write_text(dagfiles.ten(f"p{i:04d}", module))
+    began = time.monotonic()
+    with deployment.unready():
+        span = deployment.span()
+        while (known := _count_dags(deployment)) < number:
+            if time.monotonic() - began > 240:
+                return f"{known} of {number} files with {module} known after 240 s: {deployment.log_tail()[-500:]}"
+            time.sleep(0.05)
+        result.add(f"{module}_known_s", [time.monotonic() - began])
+        span.end().into(result, f"{module}.known.", number)
+        result.add(f"{module}_cpu_ms", [span.total / number * 1e3])
+        time.sleep(bench.pick(15, 3))
+        members = deployment.members()
+        span, ran = deployment.span(), running_ns(members)
+        time.sleep(bench.pick(20, 5))
+        ran = running_ns(deployment.members()) - ran
+        span.end().into(result, f"{module}.idle.")
+        result.add(f"{module}_idle_percent", [ran / 1e9 / span.seconds * 100])
+    return None
+
+
 def _count_dags(deployment: Deployment) -> int:
     try:
         database = deployment.database()

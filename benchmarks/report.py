@@ -249,6 +249,17 @@ def _files(r: Result) -> list[Row]:
     ]
 
 
+def _airflow_files(r: Result) -> list[Row]:
+    known, idle, ratio = r.median("airflow_known_s"), r.median("airflow_idle_percent"), r.median("cpu_ratio")
+    cpu = f"CPU a file {r.median('airflow_cpu_ms'):.2f} ms, with tradewind {r.median('tradewind_cpu_ms'):.2f} ms"
+    count = r.facts.get("files", "?")
+    what = f"1,000 files that import airflow known in < 10 s ({count})"
+    return [
+        Row(what, f"{known:.1f} s; {cpu}", "", f"{ratio:.2f} ×", known < 10, FIGURES["files_known"]),
+        Row("then < 1 % of a core (files that import airflow)", f"{idle:.2f} %", "", "", idle < 1, FIGURES["files_idle"]),
+    ]
+
+
 def _minute(r: Result) -> list[Row]:
     lags = r.samples.get("lag_s") or [float("nan")]
     return [
@@ -410,6 +421,7 @@ _ROWS: list[tuple[str, Callable[[Result], list[Row]]]] = [
     ("scale", _scale),
     ("layered", _layered),
     ("files", _files),
+    ("airflow_files", _airflow_files),
     ("minute", _minute),
     ("start_up", _start_up),
     ("weather", _weather),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
+import socket
 import socketserver
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,16 +146,72 @@ def imap(mail: bytes) -> Iterator[int]:
         server.shutdown()
 
 
+def _key(private: Path) -> tuple[Path, Path]:
+    """A new pair of keys: the files of the private and of the public key."""
+    import asyncssh
+
+    key = asyncssh.generate_private_key("ssh-ed25519")
+    public = private.with_suffix(".pub")
+    private.touch(mode=0o600)
+    key.write_private_key(str(private))
+    key.write_public_key(str(public))
+    return private, public
+
+
+def sshd_program() -> str | None:
+    """The server of OpenSSH, if it is installed."""
+    return shutil.which("sshd", path=f"/usr/sbin:/usr/local/sbin:{os.environ['PATH']}")
+
+
+SSHD = """
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {host}
+AuthorizedKeysFile {public}
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin yes
+Subsystem sftp internal-sftp
+"""
+
+
+@contextmanager
+def sshd(folder: Path) -> Iterator[tuple[int, Path]]:
+    """OpenSSH's own server: its port, and the private key of the user who runs the tests."""
+    program = sshd_program()
+    assert program is not None
+    private, public = _key(folder / "id")
+    host, _ = _key(folder / "host")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "sshd_config").write_text(SSHD.format(port=port, host=host, public=public))
+    if os.getuid() == 0:
+        os.makedirs("/run/sshd", exist_ok=True)  # where a server of root separates its privileges
+    server = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        lines = []
+        for line in server.stderr:
+            lines.append(line)
+            if "Server listening" in line:
+                break
+        assert server.poll() is None, lines
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        yield port, private
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
 @contextmanager
 def ssh(folder: Path) -> Iterator[tuple[int, Path]]:
     """An SSH host on this machine, with SFTP: its port and the private key that it accepts. It runs commands in a shell."""
     import asyncssh
 
-    key = asyncssh.generate_private_key("ssh-ed25519")
-    private, public = folder / "id", folder / "id.pub"
-    private.touch(mode=0o600)
-    key.write_private_key(str(private))
-    key.write_public_key(str(public))
+    private, public = _key(folder / "id")
 
     async def run(process: Any) -> None:
         child = await asyncio.create_subprocess_shell(

@@ -5,19 +5,21 @@ They need provider packages beside Tradewind: `make test-providers` installs the
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration import provider_servers
+from tests.acceptance.harness import Standalone
+from tests.integration import kubernetes_server, provider_servers
 from tests.integration.test_provider_packages import installed
 
 LIMIT_S = 280
@@ -31,12 +33,15 @@ from airflow.sdk import DAG, BaseHook, task
 """
 
 
-def run(tmp_path: Path, body: str, connections: Mapping[str, Any], **environment: str) -> dict[str, str]:
+def run(
+    tmp_path: Path, body: str, connections: Mapping[str, Any], *, failed: Collection[str] = (), **environment: str
+) -> dict[str, str]:
     """Run a DAG file through the command line; the states of its tasks.
 
     Args:
         body: the DAG `d`, after the imports of `HEAD`.
         connections: id → fields.
+        failed: the tasks that fail; all others succeed.
     """
     file = tmp_path / "dag.py"
     file.write_text(HEAD + body)
@@ -45,6 +50,7 @@ def run(tmp_path: Path, body: str, connections: Mapping[str, Any], **environment
     environ |= {"TRADEWIND_HOME": str(tmp_path / "home"), **environment}
     command = [sys.executable, "-m", "tradewind", "dags", "test", str(file), "2024-03-05"]
     done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=LIMIT_S, check=False)
+    (tmp_path / "output").write_text(done.stdout + done.stderr)
     found = {
         words[0]: words[1]
         for line in done.stdout.splitlines()
@@ -53,7 +59,9 @@ def run(tmp_path: Path, body: str, connections: Mapping[str, Any], **environment
         and line[0] != "["
     }
     assert found, done.stdout[-3000:] + done.stderr[-3000:]
-    assert set(found.values()) == {"success"}, done.stdout[-3000:] + done.stderr[-3000:]
+    assert {name for name, state in found.items() if state != "success"} == set(failed), (
+        done.stdout[-3000:] + done.stderr[-3000:]
+    )
     return found
 
 
@@ -198,12 +206,16 @@ with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
 """
 
 
-def test_ssh_and_sftp(tmp_path: Path) -> None:
-    """A command on an SSH host, and a file that goes there and comes back."""
+@pytest.mark.parametrize("server", ["asyncssh", "sshd"])
+def test_ssh_and_sftp(tmp_path: Path, server: str) -> None:
+    """A command on an SSH host, and a file that goes there and comes back: with a stand-in, and with OpenSSH's server."""
     installed("airflow.providers.ssh", "airflow.providers.sftp", "asyncssh")
-    with provider_servers.ssh(tmp_path) as (port, key):
+    if server == "sshd" and provider_servers.sshd_program() is None:
+        pytest.skip("sshd is not installed: apt-get install openssh-server")
+    login = getpass.getuser() if server == "sshd" else "me"
+    with (provider_servers.sshd if server == "sshd" else provider_servers.ssh)(tmp_path) as (port, key):
         extra = json.dumps({"key_file": str(key), "no_host_key_check": "true"})
-        host = {"conn_type": "ssh", "host": "127.0.0.1", "port": port, "login": "me", "extra": extra}
+        host = {"conn_type": "ssh", "host": "127.0.0.1", "port": port, "login": login, "extra": extra}
         run(tmp_path, SSH.replace("{folder}", str(tmp_path)), {"host": host, "sftp": {**host, "conn_type": "sftp"}})
     assert (tmp_path / "back").read_text() == "2024-03-05\n"
 
@@ -289,3 +301,74 @@ def test_mail(tmp_path: Path) -> None:
         }
         run(tmp_path, MAIL, {"smtp_default": smtp, "imap_default": plain})
         assert [str(mail["Subject"]) for _, _, mail in out.mails] == ["on 2024-03-05"]
+
+
+PODS = """
+from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+
+def pod(task_id, **more):
+    given = {"image": "alpine", "cmds": ["sh", "-c"], "get_logs": True, "startup_timeout_seconds": 60, "poll_interval": 1}
+    return KubernetesPodOperator(task_id=task_id, name="{{ ds_nodash }}", namespace="jobs", **given, **more)
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    command = 'echo "word $WORD of {{ ds }}"'
+    plain = pod("plain", arguments=[command], env_vars={"WORD": "{{ task.task_id }}"}, labels={"team": "etl"})
+    mapped = KubernetesPodOperator.partial(task_id="mapped", image="alpine", cmds=["sh", "-c"], namespace="jobs", name="m")
+    plain >> mapped.expand(arguments=[["echo first"], ["echo second"]])
+    kept = pod("kept", arguments=["true"], on_finish_action="keep_pod")
+    deferred = pod("deferred", arguments=[command], env_vars={"WORD": "later"}, deferrable=True)
+    failing = pod("failing", arguments=["echo broken pipe; exit 3"])
+    failing >> EmptyOperator(task_id="after", trigger_rule="one_failed")
+"""
+
+
+def test_pods_of_kubernetes(tmp_path: Path) -> None:
+    """Pods that really run: arguments, logs, mapped, deferred, failed; each is deleted, unless it is to be kept."""
+    installed("airflow.providers.cncf.kubernetes", "kubernetes")
+    with kubernetes_server.kubernetes() as (pods, config):
+        fields = {"conn_type": "kubernetes", "extra": json.dumps({"kube_config": json.dumps(config)})}
+        body = f"from airflow.providers.standard.operators.empty import EmptyOperator\n{PODS}"
+        found = run(tmp_path, body, {"kubernetes_default": fields}, failed={"failing"})
+    assert found["after"] == "success"
+    assert sorted(pods.output.values()) == [
+        *(b"", b"broken pipe\n", b"first\n", b"second\n", b"word later of 2024-03-05\n", b"word plain of 2024-03-05\n")
+    ]
+    assert "broken pipe" in (tmp_path / "output").read_text()
+    (kept,) = pods.pods.values()
+    assert kept["metadata"]["labels"]["task_id"] == "kept"
+    assert len(pods.deleted) == 5
+    assert "team" in pods.labels["plain"]
+
+
+STOPPED_POD = """
+from datetime import datetime, timedelta
+from airflow.sdk import DAG
+from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    quick = KubernetesPodOperator(task_id="quick", name="quick", image="alpine", cmds=["echo", "it is done"], namespace="jobs")
+    quick >> KubernetesPodOperator(
+        task_id="slow", name="slow", image="alpine", cmds=["sleep", "50"], namespace="jobs",
+        execution_timeout=timedelta(seconds=5), termination_grace_period=1,
+    )
+"""
+
+
+def test_the_pod_of_a_task_that_times_out_is_deleted(tmp_path: Path) -> None:
+    """In a real deployment: the task is stopped, and its `on_kill` deletes the pod."""
+    installed("airflow.providers.cncf.kubernetes", "kubernetes")
+    with kubernetes_server.kubernetes() as (pods, config):
+        fields = {"conn_type": "kubernetes", "extra": json.dumps({"kube_config": json.dumps(config)})}
+        standalone = Standalone(tmp_path / "home", environment={"AIRFLOW_CONN_KUBERNETES_DEFAULT": json.dumps(fields)})
+        standalone.write_dag("d.py", STOPPED_POD)
+        try:
+            with standalone.started():
+                standalone.wait_dag("d", deadline=120)
+                standalone.cli("dags", "unpause", "d")
+                run_id = standalone.trigger("d")
+                assert standalone.wait_run("d", run_id, deadline=120) == "failed"
+                assert "it is done" in standalone.cli("tasks", "logs", "d", "quick", run_id)
+        finally:
+            standalone.close()
+        assert [name.partition("-")[0] for name in pods.deleted] == ["quick", "slow"]
+        assert not pods.pods

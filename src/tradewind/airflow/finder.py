@@ -41,6 +41,10 @@ SWITCH_VARIABLE = "TRADEWIND_AIRFLOW_NAMESPACE"
 """Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never serves it."""
 
 
+DELEGATES = {"airflow.utils.yaml": "yaml", "airflow.sdk.yaml": "yaml"}
+"""Modules that give every name of another module, besides their own."""
+
+
 class NamespaceModule(ModuleType):
     """One module of the table. A name is resolved when it is used for the first time, and kept."""
 
@@ -75,6 +79,9 @@ class NamespaceModule(ModuleType):
                 AttributeError. Or the provider package is not installed.
             AttributeError: there is no such name.
         """
+        behind = DELEGATES.get(self.__name__)
+        if behind is not None and hasattr(importlib.import_module(behind), name):
+            return getattr(importlib.import_module(behind), name)
         homes = moved_modules.homes_of(self.__name__) if self.__name__ not in plugin_names.PACKAGES else ()
         for home in homes:
             found = getattr(_installed(home), name, None)
