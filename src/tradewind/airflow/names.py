@@ -593,6 +593,11 @@ ROWS: tuple[Row, ...] = (
         "mask_secret redact should_hide_value_for_key",
         "utils.log.secrets_masker:2 sdk.log:3 sdk.execution_time.secrets_masker:3 sdk._shared.secrets_masker:3",
     ),
+    (
+        "tradewind.airflow.compat.secrets_masker",
+        "reset_secrets_masker",
+        "sdk.log:3 sdk.execution_time.secrets_masker:3 sdk._shared.secrets_masker:3",
+    ),
     ("tradewind.airflow.compat.module_loading", "*", "utils.module_loading sdk.module_loading:3"),
     ("tradewind.airflow.compat.strings", "*", "utils.strings:2"),
     (

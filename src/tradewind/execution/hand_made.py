@@ -10,11 +10,12 @@ import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from tradewind.execution import callbacks, context, local_database, run_task
+from tradewind.execution.listener_calls import ListenedTaskInstance
 from tradewind.execution.task_instance import TaskInstance, micros_of, task_states
 from tradewind.model.states import Outcome, TaskState, TriggerRule
 from tradewind.sdk.exceptions import (
@@ -103,7 +104,7 @@ def construct(fields: Mapping[str, Any]) -> TaskInstance:
     ti = TaskInstance(task, workload, started=_micros(fields.get("start_date")), made_by_hand=True)
     ti.state = TaskState.RUNNING.value
     ti.__dict__["_ti_context_from_server"] = told  # listeners of packages (openlineage) read it
-    return ti
+    return cast(TaskInstance, ListenedTaskInstance(ti))
 
 
 def _micros(date: datetime | None) -> int | None:

@@ -24,6 +24,7 @@ from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
 from tradewind.sdk.arguments import Callback
 from tradewind.sdk.default_args import accepted_names
+from tradewind.sdk.default_attributes import OwnId
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.names import MAX_LENGTH, check_dag_id
 from tradewind.sdk.params import NOTSET, DagParam, ParamsDict
@@ -150,6 +151,8 @@ class DAG:
 
     map_provider_ids: frozenset[str] = frozenset()
     """Ids of the tasks over whose results other tasks are mapped."""
+    dag_display_name: str = OwnId("dag_id")  # type: ignore[assignment]
+    """Shown instead of the id; by default the id."""
 
     @positional_as_in_airflow_1
     def __init__(
@@ -360,7 +363,8 @@ class DAG:
                 raise DefinitionError(
                     self.located_message(f"owner_links[{owner!r}] is {address!r}; it must begin with https:// or mailto:")
                 )
-        self.dag_display_name = display_name
+        if display_name:
+            self.dag_display_name = display_name
         self.doc_md = self._read_doc(doc_md)
 
     def _read_doc(self, doc_md: str | None) -> str | None:
@@ -509,6 +513,27 @@ class DAG:
         """`{"label": …}` of a dependency, or an empty dictionary."""
         return self.edge_info.get(upstream_task_id, {}).get(downstream_task_id, {})
 
+    def set_edge_info(self, upstream_task_id: str, downstream_task_id: str, info: Mapping[str, str | None]) -> None:
+        """Set the label of a dependency: `{"label": …}`."""
+        self.edge_info.setdefault(upstream_task_id, {})[downstream_task_id] = dict(info)
+
+    @property
+    def teardowns(self) -> list[BaseOperator]:
+        return [task for task in self.task_dict.values() if task.is_teardown]
+
+    @property
+    def tasks_upstream_of_teardowns(self) -> list[BaseOperator]:
+        """Each direct upstream task of each teardown."""
+        return [before for task in self.teardowns for before in task.upstream_list if not before.is_teardown]
+
+    @property
+    def has_on_success_callback(self) -> bool:
+        return bool(self.on_success_callback)
+
+    @property
+    def has_on_failure_callback(self) -> bool:
+        return bool(self.on_failure_callback)
+
     @property
     def owner(self) -> str:
         """The owners of the tasks, sorted, separated by commas."""
@@ -540,7 +565,7 @@ class DAG:
 
     @property
     def display_name(self) -> str:
-        return self.dag_display_name or self.dag_id
+        return self.dag_display_name
 
     # --- older names ---------------------------------------------------------------------------------------------------
 

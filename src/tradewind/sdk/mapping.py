@@ -7,7 +7,7 @@ its map index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model.errors import DefinitionError, UnknownArgument, did_you_mean
@@ -192,6 +192,8 @@ class MappedOperator(BaseOperator):
             an argument itself.
     """
 
+    is_mapped = True
+
     def __init__(
         self,
         *,
@@ -249,14 +251,15 @@ class MappedOperator(BaseOperator):
         if self._instance is not None:
             self._instance.on_kill()
 
-    def unmap(self, context: Mapping[str, Any]) -> BaseOperator:
+    def unmap(self, resolve: Mapping[str, Any]) -> BaseOperator:
         """The real operator for one map index. It has this task's id, DAG and dependencies, but is not in the DAG's task list.
 
         Values that come from other tasks are not rendered.
+
+        Args:
+            resolve: the context of a task instance, or the mapped values themselves by argument name.
         """
-        if context["ti"].map_index < 0:
-            raise AirflowException(f"{self._name_in_errors()} is mapped; give a map index to run one of its instances")
-        values = self.expand_input.values(context, context["ti"].map_index)
+        values, unrendered = self._mapped_values(resolve) if "ti" in resolve else (resolve, resolve.keys())
         arguments = dict(self.partial_kwargs)
         if self.kwargs_argument is not None:
             twice = arguments.get(self.kwargs_argument, {}).keys() & values.keys()
@@ -277,11 +280,17 @@ class MappedOperator(BaseOperator):
         instance.__init__(**arguments)  # type: ignore[misc]
         instance.task_id, instance._dag, instance.task_group = self.task_id, self._dag, self.task_group
         instance._upstream, instance._downstream = self._upstream, self._downstream
-        names = self.expand_input.taken_as_they_are(context["ti"].map_index)
-        if names:
-            _exclude_from_rendering(instance, self.kwargs_argument, tuple(name for name in values if name in names))
+        if unrendered:
+            _exclude_from_rendering(instance, self.kwargs_argument, tuple(name for name in values if name in unrendered))
         self._instance = instance
         return instance
+
+    def _mapped_values(self, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], Collection[str]]:
+        """The mapped values for the map index of a task instance, and the names of those that are not rendered."""
+        index = context["ti"].map_index
+        if index < 0:
+            raise AirflowException(f"{self._name_in_errors()} is mapped; give a map index to run one of its instances")
+        return self.expand_input.values(context, index), self.expand_input.taken_as_they_are(index)
 
     def _defaults(self, own: Mapping[str, Any] | None) -> dict[str, Any]:
         group, dag = self.task_group, self._dag

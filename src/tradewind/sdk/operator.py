@@ -29,6 +29,7 @@ from tradewind.sdk.arguments import (
     refuse_unsupported,
 )
 from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of, refuse_or_warn, wrap_init
+from tradewind.sdk.default_attributes import OwnId, OwnList
 from tradewind.sdk.dependencies import Node, link
 from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
 from tradewind.sdk.graph import reachable
@@ -109,7 +110,7 @@ class BaseOperator(Templater, Node):
     doc_json: str | None = None
     doc_yaml: str | None = None
     doc_rst: str | None = None
-    task_display_name: str | None = None
+    task_display_name: str = OwnId("task_id")  # type: ignore[assignment]
     logger_name: str | None = None
     run_as_user: str | None = None
     executor: str | None = None
@@ -117,20 +118,23 @@ class BaseOperator(Templater, Node):
     email: str | Sequence[str] | None = None
     email_on_retry: bool = True
     email_on_failure: bool = True
-    on_execute_callback: Sequence[Callback] = ()
-    on_success_callback: Sequence[Callback] = ()
-    on_failure_callback: Sequence[Callback] = ()
-    on_retry_callback: Sequence[Callback] = ()
-    on_skipped_callback: Sequence[Callback] = ()
+    on_execute_callback: Sequence[Callback] = OwnList()  # type: ignore[assignment]
+    on_success_callback: Sequence[Callback] = OwnList()  # type: ignore[assignment]
+    on_failure_callback: Sequence[Callback] = OwnList()  # type: ignore[assignment]
+    on_retry_callback: Sequence[Callback] = OwnList()  # type: ignore[assignment]
+    on_skipped_callback: Sequence[Callback] = OwnList()  # type: ignore[assignment]
     sla: timedelta | None = None
-    inlets: Sequence[Any] = ()
-    outlets: Sequence[Any] = ()
+    inlets: list[Any] = OwnList()  # type: ignore[assignment]
+    outlets: list[Any] = OwnList()  # type: ignore[assignment]
     executor_config: Mapping[str, Any] = {}
     resources: Any = None
     is_setup: bool = False
     is_teardown: bool = False
     on_failure_fail_dagrun: bool = False
 
+    is_mapped: ClassVar[bool] = False
+    _cached_logger: logging.Logger | None = None
+    _log: logging.Logger | None = None
     _dag: DAG | None = None
     _upstream: dict[str, BaseOperator] | None = None
     _downstream: dict[str, BaseOperator] | None = None
@@ -416,11 +420,11 @@ class BaseOperator(Templater, Node):
 
     @property
     def roots(self) -> Sequence[BaseOperator]:
-        return (self,)
+        return [self]
 
     @property
     def leaves(self) -> Sequence[BaseOperator]:
-        return (self,)
+        return [self]
 
     @property
     def upstream_list(self) -> list[BaseOperator]:
@@ -439,6 +443,30 @@ class BaseOperator(Templater, Node):
     @property
     def downstream_task_ids(self) -> set[str]:
         return set(self._downstream or ())
+
+    @property
+    def has_on_execute_callback(self) -> bool:
+        return bool(self.on_execute_callback)
+
+    @property
+    def has_on_success_callback(self) -> bool:
+        return bool(self.on_success_callback)
+
+    @property
+    def has_on_failure_callback(self) -> bool:
+        return bool(self.on_failure_callback)
+
+    @property
+    def has_on_retry_callback(self) -> bool:
+        return bool(self.on_retry_callback)
+
+    @property
+    def has_on_skipped_callback(self) -> bool:
+        return bool(self.on_skipped_callback)
+
+    def get_closest_mapped_task_group(self) -> TaskGroup | None:
+        """Airflow's name for `mapped_group`."""
+        return self.mapped_group
 
     def get_direct_relatives(self, upstream: bool = False) -> list[BaseOperator]:
         return self.upstream_list if upstream else self.downstream_list
@@ -497,7 +525,10 @@ class BaseOperator(Templater, Node):
 
     @property
     def log(self) -> logging.Logger:
-        """The task's logger. Operators of provider packages log under Airflow's names."""
+        """The task's logger. Operators of provider packages log under Airflow's names. Tests replace it by setting `_log`."""
+        replaced = self._cached_logger or self._log
+        if replaced is not None:
+            return replaced
         cls = type(self)
         name = f"{cls.__module__}.{cls.__qualname__}"
         if name.startswith("airflow."):

@@ -32,3 +32,10 @@ def mask() -> SecretMask:
     while _collected:
         _mask = _mask.plus(secrets_in(*_collected.popleft()))
     return _mask
+
+
+def forget() -> None:
+    """Forget all secrets that user code read; tests call it between two of them."""
+    global _mask
+    _collected.clear()
+    _mask = None

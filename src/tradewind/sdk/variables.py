@@ -290,7 +290,7 @@ class Connection:
         self.login = unquote(parts.username) if parts.username is not None else None
         self.password = unquote(parts.password) if parts.password is not None else None
         self.port = port
-        self.schema = unquote(parts.path[1:]) or None
+        self.schema = unquote(parts.path[1:])
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if query:
             self.extra = query[self.EXTRA_KEY] if self.EXTRA_KEY in query else json.dumps(query)
@@ -327,6 +327,14 @@ class Connection:
 
     def get_extra(self) -> str | None:
         return self.extra
+
+    async def aextra_dejson(self) -> dict[str, Any]:
+        """`extra_dejson` in an event loop."""
+        return self.get_extra_dejson()
+
+    async def aget_uri(self) -> str:
+        """`get_uri` in an event loop."""
+        return self.get_uri()
 
     def set_extra(self, value: str | None) -> None:
         self.extra = value

@@ -15,6 +15,7 @@ import pytest
 from tests_common.test_utils.runs import DagMaker, RunTask, make_runtime_ti
 
 import tradewind.airflow  # noqa: F401  serves the `airflow` namespace
+from tradewind.airflow.compat import lineage
 from tradewind.execution import local_database
 
 RUNTIME_DATE = datetime.datetime(2024, 12, 1, 1, tzinfo=datetime.UTC)
@@ -59,6 +60,7 @@ _SYSTEMS = {
 def pytest_configure(config: pytest.Config) -> None:
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
+    logging.getLogger().setLevel(logging.INFO)  # Airflow's level, which tests with `caplog` expect
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -287,15 +289,12 @@ def cleanup_providers_manager() -> Iterator[None]:
 
 @pytest.fixture
 def hook_lineage_collector() -> Iterator[Any]:
-    """A collector of assets for this test only."""
-    from airflow.lineage import hook
-
-    collector = hook.HookLineageCollector()
-    with (
-        mock.patch("airflow.lineage.hook.get_hook_lineage_collector", return_value=collector),
-        mock.patch("airflow.providers.common.compat.lineage.hook.get_hook_lineage_collector", return_value=collector),
-    ):
-        yield collector
+    """A collector of assets for this test only, under every name with which a module has imported the function."""
+    found = lineage.get_hook_lineage_collector
+    found.cache_clear()
+    with mock.patch.object(lineage, "plugin_sources", return_value=("a plugin",)):
+        yield found()
+    found.cache_clear()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tradewind.sdk.variables import BaseHook, Connection
 from tradewind.triggers.temporal import DateTimeTrigger
 from tradewind.wire import runtime
 
-from airflow import settings  # isort: skip
+from airflow import models, settings  # isort: skip
 from airflow.cli.commands.daemon_utils import run_command_with_daemon_option  # isort: skip
 from airflow.configuration import conf  # isort: skip
 from airflow.lineage.hook import HookLineageCollector  # isort: skip
@@ -156,6 +156,7 @@ def test_a_runtime_task_instance_is_made_from_the_values_of_the_execution_api(da
     assert (context["ds"], context["dag_run"].run_type, context["dag_run"].conf) == ("2026-01-02", "scheduled", {"a": 1})
     assert context["task_reschedule_count"] == 2
     assert ti._ti_context_from_server.dag_run.run_id == "r"
+    assert not isinstance(ti, models.TaskInstance)  # listeners tell a running task from a row of the database by it
 
 
 def test_the_task_runner_runs_a_task_and_returns_its_error(database: None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from tradewind.airflow.compat.secrets_masker import SecretsMasker
+from tradewind.airflow.compat.secrets_masker import SecretsMasker, reset_secrets_masker
 
 
 class Facet:
@@ -48,3 +48,11 @@ def test_values_of_each_kind() -> None:
     assert masker.redact("x another-s3cret", replacement="[hidden]") == "x [hidden]"
     deep = [[[["another-s3cret"]]]]
     assert masker.redact(deep, max_depth=2) == deep
+
+
+def test_tests_forget_the_secrets_of_other_tests() -> None:
+    masker = SecretsMasker()
+    masker.add_mask("s3cret-of-one-test")
+    assert masker.redact("s3cret-of-one-test") == "***"
+    reset_secrets_masker()
+    assert masker.redact("s3cret-of-one-test") == "s3cret-of-one-test"

@@ -71,6 +71,11 @@ class SecretsMasker(logging.Filter):
         """Whether the name looks like the name of a secret."""
         return should_hide_value_for_key(name)
 
+    def reset_masker(self) -> None:
+        """Forget all secrets that user code read. The mask of a running attempt's log keeps them."""
+        self.patterns.clear()
+        secret_registry.forget()
+
     def filter(self, record: logging.LogRecord) -> bool:
         """Hide secrets in a record's message and arguments; every record passes."""
         mask = secret_registry.mask()
@@ -92,3 +97,8 @@ def _given(replacement: str) -> dict[str, str]:
 def _secrets_masker() -> SecretsMasker:
     """The masker of this process."""
     return SecretsMasker()
+
+
+def reset_secrets_masker() -> None:
+    """Forget the secrets that user code read in this process."""
+    _secrets_masker().reset_masker()
