@@ -62,8 +62,14 @@ class InitParameters:
 
 def accepted_names(cls: type[BaseOperator]) -> frozenset[str]:
     """All argument names that the `__init__` methods of an operator class accept, including those of `BaseOperator`."""
+    return _accepted_from(cls, cls)
+
+
+def _accepted_from(cls: type[BaseOperator], first: type[BaseOperator]) -> frozenset[str]:
+    """The names that the `__init__` methods of `first` and of the classes after it in the order of `cls` accept."""
     found: set[str] = set(KNOWN_ARGUMENTS)
-    for base in cls.__mro__:
+    bases = cls.__mro__ if issubclass(cls, first) else first.__mro__
+    for base in bases[bases.index(first) :]:
         parameters = base.__dict__.get("_init_parameters")
         if isinstance(parameters, InitParameters):
             found |= parameters.names
@@ -90,7 +96,7 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
         else:
             defaults = state["_default_args"]
         if not _RENAMED.isdisjoint(kwargs):
-            rename(self._name_in_errors(), accepted_names(cls), kwargs)
+            rename(self._name_in_errors(), _accepted_from(type(self), cls), kwargs)
         for name in defaults:
             if name in names and name not in kwargs:
                 kwargs[name] = defaults[name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
@@ -22,6 +22,12 @@ _T = TypeVar("_T")
 
 class Node:
     """An object that can have upstream and downstream dependencies."""
+
+    records_relatives: ClassVar[bool] = False
+    """True for task groups: they know what was set before and after the group as a whole."""
+
+    def record_relative(self, other: Node, upstream: bool) -> None:
+        """Record that `other` was set before (with `upstream`) or after this node."""
 
     @property
     def roots(self) -> Sequence[BaseOperator]:
@@ -152,6 +158,25 @@ def _connect(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node],
     for start in starts:
         for end in ends:
             link(start, end, text)
+    _record_relatives(upstream, downstream)
+
+
+def _record_relatives(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node]) -> None:
+    """Tell the task groups on both sides what was set before and after them."""
+    before, after = list(_nodes(upstream)), list(_nodes(downstream))
+    if any(node.records_relatives for node in (*before, *after)):
+        for first in before:
+            for second in after:
+                first.record_relative(second, upstream=False)
+                second.record_relative(first, upstream=True)
+
+
+def _nodes(nodes: Node | Iterable[Node]) -> Iterator[Node]:
+    if isinstance(nodes, Node):
+        yield nodes
+    else:
+        for node in nodes:
+            yield from _nodes(node)
 
 
 def _assign_dag(upstream: Any, downstream: Any) -> bool:

@@ -37,6 +37,7 @@ class TaskGroup(Node):
     DEFAULT_COLOR = "CornflowerBlue"
     DEFAULT_FGCOLOR = "#000"
 
+    records_relatives = True
     expand_input: ExpandInput | None = None
     """The lists that a mapped group is mapped over (see `mapping`)."""
 
@@ -63,6 +64,11 @@ class TaskGroup(Node):
         """Tasks and groups directly inside, by id, in the order of creation."""
         self._group_id: str | None = None
         self.parent_group: TaskGroup | None = None
+        self.upstream_task_ids: set[str] = set()
+        self.downstream_task_ids: set[str] = set()
+        self.upstream_group_ids: set[str] = set()
+        self.downstream_group_ids: set[str] = set()
+        """Tasks and groups that were set before and after this group as a whole. The dependencies of its tasks are at the tasks."""
         self.prefix: str | None = None
         """The prefix of the ids inside; None for no prefix."""
         if group_id is None:
@@ -124,16 +130,49 @@ class TaskGroup(Node):
         return self.parent_group
 
     @property
-    def upstream_task_ids(self) -> set[str]:
-        """Ids of the tasks outside that are directly before a task inside."""
-        inside = {task.task_id for task in self.iter_tasks()}
-        return {task_id for task in self.iter_tasks() for task_id in task.upstream_task_ids} - inside
+    def dag_id(self) -> str:
+        return self.dag.dag_id
+
+    def has_dag(self) -> bool:
+        return self.dag is not None
+
+    def get_dag(self) -> DAG | None:
+        return self.dag
+
+    def record_relative(self, other: Node, upstream: bool) -> None:
+        """Record a task or group that was set before or after this group as a whole. Packages (databricks, openlineage) read it."""
+        if isinstance(other, TaskGroup):
+            if other.group_id is not None:
+                (self.upstream_group_ids if upstream else self.downstream_group_ids).add(other.group_id)
+            return
+        ids = {task.task_id for task in (other.leaves if upstream else other.roots)}
+        (self.upstream_task_ids if upstream else self.downstream_task_ids).update(ids)
 
     @property
-    def downstream_task_ids(self) -> set[str]:
-        """Ids of the tasks outside that are directly after a task inside."""
-        inside = {task.task_id for task in self.iter_tasks()}
-        return {task_id for task in self.iter_tasks() for task_id in task.downstream_task_ids} - inside
+    def upstream_list(self) -> list[BaseOperator]:
+        """The tasks that were set before this group as a whole."""
+        return [self.dag.task_dict[one] for one in sorted(self.upstream_task_ids) if one in self.dag.task_dict]
+
+    @property
+    def downstream_list(self) -> list[BaseOperator]:
+        """The tasks that were set after this group as a whole."""
+        return [self.dag.task_dict[one] for one in sorted(self.downstream_task_ids) if one in self.dag.task_dict]
+
+    def get_direct_relative_ids(self, upstream: bool = False) -> set[str]:
+        return self.upstream_task_ids if upstream else self.downstream_task_ids
+
+    def get_direct_relatives(self, upstream: bool = False) -> list[BaseOperator]:
+        return self.upstream_list if upstream else self.downstream_list
+
+    def get_task_group_dict(self) -> dict[str | None, TaskGroup]:
+        """This group and all groups inside, by id."""
+        found: dict[str | None, TaskGroup] = {}
+        pending: list[TaskGroup] = [self]
+        while pending:
+            group = pending.pop()
+            found[group.group_id] = group
+            pending += [child for child in group.children.values() if isinstance(child, TaskGroup)]
+        return found
 
     def child_id(self, label: str) -> str:
         """The full id of a task or group with the id `label` in this group."""
@@ -153,6 +192,8 @@ class TaskGroup(Node):
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.dag, copied.parent_group, copied.children = parent.dag, parent, {}
+        copied.upstream_task_ids, copied.downstream_task_ids = set(self.upstream_task_ids), set(self.downstream_task_ids)
+        copied.upstream_group_ids, copied.downstream_group_ids = set(self.upstream_group_ids), set(self.downstream_group_ids)
         assert copied.group_id is not None
         parent.children[copied.group_id] = copied
         parent.dag.register_group(copied)
@@ -215,8 +256,11 @@ class TaskGroup(Node):
 
     @property
     def leaves(self) -> list[BaseOperator]:
-        """The tasks that get the downstream dependencies of the group. Warns if the group has no tasks (yet)."""
-        return self._not_empty(self.get_leaves())
+        """The tasks that get the downstream dependencies of the group. Warns if the group has no tasks (yet).
+
+        What comes after an empty group runs after what comes before it, as in Airflow.
+        """
+        return self.get_leaves() or self._not_empty(self.upstream_list)
 
     def _not_empty(self, ends: list[BaseOperator]) -> list[BaseOperator]:
         if not ends:

@@ -70,6 +70,32 @@ def test_an_argument_without_another_name_has_no_effect() -> None:
         assert Query(task_id="a", sql="select 1", delegate_to="someone").sql == "select 1"
 
 
+class Decorated(BaseOperator):
+    """As the class of `@task`, which hands on all arguments but its own."""
+
+    def __init__(self, *, python_callable: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.python_callable = python_callable
+
+
+class Delegating(BaseOperator):
+    """As operators of a package whose argument has the name of one that other packages have dropped."""
+
+    def __init__(self, *, sql: str, hook_params: Any = None, bigquery_conn_id: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.sql, self.hook_params, self.bigquery_conn_id = sql, hook_params, bigquery_conn_id
+
+
+class DecoratedDelegating(Decorated, Delegating):
+    """As `@task.sql`: the first base class does not take the arguments of the second."""
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_argument_that_a_later_base_class_takes_is_handed_on() -> None:
+    task = DecoratedDelegating(task_id="a", python_callable=print, sql="", hook_params={"b": 1}, bigquery_conn_id="c")
+    assert (task.hook_params, task.bigquery_conn_id) == ({"b": 1}, "c")
+
+
 class Job(BaseOperator):
     """As operators of amazon and google are today."""
 

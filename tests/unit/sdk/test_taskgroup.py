@@ -128,3 +128,35 @@ def test_only_the_roots_of_a_mapped_group_depend_on_its_list() -> None:
 
         group.expand(value=source.output)
     assert edges(dag) == {"source>group.first", "group.first>group.second", "group.second>group.third"}
+
+
+def test_a_group_knows_what_was_set_around_it() -> None:
+    with DAG("d") as dag:
+        start, end = BaseOperator("start"), BaseOperator("end")
+        with TaskGroup("g") as group:
+            inner = TaskGroup("inner")
+        with TaskGroup("h") as other:
+            BaseOperator("a")
+        with pytest.warns(UserWarning, match="no tasks yet"):
+            [start] >> group
+        group >> [other, end]
+        with pytest.warns(UserWarning, match="no tasks yet"):
+            group >> inner
+    assert (group.upstream_task_ids, group.downstream_task_ids) == ({"start"}, {"end"})
+    assert (group.upstream_group_ids, group.downstream_group_ids) == (set(), {"h", "g.inner"})
+    assert (other.upstream_group_ids, inner.upstream_group_ids) == ({"g"}, {"g"})
+    assert (group.upstream_list, group.downstream_list) == ([start], [end])
+    assert group.get_direct_relative_ids(upstream=True) == {"start"}
+    assert group.get_direct_relatives() == [end]
+    assert (group.dag_id, group.get_dag(), group.has_dag()) == ("d", dag, True)
+    assert set(dag.task_group.get_task_group_dict()) == {None, "g", "g.inner", "h"}
+
+
+def test_what_comes_after_an_empty_group_runs_after_what_comes_before_it() -> None:
+    with DAG("d") as dag:
+        start, group, end = BaseOperator("start"), TaskGroup("g"), BaseOperator("end")
+        with pytest.warns(UserWarning, match="no tasks yet"):
+            start >> group
+        group >> end
+    assert edges(dag) == {"start>end"}
+    assert dag.partial_subset(["end"]).task_group_dict == {}
