@@ -136,7 +136,7 @@ def test_upstream_asset_events_of_a_run(assets: World) -> None:
 def test_a_dag_shows_its_condition(assets: World) -> None:
     found = assets.json(f"{BASE}/dags/report/details")
     assert [one["asset"]["name"] for one in found["asset_expression"]["all"]] == ["a", "b"]
-    assert found["timetable_description"] == "Triggered by assets or at 06:00 (UTC)."
+    assert found["timetable_description"] == "Triggered by assets or every day at 06:00 (UTC)."
     assert assets.json(f"{BASE}/dags/make/details")["asset_expression"] is None
 
 

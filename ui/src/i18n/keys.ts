@@ -15,6 +15,7 @@ import type grid from "../../messages/en/grid.json";
 import type login from "../../messages/en/login.json";
 import type overview from "../../messages/en/overview.json";
 import type pools from "../../messages/en/pools.json";
+import type refused from "../../messages/en/refused.json";
 import type run from "../../messages/en/run.json";
 import type runs from "../../messages/en/runs.json";
 import type shell from "../../messages/en/shell.json";
@@ -40,6 +41,7 @@ interface Areas {
   login: typeof login;
   overview: typeof overview;
   pools: typeof pools;
+  refused: typeof refused;
   run: typeof run;
   runs: typeof runs;
   shell: typeof shell;

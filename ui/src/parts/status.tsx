@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 
 import { ApiError } from "../api/client";
 import { t, useText } from "../i18n";
-import { storedText } from "../i18n/phrases";
+import { refusedFields, refusedText } from "../i18n/refused";
 import { Button } from "./Button";
 import styles from "./parts.module.css";
 
@@ -21,8 +21,17 @@ export function EmptyState({ icon, title, level = 2, children }: { icon?: ReactN
 
 /** The sentence of an error, for a person. */
 export function errorText(error: unknown): string {
-  if (error instanceof ApiError) return error.status === 0 ? t("common.unreachable") : storedText(error.message);
+  if (error instanceof ApiError) {
+    if (error.status === 0) return t("common.unreachable");
+    return Object.keys(error.fields).length > 0 ? refusedFields(error.fields) : refusedText(error.message);
+  }
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Field → why its value was refused, in the language that is shown. */
+export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
+  const fields = error instanceof ApiError ? error.fields : {};
+  return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, refusedText(text)]));
 }
 
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {

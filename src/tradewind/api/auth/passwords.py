@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tradewind.api.auth import airflow_passwords
 from tradewind.model.errors import Unreachable
+from tradewind.model.phrases import english, phrase
 from tradewind.store.port.accounts import AccountStore
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ def hash_password(password: str) -> str:
 def weakness(password: str, name: str, min_length: int) -> str | None:
     """The reason, in words, why a new password of this user is refused; None if it is accepted."""
     if len(password) < min_length:
-        return f"the password has {len(password)} characters; the minimum is {min_length} (setting: api.password_min_length)"
+        return english(phrase("error_password_short", count=len(password), least=min_length))
     if name.lower() in password.lower():
-        return "the password must not contain the user name; choose another one"
+        return english(phrase("error_password_name"))
     return None
 
 

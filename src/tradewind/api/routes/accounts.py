@@ -47,6 +47,7 @@ from tradewind.api.routes.me import NewToken, new_token
 from tradewind.api.services import Services
 from tradewind.model.accounts import NAME_MAX, ROLES, GrantAction, TeamDags
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 
 router = APIRouter(prefix="/api/tradewind/v1/accounts", tags=["Accounts"])
 
@@ -93,7 +94,7 @@ def create_user(api: Api, caller: Caller, body: NewUser) -> Response:
     """Create an account. A generated password is in this response only."""
     refuse_personal_tokens(caller)
     if body.kind == "service" and body.password is not None:
-        raise invalid(("body", "password"), "a service has no password; create a token for it")
+        raise invalid(("body", "password"), english(phrase("error_service_password")))
     store = api.accounts.store
     _need_roles(api, body.roles)
     password = None if body.kind == "service" else body.password or new_password()
@@ -175,7 +176,7 @@ def reset_password(api: Api, caller: Caller, username: str, body: PasswordReset)
     store = api.accounts.store
     account = store.need_account(username)
     if account.source != "local" or account.kind != "user":
-        raise Conflict(f"The password of {username} is not kept here.")
+        raise Conflict(english(phrase("error_password_elsewhere", name=username)))
     _refuse_weak(api, body.password, username, "password")
     password = body.password or new_password()
     store.set_password(username, hash_password(password), new_stamp(), at=api.clock.wall(), actor=caller.name)
@@ -303,7 +304,7 @@ def create_role(api: Api, caller: Caller, body: NewRole) -> Response:
     """Create a custom role."""
     refuse_personal_tokens(caller)
     if body.name.lower() in ROLES:
-        raise Conflict(f"The role {body.name.lower()} is built in; choose another name.")
+        raise Conflict(english(phrase("error_role_built_in", role=body.name.lower())))
     store, at = api.accounts.store, api.clock.wall()
     store.create_role(body.name, body.description, at=at, actor=caller.name)
     if body.grants:

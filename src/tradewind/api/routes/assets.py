@@ -32,6 +32,7 @@ from tradewind.api.routes.ranges import Pattern, Prefix, conditions
 from tradewind.api.services import Services
 from tradewind.api.shapes import AssetAliases, AssetEvents, Assets, QueuedEvents
 from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.phrases import english, phrase
 from tradewind.store.views import AssetAliasView, AssetEventView, AssetView, QueuedEventView, RunView
 from tradewind.wire import commands as c
 
@@ -175,10 +176,10 @@ def materialize(api: RepeatableApi, caller: Caller, asset_id: Number, body: Mate
     given = body or Materialize()
     producers = sorted({task.dag_id for task in asset.producing_tasks})
     if not producers:
-        raise NotFound(f"No DAG produces the asset {asset.name!r}: none has it among the outlets of its tasks.")
+        raise NotFound(english(phrase("error_no_producer", asset=asset.name)))
     if len(producers) > 1:
         found = ", ".join(producers)
-        raise Conflict(f"More than one DAG produces the asset {asset.name!r} ({found}); trigger one of them.")
+        raise Conflict(english(phrase("error_producers", asset=asset.name, dags=found)))
     (dag_id,) = producers
     need(api, caller, Policy("create", "run"), dag_id)
     if given.model_fields_set - {"conf", "note"}:

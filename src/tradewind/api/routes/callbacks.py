@@ -7,6 +7,7 @@ from fastapi import APIRouter, HTTPException, Response
 from tradewind.api.auth.policy import allow
 from tradewind.api.responses import Api, Caller, Limit, Number, described, error_responses, json_response, page_size
 from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import DEADLINE
 from tradewind.store.callback_view import CallbackView, miss_shown, shown
 from tradewind.wire.commands import DropCallbacks, RetryCallbacks
@@ -28,7 +29,7 @@ def get_callback(api: Api, callback_id: Number) -> Response:
     """One callback or mail."""
     item = api.reader().outbox_item(callback_id)
     if item is None or item.kind == DEADLINE:
-        raise HTTPException(404, f"there is no callback {callback_id}: it was called or deleted")
+        raise HTTPException(404, english(phrase("error_no_callback", number=callback_id)))
     return json_response(shown(item))
 
 

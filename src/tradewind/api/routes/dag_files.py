@@ -29,6 +29,7 @@ from tradewind.api.services import Services
 from tradewind.bundles.file_of_version import read_file_of_version
 from tradewind.bundles.version_folders import FetchFailed
 from tradewind.model.errors import NotFound
+from tradewind.model.phrases import english, phrase
 from tradewind.sdk.dag_files import is_zipped, source_text
 from tradewind.store.views import BadQuery, DagWarningView
 from tradewind.wire import commands as c
@@ -101,11 +102,11 @@ def _source_of_version(api: Services, dag_id: str, number: int, current: int | N
     bundle, version, file = api.reader().version_file(dag_id, number)
     known = api.config.versioned.get(bundle)
     if known is None or version is None:
-        raise NotFound(f"The source of version {number} of DAG {dag_id} is not kept; the current version is {current}.")
+        raise NotFound(english(phrase("error_source_not_kept", number=number, dag=dag_id, current=str(current))))
     try:
         return read_file_of_version(known, version, file, SOURCE_MAX).decode(errors="replace")
     except FetchFailed as failed:
-        raise NotFound(f"The source of version {number} of DAG {dag_id} cannot be read: {failed}.") from None
+        raise NotFound(english(phrase("error_source_unreadable", number=number, dag=dag_id, problem=str(failed)))) from None
 
 
 def wants_json(accept: str) -> bool:
@@ -126,7 +127,7 @@ def _source(path: str) -> str:
                 raise HTTPException(400, f"The file {path} is larger than {SOURCE_MAX} bytes.")
             return source_text(path) if is_zipped(path) else file.read(SOURCE_MAX).decode(errors="replace")
     except OSError as error:
-        raise NotFound(f"The file {path} cannot be read: {error.strerror}.") from None
+        raise NotFound(english(phrase("error_file_unreadable", file=path, problem=str(error.strerror)))) from None
 
 
 @router.put("/parseDagFile/{file_token}", status_code=201, tags=["DAG Parsing"], responses={

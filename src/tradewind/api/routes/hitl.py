@@ -25,6 +25,7 @@ from tradewind.api.responses import (
 from tradewind.api.shapes import HitlDetails
 from tradewind.model.errors import WrongArgument
 from tradewind.model.moments import iso
+from tradewind.model.phrases import english, phrase
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.params import check_fields
 from tradewind.store.port.lists import HitlFilter
@@ -123,13 +124,12 @@ def answer(
     if question.response_received:
         raise HTTPException(
             409,
-            f"Human-in-the-loop detail has already been updated for the task instance {task_id} in {dag_run_id} "
-            "and is not allowed to write again.",
+            english(phrase("error_answered", task=task_id, run=dag_run_id)),
         )
     if question.assigned_users and caller.name not in {
         name for user in question.assigned_users for name in (user.id, user.name)
     }:
-        raise HTTPException(403, f"User={caller.name} (id={caller.name}) is not a respondent for the task.")
+        raise HTTPException(403, english(phrase("error_not_asked", user=caller.name, number=caller.name)))
     try:
         check_fields(question.params, body.params_input)
         command = c.AnswerInput(

@@ -57,7 +57,7 @@ def change_password(api: Api, caller: Caller, request: Request, body: NewPasswor
     """Change the password of this account. All sessions and login tokens of the account end, also the session of this request."""
     account = _account(api, caller)
     if account.source != "local" or account.kind != "user":
-        raise HTTPException(409, f"The password of {account.name} is not kept here.")
+        raise HTTPException(409, english(phrase("error_password_elsewhere", name=account.name)))
     refuse_personal_tokens(caller)
     wait, found = api.password_login.check(account.name, body.current_password, address_of(request))
     if wait:

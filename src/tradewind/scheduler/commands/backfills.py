@@ -111,7 +111,7 @@ def _check_words(command: c.CreateBackfill) -> None:
 def _check_dates(command: c.CreateBackfill, now: int) -> None:
     start, end = command.from_date, command.to_date
     if start > end:
-        raise Conflict(f"the first date ({iso(start)}) is later than the last one ({iso(end)})")
+        raise Conflict(english(phrase("error_backfill_order", start=str(iso(start)), end=str(iso(end)))))
     if end > now:
         raise Conflict(english(phrase("error_future", end=str(iso(end)))))
 

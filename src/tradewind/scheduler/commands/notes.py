@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tradewind.kernel.rules import selection
 from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.phrases import english, phrase
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.selection import TaskSelection
 from tradewind.wire import commands as c
@@ -39,5 +40,5 @@ def note_task(context: CommandContext, command: c.NoteTask) -> c.NoteTaskResult:
 def checked_note(note: str | None) -> str | None:
     """Return the note. Raises Conflict: it is too long."""
     if note is not None and len(note) > NOTE_MAX:
-        raise Conflict(f"a note has at most {NOTE_MAX} characters; this one has {len(note)}")
+        raise Conflict(english(phrase("error_note_long", most=NOTE_MAX, count=len(note))))
     return note

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import RunRow
 from tradewind.model.states import FINISHED_RUNS, TaskState
 from tradewind.scheduler.commands.context import CommandContext
@@ -38,5 +39,5 @@ def _ended_run(store: RowReader, dag_id: str, run_id: str) -> RunRow:
     store.need_dag(dag_id)
     row = store.need_run(dag_id, run_id)
     if row.state not in FINISHED_RUNS:
-        raise Conflict(f"the run {row.run_id} is {row.state.value}; set its state to failed, and delete it when it has ended")
+        raise Conflict(english(phrase("error_run_active", run=row.run_id, state=row.state.value)))
     return row

@@ -15,6 +15,7 @@ from tradewind.model.errors import Conflict
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.partitions import KEY_MAX
+from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import DagPlan, NewRun, RunRow
 from tradewind.model.states import RunType
 from tradewind.scheduler.assets.asset_index import asset_schedule
@@ -91,7 +92,7 @@ def _partition_date(plan: DagPlan, key: str | None) -> int | None:
     assets = None if plan.assets is None else asset_schedule(plan.assets)
     at_runtime = isinstance(schedule, NoSchedule | CustomSchedule) and schedule.partitioned_at_runtime
     if partition is None and (assets is None or assets.partitions is None) and not at_runtime:
-        raise Conflict(f"DAG {plan.dag_id} is not partitioned, so it accepts no partition_key")
+        raise Conflict(english(phrase("error_not_partitioned", dag=plan.dag_id)))
     check_partition_key(key)
     try:
         if partition is not None and isinstance(schedule, CronSchedule):

@@ -65,7 +65,7 @@ def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list
         found.append(times)
         last = times
         if len(found) > PLANNED_MAX:
-            raise Conflict(f"these are more than {PLANNED_MAX:,} runs; backfill a shorter span at a time")
+            raise Conflict(english(phrase("error_backfill_many", most=f"{PLANNED_MAX:,}")))
     return found[::-1] if backwards else found
 
 

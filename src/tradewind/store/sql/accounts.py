@@ -26,6 +26,7 @@ from tradewind.model.accounts import (
     TeamMember,
 )
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.phrases import english, phrase
 from tradewind.store.sql.engine import Engine, Row
 
 P = ParamSpec("P")
@@ -125,7 +126,7 @@ class SqlAccounts:
         full_name: str = "",
     ) -> Account:
         if self.account(name) is not None:
-            raise Conflict(f"user {name!r} exists already; to change the password: tradewind users reset-password -u {name}")
+            raise Conflict(english(phrase("error_user_exists", name=name, command=f"tradewind users reset-password -u {name}")))
         self.engine.run(
             """INSERT INTO account (name, kind, role, password, stamp, source, external_id, email, full_name, created_at)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -242,7 +243,7 @@ class SqlAccounts:
     @_writes
     def create_role(self, name: str, description: str, *, at: int, actor: str) -> None:
         if name in self.roles():
-            raise Conflict(f"the role {name!r} exists already")
+            raise Conflict(english(phrase("error_role_exists", role=name)))
         self.engine.run("INSERT INTO custom_role (name, description) VALUES (?, ?)", (name, description))
         self._record(at, "create role", actor, role=name)
 
@@ -295,7 +296,7 @@ class SqlAccounts:
     @_writes
     def create_team(self, name: str, description: str, *, at: int, actor: str) -> None:
         if name in self.teams():
-            raise Conflict(f"the team {name!r} exists already")
+            raise Conflict(english(phrase("error_team_exists", team=name)))
         self.engine.run("INSERT INTO team (name, description) VALUES (?, ?)", (name, description))
         self._record(at, "create team", actor, team=name)
 

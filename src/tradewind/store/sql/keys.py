@@ -36,7 +36,7 @@ class KeyOperations(DagOperations):
 
     def delete_pool(self, name: str, actor: str, at: int) -> None:
         if name == "default_pool":
-            raise Conflict("default_pool cannot be deleted; change its slots instead")
+            raise Conflict(english(phrase("error_default_pool")))
         with self.engine.transaction():
             if not self.engine.run("DELETE FROM pool WHERE name = ?", (name,)):
                 raise NotFound(

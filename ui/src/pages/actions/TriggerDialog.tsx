@@ -3,14 +3,14 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 
-import { api, ApiError, read } from "../../api/client";
+import { api, read } from "../../api/client";
 import { tOr, useText } from "../../i18n";
 import { Button } from "../../parts/Button";
 import { commandLine, CopyAs } from "../../parts/CopyAs";
 import { Dialog } from "../../parts/Dialog";
 import { Checkbox, Select, Switch, TextField } from "../../parts/fields";
 import parts from "../../parts/parts.module.css";
-import { ErrorState, Loading, Notice } from "../../parts/status";
+import { ErrorState, fieldErrors, Loading, Notice } from "../../parts/status";
 import { toast } from "../../parts/toast";
 import { headQuery } from "../dag/query";
 import styles from "./actions.module.css";
@@ -74,7 +74,7 @@ function TriggerForm({ dagId, onClose, params, paused }: DialogProps & { params:
       void navigate({ to: "/dags/$dagId/runs/$runId", params: { dagId, runId: run.dag_run_id } });
     },
   });
-  const refusals = trigger.error instanceof ApiError ? trigger.error.fields : {};
+  const refusals = fieldErrors(trigger.error);
   const broken = asJson ? jsonConf === null : Object.keys(problems).length > 0;
   const sections = [...new Set(fields.map((one) => one.section))];
 

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Copy, Plus } from "lucide-react";
 import { useState } from "react";
 
-import { api, ApiError, read } from "../../api/client";
+import { api, read } from "../../api/client";
 import { meQuery, useMe } from "../../api/me";
 import { queries } from "../../api/query";
 import { useText } from "../../i18n";
@@ -12,7 +12,7 @@ import { copyText } from "../../parts/CopyAs";
 import { TextField } from "../../parts/fields";
 import { Section } from "../../parts/Page";
 import parts from "../../parts/parts.module.css";
-import { errorText, Loaded, Notice } from "../../parts/status";
+import { errorText, fieldErrors, Loaded, Notice } from "../../parts/status";
 import { toast, toastError } from "../../parts/toast";
 import { AgoText, TimeText } from "../../time/TimeText";
 import { TokenSheet } from "./access";
@@ -54,7 +54,7 @@ function Password() {
   const [again, setAgain] = useState("");
   const [problem, setProblem] = useState<unknown>(null);
   const [pending, setPending] = useState(false);
-  const fields = problem instanceof ApiError ? problem.fields : {};
+  const fields = fieldErrors(problem);
   const differs = again !== "" && again !== fresh ? t("admin.repeatWrong") : undefined;
 
   async function change(): Promise<void> {

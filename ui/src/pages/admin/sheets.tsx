@@ -1,13 +1,12 @@
 // Parts that the forms of the admin page share: the footer of a sheet, and the question before a deletion.
 import { useState, type ReactNode } from "react";
 
-import { ApiError } from "../../api/client";
 import { queries } from "../../api/query";
 import { t, useText } from "../../i18n";
 import { Button } from "../../parts/Button";
 import { CopyAs, type CopyableAction } from "../../parts/CopyAs";
 import { Dialog, SideSheet } from "../../parts/Dialog";
-import { errorText, Notice } from "../../parts/status";
+import { errorText, fieldErrors, Notice } from "../../parts/status";
 import { toast } from "../../parts/toast";
 
 interface SheetProps {
@@ -29,7 +28,7 @@ export function FormSheet({ title, refused, save, savedText, name, copy, onClose
   useText();
   const [pending, setPending] = useState(false);
   const [problem, setProblem] = useState<unknown>(null);
-  const fields = problem instanceof ApiError ? problem.fields : {};
+  const fields = fieldErrors(problem);
 
   async function send(): Promise<void> {
     setPending(true);

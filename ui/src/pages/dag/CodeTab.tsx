@@ -1,5 +1,6 @@
-// The file of a DAG, with an import error on its line; or the definitions of two versions, compared.
-import { useMutation, useQuery } from "@tanstack/react-query";
+// The file of a DAG, with an import error on its line, and its earlier versions, if the bundle keeps them; or the definitions of two
+// versions, compared.
+import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { Copy, FileCode, RefreshCw } from "lucide-react";
 import { useCallback, useMemo } from "react";
@@ -30,29 +31,56 @@ export default function CodeTab() {
   const set = useSetAddress();
   const head = useQuery(headQuery(dagId));
   const latest = head.data?.details.latest_dag_version?.version_number ?? 0;
+  const kept = useKeptSources(dagId, Boolean(head.data?.details.latest_dag_version?.bundle_version));
   const version = Math.min(Number(address.v) || 0, latest || Infinity);
+  const source = version ? 0 : Math.min(Number(address.source) || 0, latest || Infinity);
   const against = Number(address.against) || 0;
   const numbers = Array.from({ length: Math.min(latest, VERSIONS_MAX) }, (_, at) => latest - at);
+  const others = (source ? kept : numbers).filter((one) => one !== (version || source));
+
+  /** `s3`: the source of version 3; `3`: the definition of version 3; empty: the file as it is. */
+  function show(value: string): void {
+    const number = Number(value.replace("s", "")), known = value.startsWith("s") ? kept : numbers;
+    const before = known.find((one) => one < number);
+    set({ v: value.startsWith("s") ? "" : value, source: value.startsWith("s") ? String(number) : "", against: before ? String(before) : "", line: "" });
+  }
+
   return (
     <div className={styles.page}>
       <div className={styles.toolbar}>
         <Select
-          label={t("code.shown")} value={version ? String(version) : "source"}
-          choices={[{ value: "source", label: t("code.source") }, ...numbers.map((one) => ({ value: String(one), label: t("code.definition", { version: one }) }))]}
-          onChange={(value) => set({ v: value === "source" ? "" : value, against: value === "source" ? "" : String(Math.max(0, Number(value) - 1) || ""), line: "" })}
+          label={t("code.shown")} value={version ? String(version) : source ? `s${source}` : "file"}
+          choices={[
+            { value: "file", label: t("code.source") },
+            ...kept.map((one) => ({ value: `s${one}`, label: t("code.sourceVersion", { version: one }) })),
+            ...numbers.map((one) => ({ value: String(one), label: t("code.definition", { version: one }) })),
+          ]}
+          onChange={(value) => show(value === "file" ? "" : value)}
         />
-        {version > 0 && (
+        {version + source > 0 && (
           <Select
             label={t("code.against")} value={against ? String(against) : "none"}
-            choices={[{ value: "none", label: t("code.alone") }, ...numbers.filter((one) => one !== version).map((one) => ({ value: String(one), label: t("code.againstVersion", { version: one }) }))]}
+            choices={[{ value: "none", label: t("code.alone") }, ...others.map((one) => ({ value: String(one), label: t("code.againstVersion", { version: one }) }))]}
             onChange={(value) => set({ against: value === "none" ? "" : value })}
           />
         )}
         {head.data && <File details={head.data.details} />}
       </div>
-      {version > 0 ? <Definition dagId={dagId} version={version} against={against} /> : <Source dagId={dagId} details={head.data?.details} />}
+      {version > 0 ? <Definition dagId={dagId} version={version} against={against} />
+        : source > 0 ? <SourceOfVersion key={`${source}-${against}`} dagId={dagId} version={source} against={against} />
+        : <Source dagId={dagId} details={head.data?.details} />}
     </div>
   );
+}
+
+/** The versions whose source the bundle keeps, the newest first. */
+function useKeptSources(dagId: string, versioned: boolean): number[] {
+  const query = useQuery({
+    ...live(["dag", dagId, "versions"], [dagTopic(dagId)], (signal) =>
+      read(api.GET("/api/v2/dags/{dag_id}/dagVersions", { params: { path: { dag_id: dagId }, query: { limit: 100, order_by: ["-version_number"] } }, signal }))),
+    enabled: versioned,
+  });
+  return useMemo(() => (query.data?.dag_versions ?? []).filter((one) => one.bundle_version).map((one) => one.version_number), [query.data]);
 }
 
 function File({ details }: { details: Schemas["DagDetailsView"] }) {
@@ -106,8 +134,39 @@ function Source({ dagId, details }: { dagId: string; details: Schemas["DagDetail
       )}
       <div className={styles.main}>
         <Loaded query={source} lines={12}>
-          {(found) => <CodeView text={typeof found === "string" ? found : (found.content ?? "")} python label={t("code.sourceOf", { dag: dagId })} line={line} error={shown} onLine={setLine} />}
+          {(found) => <CodeView text={textOf(found)} python label={t("code.sourceOf", { dag: dagId })} line={line} error={shown} onLine={setLine} />}
         </Loaded>
+      </div>
+    </>
+  );
+}
+
+/** The source of a version: it never changes. */
+function sourceQuery(dagId: string, version: number) {
+  return queryOptions({
+    queryKey: ["dag-source", dagId, version], staleTime: Infinity,
+    queryFn: async ({ signal }) => textOf(await read(api.GET("/api/v2/dagSources/{dag_id}", { params: { path: { dag_id: dagId }, query: { version_number: version } }, signal }))),
+  });
+}
+
+function textOf(found: string | Schemas["DagSource"]): string {
+  return typeof found === "string" ? found : (found.content ?? "");
+}
+
+function SourceOfVersion({ dagId, version, against }: { dagId: string; version: number; against: number }) {
+  const t = useText();
+  const [line, setLine] = useLine();
+  const present = useQuery(sourceQuery(dagId, version));
+  const former = useQuery({ ...sourceQuery(dagId, against), enabled: against > 0 });
+  const error = present.error ?? (against > 0 ? former.error : null);
+  if (error) return <ErrorState error={error} retry={() => void Promise.all([present.refetch(), former.refetch()])} />;
+  if (present.data === undefined || (against > 0 && former.data === undefined)) return <Loading lines={12} />;
+  const original = against > 0 ? (former.data ?? "") : null;
+  return (
+    <>
+      {original === present.data && <p className={styles.notice}>{t("code.sameSource", { version, against })}</p>}
+      <div className={styles.main}>
+        <CodeView text={present.data} python original={original} label={t("code.sourceVersion", { version })} line={line} onLine={setLine} />
       </div>
     </>
   );

@@ -1,14 +1,14 @@
 // The form of a pool, and the question before one is deleted.
 import { useState } from "react";
 
-import { api, ApiError, read, type Schemas } from "../../api/client";
+import { api, read, type Schemas } from "../../api/client";
 import { enc } from "../../api/query";
 import { t, useText } from "../../i18n";
 import { Button } from "../../parts/Button";
 import { commandLine, CopyAs } from "../../parts/CopyAs";
 import { Dialog, SideSheet } from "../../parts/Dialog";
 import { Checkbox, TextField } from "../../parts/fields";
-import { errorText, Notice } from "../../parts/status";
+import { errorText, fieldErrors, Notice } from "../../parts/status";
 import { toast } from "../../parts/toast";
 import { refreshPools } from "./query";
 
@@ -23,7 +23,7 @@ export function PoolSheet({ pool, onClose }: { pool: Pick<Schemas["PoolUse"], "n
   const [problem, setProblem] = useState<unknown>(null);
   const number = /^-?\d+$/.test(slots.trim()) ? Number(slots) : NaN;
   const wrong = { name: name ? "" : t("pools.nameWrong"), slots: number >= -1 ? "" : t("pools.slotsWrong") };
-  const fields = problem instanceof ApiError ? problem.fields : {};
+  const fields = fieldErrors(problem);
   const body = { slots: number, description: description || null, include_deferred: deferred };
 
   async function save(): Promise<void> {
