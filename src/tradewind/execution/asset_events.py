@@ -438,7 +438,7 @@ class InletEventsAccessors(Mapping[Any, InletEventsAccessor]):
 
 
 class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
-    """The events that started this run, by asset. Also accepts a name, a URI or an alias as key.
+    """The events that started this run, by asset, and by alias if a task added the asset under one. A name or a URI is a key, too.
 
     With `by_uri` it iterates over URIs, as Airflow 2's `triggering_dataset_events` does.
     """
@@ -447,6 +447,14 @@ class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
         self._context = context
         self._by_uri = by_uri
         self._found: dict[Asset, list[AssetEvent]] | None = None
+
+    def every(self) -> list[AssetEvent]:
+        """Each event once."""
+        return [event for events in self._all().values() for event in events]
+
+    def _aliases(self) -> list[AssetAlias]:
+        names = dict.fromkeys(name for event in self.every() for name in event.source_aliases)
+        return [AssetAlias(name) for name in names]
 
     def _all(self) -> dict[Asset, list[AssetEvent]]:
         if self._found is None:
@@ -459,7 +467,7 @@ class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
     def __getitem__(self, key: Any) -> Sequence[AssetEvent]:
         found = self._all()
         if isinstance(key, AssetAlias):
-            events = [event for events in found.values() for event in events if key.name in event.source_aliases]
+            events = [event for event in self.every() if key.name in event.source_aliases]
         elif isinstance(key, Asset):
             events = found.get(key, [])
         elif isinstance(key, AssetRef):
@@ -474,10 +482,10 @@ class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
         return "<events that started this run>"
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([asset.uri for asset in self._all()] if self._by_uri else self._all())
+        return iter([asset.uri for asset in self._all()] if self._by_uri else [*self._all(), *self._aliases()])
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._all()) + (0 if self._by_uri else len(self._aliases()))
 
 
 def find_asset(name: str) -> Asset:
@@ -497,4 +505,4 @@ def find_asset(name: str) -> Asset:
 
 def consumed_by(context: Any) -> list[AssetEvent]:
     """All events that started this run."""
-    return [event for events in TriggeringAssetEvents(context, False).values() for event in events]
+    return TriggeringAssetEvents(context, False).every()

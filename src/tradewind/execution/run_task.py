@@ -23,7 +23,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +62,7 @@ from tradewind.sdk.exceptions import (
 from tradewind.sdk.lazy_list import LazyList
 from tradewind.sdk.mapping import MappedOperator
 from tradewind.sdk.operator_link import push_links
+from tradewind.sdk.params import ParamsDict
 from tradewind.sdk.policies import context_variables
 from tradewind.wire.messages import AssetUpdate, Workload, XComValue
 
@@ -270,6 +271,8 @@ def _run_operator(
     try:
         if isinstance(task, MappedOperator):
             ti.task = context["task"] = _operators[-1] = task = task.unmap(context)
+        if ti.workload.conf and task._params:
+            task.params = _params_of_run(task.params, context["params"])
         task.render_template_fields(context)
         if task._constant_fields is not None:
             ti.rendered = task._constant_fields
@@ -282,9 +285,9 @@ def _run_operator(
         task.pre_execute(context)
         listener_calls.task_is_running(ti)
         resumption = ti.workload.resumption
+        if task.on_execute_callback:
+            callbacks.call(task, "on_execute_callback", context)
         if resumption is None:
-            if task.on_execute_callback:
-                callbacks.call(task, "on_execute_callback", context)
             if task.start_from_trigger:
                 from tradewind.execution.deferral_request import start_in_trigger  # lazy import: only deferred tasks need it
 
@@ -300,6 +303,13 @@ def _run_operator(
         push_result(task, ti, result)
     finally:
         _operators.pop()
+
+
+def _params_of_run(params: ParamsDict, values: Mapping[str, Any]) -> ParamsDict:
+    """The parameters of an operator with the values of the run, which its conf may have changed."""
+    changed = ParamsDict(params)
+    changed.update({name: values[name] for name in params if name in values})
+    return changed
 
 
 def _execute(task: BaseOperator, context: Context) -> Any:

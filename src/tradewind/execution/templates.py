@@ -1,8 +1,9 @@
 """Rendering of templated fields with Jinja, configured as in Airflow.
 
-A string is a template if it contains `{{`, `{%` or `{#`. A string that ends with one of the operator's `template_ext` is the name
-of a template file, which is searched in the folder of the DAG file and in the DAG's `template_searchpath`. Tasks without templates
-never import Jinja. An unknown name is an error (StrictUndefined); the message names the field and the closest variable.
+A string is a template if it contains `{{`, `{%` or `{#`. As with Jinja, another string loses a line break at its end; in a native
+environment it is read as a Python literal (`"1"` gives 1), if it is one. A string that ends with one of the operator's `template_ext`
+is the name of a template file, which is searched in the folder of the DAG file and in the DAG's `template_searchpath`. Tasks without
+templates never import Jinja. An unknown name is an error (StrictUndefined); the message names the field and the closest variable.
 
 The environment is sandboxed; attributes with one leading underscore are readable, as in Airflow. The native environment
 (`render_template_as_native_obj`) gives Python values instead of strings and is not sandboxed, as in Airflow: the author of the
@@ -45,6 +46,13 @@ def _uses_standard_environment(task: Any) -> bool:
     return not native and not getattr(dag, "jinja_environment_kwargs", None)
 
 
+def _with_line_breaks_of_jinja(text: str) -> str:
+    """A text without templates as Jinja renders it."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.removesuffix("\n")
+
+
 def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Environment | None = None) -> None:
     """Replace every templated field of `task` with its rendered value.
 
@@ -63,7 +71,7 @@ def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Envir
     renderer = _Renderer(task, context, jinja_env)
     for name in _template_fields(task):
         value = _attribute(task, name)
-        if value is None or not (_is_function(value) or renderer.needs_rendering(value)):
+        if value is None or value == "" or not (_is_function(value) or renderer.needs_rendering(value)):
             continue
         try:
             rendered = _call(value, context, renderer) if _is_function(value) else renderer.render(value)
@@ -191,6 +199,8 @@ class _Renderer:
         self._extensions = tuple(getattr(task, "template_ext", ()))
         self._seen: set[int] = set() if seen is None else seen
         self._overridden = overrides_rendering(task)
+        self._plain_text_stays = env is None and _uses_standard_environment(task)
+        """Whether a text without templates stays as it is, apart from its line breaks."""
 
     # --- check ----------------------------------------------------------------------------------------------------
 
@@ -200,6 +210,8 @@ class _Renderer:
 
     def _contains_template(self, value: Any, seen: set[int]) -> bool:
         if isinstance(value, str):
+            if not self._plain_text_stays or "\r" in value or value.endswith("\n"):
+                return True
             return _MARK.search(value) is not None or (bool(self._extensions) and value.endswith(self._extensions))
         if isinstance(value, _PLAIN):
             return False
@@ -251,8 +263,8 @@ class _Renderer:
 
     def _text(self, value: str) -> Any:
         is_file = bool(self._extensions) and value.endswith(self._extensions)
-        if not is_file and _MARK.search(value) is None:
-            return value
+        if not is_file and self._plain_text_stays and _MARK.search(value) is None:
+            return _with_line_breaks_of_jinja(value)
         if not is_file and (rendered := self._render_names_only(value)) is not None:
             return rendered
         env = self.environment()

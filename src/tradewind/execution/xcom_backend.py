@@ -60,7 +60,8 @@ def encode(ti: TaskInstance, key: str, value: Any) -> bytes:
     """
     cls = backend()
     if cls is None:
-        return encode_xcom(value, key)
+        dag = ti.task.get_dag()
+        return encode_xcom(value, key, text_keys=dag is None or dag.generation > 1)  # Airflow 1 pickled values
     where = {"key": key, "task_id": ti.task_id, "dag_id": ti.dag_id, "run_id": ti.run_id, "map_index": ti.map_index}
     known = inspect.signature(cls.serialize_value).parameters
     if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):

@@ -54,13 +54,15 @@ _encode_json = msgspec.json.Encoder().encode
 _decode_json = msgspec.json.Decoder().decode
 
 
-def encode_xcom(value: Any, path: str = "return_value") -> bytes:
+def encode_xcom(value: Any, path: str = "return_value", *, text_keys: bool = False) -> bytes:
     """Return the JSON bytes of a value. `path` is the name of the value in messages.
+
+    `text_keys`: keys of mappings become strings, as in the XComs of Airflow 2 and 3. Otherwise they keep their types.
 
     Raises:
         XComNotSerializable: a part of the value cannot be stored; the message names the part and the reason.
     """
-    plain = _Encoder().plain(value, path, 0)
+    plain = _Encoder(text_keys).plain(value, path, 0)
     try:
         return _encode_json(plain)
     except UnicodeEncodeError as error:
@@ -94,7 +96,8 @@ def _tag(name: str, data: Any) -> dict[str, Any]:
 class _Encoder:
     """Encodes one value recursively."""
 
-    def __init__(self) -> None:
+    def __init__(self, text_keys: bool) -> None:
+        self._text_keys = text_keys
         self._open: set[int] = set()
         """Ids of the containers around the current value. A container inside itself is a cycle."""
 
@@ -143,6 +146,8 @@ class _Encoder:
             if _all_simple(value.values()):
                 return dict(value)
             return {key: self.plain(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
+        if self._text_keys and not all(isinstance(key, str) for key in value):
+            value = {key if isinstance(key, str) else str(key): item for key, item in value.items()}
         if TYPE not in value and all(isinstance(key, str) for key in value):
             return {_text(key): self.plain(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
         pairs = [

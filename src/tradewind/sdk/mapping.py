@@ -273,12 +273,13 @@ class MappedOperator(BaseOperator):
             )
         instance = self.instance_class.__new__(self.instance_class)
         instance._is_copy = True
+        instance._dag = self._dag
         arguments["task_id"] = self.label
         arguments["default_args"] = self._defaults(arguments.pop("default_args", None))
         arguments.pop("dag", None)
         arguments.pop("task_group", None)
         instance.__init__(**arguments)  # type: ignore[misc]
-        instance.task_id, instance._dag, instance.task_group = self.task_id, self._dag, self.task_group
+        instance.task_id, instance.task_group = self.task_id, self.task_group
         instance._upstream, instance._downstream = self._upstream, self._downstream
         if unrendered:
             _exclude_from_rendering(instance, self.kwargs_argument, tuple(name for name in values if name in unrendered))

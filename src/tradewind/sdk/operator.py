@@ -172,9 +172,11 @@ class BaseOperator(Templater, Node):
         params = given.pop("params", None)
         self.task_id = check_task_id(task_id)
         self._read(given)
-        if params:
-            self._params = ParamsDict(params)
         dag, group = dag_and_group_of(dag, group)
+        around = dag if dag is not None else self._dag
+        if params or (around is not None and around.params):
+            self._params = ParamsDict(around.params if around is not None else {})
+            self._params.update(ParamsDict(params))
         if group is not None:
             group.add(self)
         elif dag is not None:
@@ -363,7 +365,7 @@ class BaseOperator(Templater, Node):
 
     @property
     def params(self) -> ParamsDict:
-        """The parameters of this task. In a running task they override the DAG's parameters."""
+        """The parameters of the DAG, overridden by those of this task."""
         if self._params is None:
             self._params = ParamsDict()
         return self._params

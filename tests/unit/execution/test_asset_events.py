@@ -154,7 +154,8 @@ def test_inlet_events_are_those_of_an_asset_in_order(store: MemoryStore) -> None
 
 def test_triggering_events_are_those_that_began_the_run(store: MemoryStore) -> None:
     def work(triggering_asset_events: Any, triggering_dataset_events: Any, dag_run: Any) -> list[Any]:
-        assert set(triggering_asset_events) == {A, B}
+        assert list(triggering_asset_events) == [A, B, X]
+        assert len(triggering_asset_events) == 3
         assert [one.extra for one in triggering_asset_events[A]] == [{"rows": 1}]
         assert len(triggering_asset_events["s3://b/a"]) == len(triggering_asset_events[Asset.ref(name="a")]) == 1
         assert [one.name for one in triggering_asset_events[X]] == ["b"]

@@ -13,6 +13,7 @@ from tradewind.execution.context import get_current_context
 from tradewind.execution.run_task import execute_task
 from tradewind.model.moments import parse_moment, to_micros
 from tradewind.model.states import Outcome
+from tradewind.model.waits import Resumption
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.exceptions import (
     AirflowFailException,
@@ -79,6 +80,19 @@ RAN = ("on_execute", "running", "")
 )
 def test_the_result_decides_which_callback_is_called(do: Callable[[], Any], last: tuple[str, str, str]) -> None:
     assert called_by(do, try_number=1, max_tries=1) == [RAN, last]
+
+
+def test_a_task_that_goes_on_after_a_wait_calls_on_execute_callback_again() -> None:
+    """As Airflow does."""
+    found = []
+
+    class Waiting(BaseOperator):
+        def go_on(self, context: Any, event: Any = None) -> None:
+            found.append("method")
+
+    task = Waiting(task_id="t", on_execute_callback=lambda context: found.append("callback"))
+    result = carry_out(task, resumption=Resumption("go_on"))
+    assert (result.outcome, found) == (Outcome.SUCCESS, ["callback", "method"])
 
 
 @pytest.mark.spec("S390")

@@ -53,6 +53,24 @@ def test_containers_are_rendered_inside() -> None:
     assert isinstance(_rendered(given)["p"], _Pair)
 
 
+@pytest.mark.parametrize(
+    ("given", "native", "rendered"),
+    [
+        ("1", False, "1"),
+        ("a\r\nb\n\n", False, "a\nb\n"),
+        ({"x\n": ["y\n", ("z\r",)]}, False, {"x\n": ["y", ("z",)]}),
+        ("007", True, "007"),
+        ("[1, 'a']", True, [1, "a"]),
+        (["1_000", {"a": "None"}, "a, b"], True, [1000, {"a": None}, "a, b"]),
+        ("", True, ""),
+        ([""], True, [None]),
+    ],
+)
+def test_text_without_templates(given: Any, native: bool, rendered: Any) -> None:
+    """As Jinja renders it in Airflow: without a line break at its end, in a native environment as a literal of Python."""
+    assert _rendered(given, render_template_as_native_obj=native) == rendered
+
+
 def test_objects_with_template_fields_are_rendered_in_place() -> None:
     thing = _Nested(_Nested(["{{ ds }}"]))
     thing.inner.inner.append(thing)  # even when they contain themselves

@@ -19,7 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.execution.world import carry_out, pushed
 from tradewind.execution.xcom_codec import DEPTH_MAX, decode_xcom, encode_xcom
+from tradewind.operators.python import PythonOperator
+from tradewind.sdk.dag import DAG
 from tradewind.sdk.exceptions import XComNotSerializable
 
 
@@ -69,6 +72,20 @@ def test_decoding_gives_an_equal_value(value: Any) -> None:
     back = _there_and_back(value)
     assert back == value
     assert type(back) is type(value)
+
+
+def test_keys_of_xcoms_are_text() -> None:
+    """As in Airflow 2 and 3. Airflow 1 pickled values."""
+    value = {1: {2.5: (3,)}, "__type": 1}
+
+    def pushed_for(generation: int) -> Any:
+        with DAG("d", schedule=None) as dag:
+            task = PythonOperator(task_id="t", python_callable=lambda: value)
+        dag.generation = generation
+        return pushed(carry_out(task))["return_value"]
+
+    assert pushed_for(3) == pushed_for(2) == {"1": {"2.5": (3,)}, "__type": 1}
+    assert pushed_for(1) == value
 
 
 def test_nan_is_kept() -> None:

@@ -14,6 +14,7 @@ from tradewind.model.errors import DefinitionError
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.definition import DefinitionDefaults, to_definition
 from tradewind.sdk.exceptions import ParamValidationError
+from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.params import Param, ParamsDict
 
 FITTING: list[tuple[Any, dict[str, Any]]] = [
@@ -213,3 +214,25 @@ class TestDagParam:
         dag.param("required")
         assert dag.params["n"] == 4
         assert not dag.params.get_param("required").has_value
+
+    def test_a_task_has_the_params_of_its_dag(self) -> None:
+        """Custom operators read `self.params`, also in `__init__`; a conf changes what they read in a run."""
+        seen: list[Any] = []
+
+        class Reads(BaseOperator):
+            def __init__(self, x: int = 0, **kwargs: Any) -> None:
+                super().__init__(**kwargs)
+                seen.append(dict(self.params))
+
+            def execute(self, context: Any) -> Any:
+                return dict(self.params)
+
+        with DAG("d", schedule=None, params={"p": 1, "q": Param(2, type="integer")}) as dag:
+            Reads(task_id="plain")
+            Reads(task_id="own", params={"q": 5, "r": 6})
+            Reads.partial(task_id="mapped", params={"r": 7}).expand(x=[1])
+        assert seen == [{"p": 1, "q": 2}, {"p": 1, "q": 5, "r": 6}]
+        told = dag.test(run_conf={"p": 9, "other": 1}, say=lambda line: None)
+        assert told.xcom("plain") == {"p": 9, "q": 2}
+        assert told.xcom("own") == {"p": 9, "q": 5, "r": 6}
+        assert told.xcom("mapped") == [{"p": 9, "q": 2, "r": 7}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -160,8 +161,11 @@ class RunOperations(DagOperations):
         engine = self.engine
         existing = self.find_run(new.dag_id, new.run_id)
         if existing is not None:
-            if new.run_type is RunType.SCHEDULED:
+            if new.run_type is RunType.SCHEDULED and existing.logical_date in (new.logical_date, None):
                 return existing
+            if new.run_type is RunType.SCHEDULED:
+                # Airflow 3 names runs by their time, not by their logical date: the run of the interval before may have this id
+                return self._create_run(replace(new, run_id=f"{new.run_id}__2"))
             raise Conflict(english(phrase("error_run_exists", dag=new.dag_id, run=new.run_id)))
         if new.logical_date is not None:
             twin = engine.row(
