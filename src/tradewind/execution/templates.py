@@ -1,8 +1,8 @@
 """Rendering of templated fields with Jinja, configured as in Airflow.
 
 A string is a template if it contains `{{`, `{%` or `{#`. As with Jinja, another string loses a line break at its end; in a native
-environment it is read as a Python literal (`"1"` gives 1), if it is one. A string that ends with one of the operator's `template_ext`
-is the name of a template file, which is searched in the folder of the DAG file and in the DAG's `template_searchpath`. Tasks without
+environment a literal of Python becomes its value (`"1"` becomes 1). A string that ends with one of the operator's `template_ext`
+is the name of a template file, which is searched beside the DAG file and in the DAG's `template_searchpath`. Tasks without
 templates never import Jinja. An unknown name is an error (StrictUndefined); the message names the field and the closest variable.
 
 The environment is sandboxed; attributes with one leading underscore are readable, as in Airflow. The native environment
