@@ -151,12 +151,10 @@ def _measure_files(bench: Bench, result: Result, module: str, number: int) -> st
         span.end().into(result, f"{module}.known.", number)
         result.add(f"{module}_cpu_ms", [span.total / number * 1e3])
         time.sleep(bench.pick(15, 3))
-        members = deployment.members()
-        span, ran = deployment.span(), running_ns(members)
+        span = deployment.span()
         time.sleep(bench.pick(20, 5))
-        ran = running_ns(deployment.members()) - ran
         span.end().into(result, f"{module}.idle.")
-        result.add(f"{module}_idle_percent", [ran / 1e9 / span.seconds * 100])
+        result.add(f"{module}_idle_percent", [span.total / span.seconds * 100])
     return None
 
 

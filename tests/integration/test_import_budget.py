@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tradewind.parser.base_image import MANY_FILES
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import parse_folder
 
@@ -52,6 +53,22 @@ def parse_all(folder: Path) -> None:
     """Have the parser's child processes read all files of a folder."""
     outcomes = parse_folder(ParserConfig(str(folder)))
     assert [outcome.problem for outcome in outcomes if outcome.problem] == []
+
+
+def test_of_many_files_only_the_first_import_what_some_files_need(tmp_path: Path) -> None:
+    """jsonschema, which checks params, takes longer than the rest of a small file."""
+    text = """
+import sys
+from airflow.sdk import DAG, Param
+
+with DAG(f"d{number}_{'ready' if 'jsonschema' in sys.modules else 'imports'}", schedule=None, params={"n": Param(1, type="integer")}):
+    pass
+"""
+    for number in range(MANY_FILES + 2):
+        (tmp_path / f"f{number}.py").write_text(text.replace("{number}", str(number)))
+    outcomes = parse_folder(ParserConfig(str(tmp_path)))
+    kinds = [dag.dag_id.partition("_")[2] for outcome in outcomes for dag in outcome.dags]
+    assert (kinds.count("imports"), kinds.count("ready")) == (MANY_FILES - 1, 3)
 
 
 def test_the_parse_of_airflow_files_takes_little_longer_than_that_of_tradewind_files(tmp_path: Path) -> None:
