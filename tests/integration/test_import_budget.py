@@ -61,7 +61,8 @@ def test_of_many_files_only_the_first_import_what_some_files_need(tmp_path: Path
 import sys
 from airflow.sdk import DAG, Param
 
-with DAG(f"d{number}_{'ready' if 'jsonschema' in sys.modules else 'imports'}", schedule=None, params={"n": Param(1, type="integer")}):
+word = "ready" if "jsonschema" in sys.modules else "imports"
+with DAG(f"d{number}_{word}", schedule=None, params={"n": Param(1, type="integer")}):
     pass
 """
     for number in range(MANY_FILES + 2):
