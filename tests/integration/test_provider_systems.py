@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -372,3 +373,42 @@ def test_the_pod_of_a_task_that_times_out_is_deleted(tmp_path: Path) -> None:
             standalone.close()
         assert [name.partition("-")[0] for name in pods.deleted] == ["quick", "slow"]
         assert not pods.pods
+
+
+DBT = """
+from pathlib import Path
+from cosmos import DbtDag, ExecutionConfig, ProfileConfig, ProjectConfig, RenderConfig
+from cosmos.constants import InvocationMode, LoadMode
+
+shop, own = Path("{folder}"), InvocationMode.SUBPROCESS
+d = DbtDag(
+    dag_id="d", start_date=datetime(2024, 1, 1), schedule=None, project_config=ProjectConfig(shop),
+    profile_config=ProfileConfig(profile_name="shop", target_name="dev", profiles_yml_filepath=shop / "profiles.yml"),
+    execution_config=ExecutionConfig(invocation_mode=own, dbt_executable_path="{dbt}"),
+    render_config=RenderConfig(load_method=LoadMode.DBT_LS, invocation_mode=own, dbt_executable_path="{dbt}"),
+)
+"""
+DBT_PROJECT = {
+    "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: shop\nmodel-paths: [models]\n",
+    "profiles.yml": "shop:\n  target: dev\n  outputs:\n    dev: {type: duckdb, path: shop.duckdb}\n",
+    "models/orders.sql": "select 1 as id",
+    "models/totals.sql": "select count(*) as n from {{ ref('orders') }}",
+    "models/schema.yml": "models: [{name: orders, columns: [{name: id, data_tests: [unique]}]}]",
+}
+
+
+def test_dbt_with_cosmos(tmp_path: Path) -> None:
+    """A project of dbt becomes a DAG: each model is run, and its tests after it."""
+    pytest.importorskip("cosmos", reason="astronomer-cosmos is not installed")
+    dbt = os.environ.get("DBT_EXECUTABLE") or shutil.which("dbt")
+    if dbt is None:
+        pytest.skip(
+            "dbt is not installed: pip install 'dbt-core<1.11' dbt-duckdb, in an environment of its own ($DBT_EXECUTABLE)"
+        )
+    for name, text in DBT_PROJECT.items():
+        path = tmp_path / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("path: shop.duckdb", f"path: {tmp_path / 'shop.duckdb'}"))
+    found = run(tmp_path, DBT.format(folder=tmp_path / "shop", dbt=dbt), {})
+    assert set(found) == {"orders.run", "orders.test", "totals_run"}
+    assert (tmp_path / "shop.duckdb").stat().st_size

@@ -71,3 +71,22 @@ def test_one_xcom_is_shown_whole(run: Run, stored: Path) -> None:
     assert "the file of a large XCom is missing" in run("xcom", "get", "beta", "shown", "-k", "big").stderr
     assert "Missing argument 'TASK_ID'" in run("xcom", "get", "beta").stderr
     assert "Did you mean 'xcom'?" in run("xcoms", "list").stderr
+
+
+def test_dags_test_reads_a_file_like_a_deployment_without_values(run: Run, home: Path, tmp_path: Path) -> None:
+    """Libraries such as cosmos keep a cache in a variable: they handle the error of a missing one, and set it."""
+    file = tmp_path / "cache.py"
+    file.write_text("""
+from airflow.models import Variable
+from airflow.sdk import DAG
+from airflow.providers.standard.operators.empty import EmptyOperator
+
+try:
+    Variable.get("cache", deserialize_json=True)
+except KeyError:
+    Variable.set("cache", {"a": 1}, serialize_json=True)
+with DAG("cached", schedule=None):
+    EmptyOperator(task_id="a%d" % Variable.get("cache", deserialize_json=True)["a"])
+""")
+    done = run("dags", "test", str(file))
+    assert (done.exit_code, "a1" in done.stdout) == (0, True), done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -13,6 +13,7 @@ from tradewind.cli.common import MOMENT
 from tradewind.model.bundles import folder_of
 from tradewind.model.errors import DefinitionError, NotFound, TradewindError, did_you_mean
 from tradewind.settings import Settings, load
+from tradewind.wire.empty_database import EmptyDatabase
 from tradewind.wire.runtime import installed
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def _line_in_traceback(error: BaseException, file: str) -> str:
 
 
 def _answering(outside: Deployment | None) -> AbstractContextManager[None]:
-    return nullcontext() if outside is None else installed(outside)
+    """Answer requests of the file: from the deployment, or from an empty database, as when a scheduler has no such variable."""
+    return installed(EmptyDatabase() if outside is None else outside)
 
 
 def run_dag(
