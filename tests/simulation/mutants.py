@@ -897,12 +897,12 @@ MUTANTS = [
 ]
 
 
-def hunt(mutant: Mutant, budget: int) -> Simulated | None:
+def hunt(mutant: Mutant, budget: int, *, machines: bool = False) -> Simulated | None:
     """The first seed that finds it, within a budget, and finds nothing without it; None: it lives."""
     for seed in (mutant.seed, *range(budget)):
         with ExitStack() as stack:
             mutant.patches(stack)
-            done = simulate(seed, strict=False)
-        if done.found and not simulate(seed, strict=False).found:
+            done = simulate(seed, strict=False, machines=machines)
+        if done.found and not simulate(seed, strict=False, machines=machines).found:
             return done
     return None

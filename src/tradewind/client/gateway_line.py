@@ -40,7 +40,9 @@ class Closed(NamedTuple):
     reason: str
     """The reason, for people."""
     reached: bool
-    """Whether the machine of the gateway answered, so that the network works and only the gateway is unavailable."""
+    """Whether the machine of the gateway has just answered: it refused or ended the connection. So the network works, and only the
+    gateway is unavailable. Silence is no answer, even if the machine had answered before.
+    """
     refused: bool
     """Whether the gateway refused the token. It will refuse the token again."""
 
@@ -237,6 +239,7 @@ class GatewayLine:
 
     def _on_connect_timeout(self) -> None:
         if not self._is_open:
+            self._reached = False  # it may have accepted the connection before the network was cut
             self._close(f"no answer of the gateway {self._address.url} within {CONNECT_WITHIN // SECOND} s")
 
     # --- messages ---------------------------------------------------------------------------------------------------
@@ -246,6 +249,7 @@ class GatewayLine:
         if not self.is_open:
             return
         if len(self._out) > OUT_MAX:
+            self._reached = False
             self._close(f"the gateway does not read: {len(self._out)} bytes wait")
             return
         self._protocol.send_binary(message)
@@ -259,7 +263,13 @@ class GatewayLine:
                 self._flush()
             except WebSocketException:
                 pass
+        self._reached = False
         self._close(reason)
+
+    def _broke(self, error: OSError) -> None:
+        """Handle an error of the socket. A reset comes from the machine; after other errors the network may be cut."""
+        self._reached = isinstance(error, ConnectionResetError | BrokenPipeError)
+        self._close(f"the connection broke: {error.strerror or error}")
 
     def _flush(self) -> None:
         for data in self._protocol.data_to_send():
@@ -273,7 +283,7 @@ class GatewayLine:
             except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
                 break
             except OSError as error:
-                self._close(f"the connection broke: {error.strerror or error}")
+                self._broke(error)
                 return
             del self._out[:sent]
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._out else 0)
@@ -294,7 +304,7 @@ class GatewayLine:
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return
             except OSError as error:
-                self._close(f"the connection broke: {error.strerror or error}")
+                self._broke(error)
                 return
             if data:
                 self._protocol.receive_data(data)

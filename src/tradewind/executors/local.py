@@ -40,7 +40,7 @@ from tradewind.wire.messages import (
     Withdraw,
     Workload,
 )
-from tradewind.wire.worker_names import home_of, is_remote, worker_of
+from tradewind.wire.worker_names import home_of, worker_of
 
 Port = Callable[[FromScheduler], None]
 """Sends one message to a worker host."""
@@ -139,13 +139,15 @@ class LocalExecutor:
         self._flush()
 
     def standby_is_ready(self) -> None:
-        """Another scheduler stands by: tell the workers that share the database with its workers, now and when they connect."""
+        """Another scheduler stands by, and this one is active: tell the workers that could get into its hands, now and when they
+        connect.
+        """
         self._has_standby = True
         for worker in self._workers.values():
             self._send_standby_ready(worker)
 
     def _send_standby_ready(self, worker: Worker) -> None:
-        if home_of(worker.name) and not is_remote(worker.name):
+        if home_of(worker.name):  # a gateway, too, has to know whether the scheduler of its remote worker is stopped
             worker.send(StandbyReady())
 
     def disconnect(self, worker: str) -> list[TaskKey]:

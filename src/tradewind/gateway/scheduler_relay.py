@@ -65,6 +65,26 @@ def message_to_forward(message: ToScheduler) -> ToScheduler | None:
     return message if isinstance(message, GatewayHello | HostHello) else None
 
 
+class Contact:
+    """Whether the active scheduler can be reached from this machine. Moments are monotonic microseconds."""
+
+    def __init__(self) -> None:
+        self._lost_since: int | None = None
+
+    def made(self) -> None:
+        """A connection was made, or another scheduler is the active one."""
+        self._lost_since = None
+
+    def failed(self, now: int) -> None:
+        """A connection could not be made."""
+        if self._lost_since is None:
+            self._lost_since = now
+
+    def lease_has_ended(self, now: int) -> bool:
+        """Whether the tasks from the time when this machine had the active scheduler must end."""
+        return self._lost_since is not None and now - self._lost_since > LEASE
+
+
 class SchedulerRelay:
     """See the module. It serves from `start` to `stop`, in a separate thread.
 
@@ -85,8 +105,7 @@ class SchedulerRelay:
         self._peers: set[asyncio.Task[None]] = set()
         self._end = asyncio.Event()
         self._warned = False
-        self._unreachable_since: float | None = None
-        """Monotonic seconds since when no connection to the active scheduler could be made; None: the last one could be made."""
+        self._contact = Contact()
 
     def start(self) -> None:
         """Listen on the scheduler's socket.
@@ -109,7 +128,8 @@ class SchedulerRelay:
     def forward_to(self, address: str) -> None:
         """Forward connections to this gateway from now on. Connections to another gateway are closed."""
         if address != self._address:
-            self._address, self._unreachable_since = address, None
+            self._address = address
+            self._contact.made()
             self._loop.call_soon_threadsafe(self._close_peers)
 
     def stop(self) -> None:
@@ -155,7 +175,7 @@ class SchedulerRelay:
             passed = message_to_forward(message)
             if passed is not None:
                 await self._pass_on(frame(encode(passed)) + rest, reader, writer)
-                if isinstance(message, HostHello) and self._lease_has_ended():
+                if isinstance(message, HostHello) and self._contact.lease_has_ended(_now()):
                     writer.write(frame(encode(LeaseEnded(_LEASE_ENDED))))
                     await writer.drain()
             else:
@@ -165,10 +185,6 @@ class SchedulerRelay:
             pass  # the other side tries again
         finally:
             writer.close()
-
-    def _lease_has_ended(self) -> bool:
-        since = self._unreachable_since
-        return since is not None and time.monotonic() - since > LEASE // SECOND
 
     async def _pass_on(self, begin: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = self._address.rstrip("/")
@@ -186,17 +202,21 @@ class SchedulerRelay:
                 proxy=None,
             )
         except (OSError, TimeoutError, WebSocketException) as error:
-            if self._unreachable_since is None:
-                self._unreachable_since = time.monotonic()
+            self._contact.failed(_now())
             if not self._warned:
                 self._warned = True
                 why = f"{type(error).__name__}: {error}"
                 log.warning("the active scheduler cannot be reached through its gateway", address=address, error=why)
             return
-        self._warned, self._unreachable_since = False, None
+        self._warned = False
+        self._contact.made()
         async with link:
             await link.send(begin)
             await join(link, reader, writer)
+
+
+def _now() -> int:
+    return time.monotonic_ns() // 1000
 
 
 async def serve_relay(link: ServerConnection, scheduler_socket: str, peer: str) -> None:

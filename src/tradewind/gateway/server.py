@@ -21,20 +21,20 @@ from tradewind.gateway.config import Config
 from tradewind.gateway.log_store import LogStore
 from tradewind.gateway.scheduler_relay import serve_relay
 from tradewind.gateway.session import RETRY_SECONDS, Session
+from tradewind.gateway.worker_state import DisconnectedWorkers, WorkerState
 from tradewind.model.errors import ConfigError
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.wire.frames import frame
 from tradewind.wire.gateway import FILES_QUERY, MESSAGE_MAX, PATH, SCHEDULER_PATH
-from tradewind.wire.messages import GatewayHello, WorkerAway, encode
+from tradewind.wire.messages import GatewayHello, encode
+from tradewind.wire.worker_names import remote_worker
 from tradewind.wire.worker_tokens import TokenRefused, WorkerGrant, check_relay_token, read_grant
 
 log = Log("gateway")
 
 WORKERS_MAX = 2_000
 RELAYS_MAX = 2_000
-AWAY_MAX = 10_000
-"""Maximum number of disconnected workers that are remembered for the scheduler."""
 
 
 class Gateway:
@@ -58,8 +58,7 @@ class Gateway:
         self._grants: dict[ServerConnection, WorkerGrant] = {}
         self._relays = 0
         """Connections that standby schedulers forward to this gateway."""
-        self._away: dict[str, tuple[str, int]] = {}
-        """Disconnected worker → its process, and the end of its lease (monotonic microseconds; 0: it ended normally)."""
+        self._away = DisconnectedWorkers()
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
@@ -152,7 +151,8 @@ class Gateway:
             self._relays -= 1
 
     async def _serve_worker(self, connection: ServerConnection, grant: WorkerGrant) -> None:
-        session = Session(connection, grant, self._config, self._logs, self._files if _wants_files(connection) else None)
+        files, limit = self._files if _wants_files(connection) else None, self._away.limit(remote_worker(grant.worker))
+        session = Session(connection, grant, self._config, self._logs, files, limit)
         before = self._sessions.get(session.worker)
         self._sessions[session.worker] = session
         if before is not None:  # a worker has one process at a time; the old connection is probably dead
@@ -163,15 +163,12 @@ class Gateway:
         finally:
             if self._sessions.get(session.worker) is session:
                 del self._sessions[session.worker]
-                self._note_away(session)
+                self._away.disconnected(session.state, time.monotonic_ns() // 1000)
+                self._changed.set()
             log.info("a worker has disconnected", worker=session.worker)
 
-    def _note_away(self, session: Session) -> None:
-        self._away.pop(session.worker, None)
-        self._away[session.worker] = session.host, session.lease_until
-        while len(self._away) > AWAY_MAX:
-            del self._away[next(iter(self._away))]
-        self._changed.set()
+    def _states(self) -> dict[str, WorkerState]:
+        return {worker: session.state for worker, session in self._sessions.items()}
 
     # --- the scheduler ----------------------------------------------------------------------------------------------
 
@@ -189,14 +186,11 @@ class Gateway:
             ended = asyncio.create_task(_wait_for_end(reader))
             try:
                 writer.write(frame(encode(GatewayHello(self._config.name))))
-                reported: dict[str, tuple[str, int]] = {}
+                told: dict[str, object] = {}
                 while not ended.done():
                     self._changed.clear()
-                    for worker, away in list(self._away.items()):
-                        if reported.get(worker) != away:
-                            reported[worker] = away
-                            left = max(0, away[1] - time.monotonic_ns() // 1000)
-                            writer.write(frame(encode(WorkerAway(worker, away[0], left))))
+                    for news in self._away.news(told, self._states(), time.monotonic_ns() // 1000):
+                        writer.write(frame(encode(news)))
                     await writer.drain()
                     changed = asyncio.create_task(self._changed.wait())
                     await asyncio.wait((changed, ended), return_when=asyncio.FIRST_COMPLETED)

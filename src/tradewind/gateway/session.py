@@ -28,31 +28,14 @@ from websockets.exceptions import ConnectionClosed
 from tradewind.gateway.bundle_files import AnnouncedBundles, BundleFiles
 from tradewind.gateway.config import Config
 from tradewind.gateway.log_store import LogStore
+from tradewind.gateway.worker_state import Refused, WorkerState
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.storage.local_spills import LocalSpills
 from tradewind.wire import gateway as g
-from tradewind.wire.celery_messages import EnvelopeRefused, unseal
 from tradewind.wire.frames import FrameReader, frame
-from tradewind.wire.messages import (
-    AttemptGone,
-    AttemptKey,
-    CallbackOrder,
-    Cancel,
-    FromRunner,
-    FromScheduler,
-    Goodbye,
-    HostHello,
-    Reconcile,
-    RunTriggers,
-    Submit,
-    TriggerFired,
-    WatcherEvent,
-    decode_from_scheduler,
-    encode,
-)
-from tradewind.wire.worker_names import remote_worker, worker_of
-from tradewind.wire.worker_tokens import WorkerGrant, attempt_token, proves
+from tradewind.wire.messages import decode_from_scheduler
+from tradewind.wire.worker_tokens import WorkerGrant
 
 log = Log("gateway")
 
@@ -61,36 +44,28 @@ RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 READ_SIZE = 256 * 1024
 SPILL_MAX = 2 * 1024 * 1024 * 1024
 """Size of the largest XCom that a worker may send, bytes."""
-PROVEN_MAX = 100_000
-"""Maximum number of attempts of one worker that are kept."""
-
-
-class Refused(Exception):
-    """The worker host sent a message that it may not send; it is disconnected. The argument is a sentence."""
 
 
 class Session:
     """See the module. `run` returns when the WebSocket is closed."""
 
     def __init__(
-        self, socket: ServerConnection, grant: WorkerGrant, config: Config, logs: LogStore, files: BundleFiles | None
+        self,
+        socket: ServerConnection,
+        grant: WorkerGrant,
+        config: Config,
+        logs: LogStore,
+        files: BundleFiles | None,
+        limit: int | None = None,
     ) -> None:
-        self.worker = remote_worker(grant.worker)
-        self.lease_until = 0
-        """Until when the worker host may run tasks, monotonic microseconds."""
-        self.host = ""
-        """Name of the process of the worker host, after its registration."""
+        self.state = WorkerState(grant, config.name, config.key, config.outage_lease, _now(), limit)
+        self.worker = self.state.worker
         self._socket = socket
-        self._grant = grant
         self._config = config
         self._logs = logs
         self._spills = LocalSpills(config.xcom_folder)
         self._incoming: dict[str, bytearray] = {}
         self._upstream: asyncio.StreamWriter | None = None
-        self._outage_since = _now()
-        self._proven: dict[AttemptKey, None] = {}
-        """Attempts that this worker was given."""
-        self._warned = False
         self._bundles = AnnouncedBundles(files, self._send) if files is not None else None
         """None: the worker host uses its own DAG files, or is of an older release."""
 
@@ -150,7 +125,7 @@ class Session:
                 pass  # the scheduler has ended
             finally:
                 self._upstream = None
-                self._outage_since = _now()
+                self.state.scheduler_lost(_now())
                 writer.close()
             await self._send(g.SchedulerClosed())
 
@@ -161,100 +136,35 @@ class Session:
                 await self._from_scheduler(document)
 
     async def _from_scheduler(self, document: bytes) -> None:
-        message: FromScheduler = decode_from_scheduler(document)
-        keys: list[AttemptKey] = []
-        bundles: list[tuple[str, str | None]] = []
-        if isinstance(message, Submit):
-            keys = [workload.key for workload in message.workloads]
-            bundles = [(workload.bundle, workload.bundle_version) for workload in message.workloads]
-        elif isinstance(message, CallbackOrder):
-            work = message.workload
-            keys, bundles = [work.key], [(work.bundle, work.bundle_version)]
-        elif isinstance(message, RunTriggers):
-            keys = [trigger.key for trigger in message.triggers]
-            bundles = [(trigger.bundle, trigger.bundle_version) for trigger in message.triggers]
-        elif isinstance(message, Reconcile):
-            self._send_attempt_tokens(list(message.attempts))  # so the worker may answer that it does not have them
-        elif isinstance(message, Cancel):
-            self._send_attempt_tokens([message.attempt])
+        keys, bundles = self.state.attempts_in(decode_from_scheduler(document), _now())
         if bundles and self._bundles is not None:
             await self._bundles.announce(bundles)
         if keys:
-            self._send_attempt_tokens(keys)
-            await self._send(g.AttemptTokens(tuple((key, attempt_token(self._config.key, self.worker, key)) for key in keys)))
+            await self._send(self.state.tokens(keys))
         await self._socket.send(bytes((g.SCHEDULER,)) + document)
-
-    def _send_attempt_tokens(self, keys: list[AttemptKey]) -> None:
-        for key in keys:
-            self._proven[key] = None
-        while len(self._proven) > PROVEN_MAX:
-            del self._proven[next(iter(self._proven))]
 
     # --- the worker host --------------------------------------------------------------------------------------------
 
     async def _from_host(self, document: bytes) -> None:
         """Check a message for the scheduler, and forward it. Without a scheduler it is dropped: the worker host sends it again."""
-        message: g.FromHost = g.decode_from_host(document)
-        if isinstance(message, HostHello):
-            document = encode(self._checked_hello(message))
-        elif isinstance(message, FromRunner | AttemptGone | TriggerFired | WatcherEvent):
-            key = message.key if isinstance(message, TriggerFired | WatcherEvent) else message.attempt
-            if not self._may_speak_about(key):
-                return
-        elif isinstance(message, Goodbye):
-            self.lease_until = 0
-        upstream = self._upstream
-        if upstream is not None:
+        checked, upstream = self.state.to_forward(document), self._upstream
+        if checked is not None and upstream is not None:
             try:
-                upstream.write(frame(document))
+                upstream.write(frame(checked))
                 await upstream.drain()
             except OSError:
                 pass  # `_keep_scheduler` notices the end
-
-    def _checked_hello(self, hello: HostHello) -> HostHello:
-        """Return the registration, limited to the rights of the token."""
-        if worker_of(hello.host) != self.worker:
-            raise Refused(f"it registers as {worker_of(hello.host)}, and its token is for {self.worker}")
-        allowed, wanted = self._grant.queues, hello.queues
-        unknown = [queue for queue in wanted if allowed and queue not in allowed]
-        if unknown:
-            raise Refused(f"its token does not allow the queue {unknown[0]}; it allows {', '.join(allowed)}")
-        self.host = hello.host
-        return msgspec.structs.replace(
-            hello,
-            queues=wanted or allowed,
-            gateway=self._config.name,
-            live=tuple(key for key in hello.live if key in self._proven),
-            triggers=tuple(key for key in hello.triggers if key in self._proven),
-        )
-
-    def _may_speak_about(self, key: AttemptKey) -> bool:
-        """Whether this worker was given the attempt. Messages about other attempts are dropped.
-
-        A worker host that was restarted has lost the tokens of the reports in its spool. The scheduler asks for missing
-        attempts, and then the worker host may answer.
-        """
-        if key in self._proven:
-            return True
-        if not self._warned:
-            self._warned = True
-            log.warning(
-                "ignoring a worker's message about an attempt that it was not given",
-                worker=self.worker,
-                attempt=str(key),
-            )
-        return False
 
     # --- the gateway's own messages -----------------------------------------------------------------------------------
 
     async def _for_gateway(self, document: bytes) -> None:
         message: g.ToGateway = g.decode_to_gateway(document)
         if isinstance(message, g.Renew):
-            await self._renew(message)
+            if self._upstream is not None and self.state.scheduler_is_stopped(_now()):
+                self._upstream.close()
+            await self._send(self.state.renew(message, _now()))
         elif isinstance(message, g.Holding):
-            for key, token in message.tokens:
-                if proves(self._config.key, self.worker, key, token):
-                    self._send_attempt_tokens([key])
+            self.state.holding(message)
         elif isinstance(message, g.LogPiece):
             await self._send(self._logs.store(self.worker, message))
         elif isinstance(message, g.PutSpill):
@@ -271,35 +181,13 @@ class Session:
             await self._bundles.send_content(message.sha256)
 
     async def _claim(self, message: g.Claim) -> None:
-        """Check an attempt from a broker for the worker. The key that signed it never leaves the machines of the scheduler and
-        the gateways.
-        """
-        try:
-            workload = unseal(message.envelope, self._config.key)
-        except EnvelopeRefused as refused:
-            await self._send(g.Claimed(message.id, str(refused)))
-            return
-        if self._grant.queues and workload.queue not in self._grant.queues:
-            allowed = ", ".join(self._grant.queues)
-            await self._send(
-                g.Claimed(
-                    message.id, f"the token of this worker does not allow the queue {workload.queue}; it allows {allowed}"
-                )
-            )
-            return
-        if self._bundles is not None:
-            await self._bundles.announce([(workload.bundle, workload.bundle_version)])
-        self._send_attempt_tokens([workload.key])
-        await self._send(g.AttemptTokens(((workload.key, attempt_token(self._config.key, self.worker, workload.key)),)))
-        await self._send(g.Claimed(message.id))
-
-    async def _renew(self, message: g.Renew) -> None:
-        now = _now()
-        lease = g.LEASE
-        if self._upstream is None:
-            lease = max(g.LEASE, self._outage_since + self._config.outage_lease - now)
-        self.lease_until = now + lease  # the worker host counts from the time of its request, which is earlier
-        await self._send(g.Renewed(message.number, lease))
+        """Check an attempt from a broker for the worker."""
+        problem, workload = self.state.claimed(message)
+        if workload is not None:
+            if self._bundles is not None:
+                await self._bundles.announce([(workload.bundle, workload.bundle_version)])
+            await self._send(self.state.tokens([workload.key]))
+        await self._send(g.Claimed(message.id, problem))
 
     async def _put_spill(self, message: g.PutSpill) -> None:
         data = self._incoming.setdefault(message.name, bytearray())

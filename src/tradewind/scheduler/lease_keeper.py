@@ -17,6 +17,9 @@ EVERY = 2 * SECOND
 loses its lease.
 """
 
+TELL_EVERY = 5
+"""Number of renewals after which the worker hosts hear from the scheduler."""
+
 
 class LeaseKeeper:
     """See the module.
@@ -24,7 +27,8 @@ class LeaseKeeper:
     Args:
         is_connected: whether the connection with which the scheduler writes is usable.
         stop: stops the scheduler.
-        standby_is_ready: called once, when another scheduler stands by.
+        standby_is_ready: called with every fifth renewal, while another scheduler stands by. The worker hosts are told: as long as
+            they hear from this scheduler, nobody has taken over.
 
     Attributes:
         lost: why the epoch has ended; None: it has not ended.
@@ -44,6 +48,8 @@ class LeaseKeeper:
         self._stop = stop
         self._standby_is_ready = standby_is_ready
         self._has_standby = False
+        """Another scheduler has stood by."""
+        self._renewals = 0
         self.lost: str | None = None
 
     def start(self) -> None:
@@ -56,8 +62,9 @@ class LeaseKeeper:
         try:
             if self._is_connected():
                 self._lease.renew()
-                if not self._has_standby and self._lease.has_standby():
-                    self._has_standby = True
+                had_standby, self._has_standby = self._has_standby, self._has_standby or self._lease.has_standby()
+                self._renewals += 1
+                if self._has_standby and (not had_standby or self._renewals % TELL_EVERY == 0):
                     self._standby_is_ready()
             else:
                 self.lost = "the connection to the database was lost"

@@ -513,7 +513,7 @@ class SchedulerServer:
             peer.gateway, peer.name = message.name, f"gateway {message.name}"
             self.remote_workers.gateway_connected(message.name)
         elif peer.gateway:
-            rest = self.remote_workers.away(peer.gateway, message.worker, message.lease)
+            rest = self.remote_workers.away(peer.gateway, message.worker, message.lease, message.ago)
             self.loop.call_later(rest + SECOND, self.scheduler.hosts.lease_ended)
 
     def _drain_host(self, peer: Peer, message: Draining) -> None:

@@ -63,37 +63,41 @@ class Profile(NamedTuple):
 CALM = Profile()
 
 
-def draw(rng: random.Random) -> Profile:
-    def maybe(low: float, high: float) -> float:
-        value = math.exp(rng.uniform(math.log(low), math.log(high)))
-        return 0.0 if rng.random() < OFF else value
+def maybe(rng: random.Random, low: float, high: float) -> float:
+    """Draw a rate between two limits, or 0."""
+    value = math.exp(rng.uniform(math.log(low), math.log(high)))
+    return 0.0 if rng.random() < OFF else value
 
-    trouble = Trouble(maybe(0.002, 0.1), maybe(0.002, 0.2), maybe(0.002, 0.2), int(math.exp(rng.uniform(0, 10)) * 3000))
+
+def draw(rng: random.Random) -> Profile:
+    trouble = Trouble(
+        maybe(rng, 0.002, 0.1), maybe(rng, 0.002, 0.2), maybe(rng, 0.002, 0.2), int(math.exp(rng.uniform(0, 10)) * 3000)
+    )
     return Profile(
-        scheduler_crashes=maybe(0.5, 20),
-        scheduler_pauses=maybe(0.5, 10),
-        scheduler_stops=maybe(0.3, 4),
-        takeovers=maybe(0.3, 6),
-        host_crashes=maybe(0.3, 8),
-        host_pauses=maybe(0.5, 10),
-        host_stops=maybe(0.3, 4),
-        links_cut=maybe(0.5, 20),
-        store_faults=maybe(1, 60),
-        store_outages=maybe(0.3, 6),
-        commits_unknown=maybe(0.001, 0.05),
-        clock_jumps=maybe(0.2, 3),
-        clock_rate=maybe(0.001, 0.1),
+        scheduler_crashes=maybe(rng, 0.5, 20),
+        scheduler_pauses=maybe(rng, 0.5, 10),
+        scheduler_stops=maybe(rng, 0.3, 4),
+        takeovers=maybe(rng, 0.3, 6),
+        host_crashes=maybe(rng, 0.3, 8),
+        host_pauses=maybe(rng, 0.5, 10),
+        host_stops=maybe(rng, 0.3, 4),
+        links_cut=maybe(rng, 0.5, 20),
+        store_faults=maybe(rng, 1, 60),
+        store_outages=maybe(rng, 0.3, 6),
+        commits_unknown=maybe(rng, 0.001, 0.05),
+        clock_jumps=maybe(rng, 0.2, 3),
+        clock_rate=maybe(rng, 0.001, 0.1),
         messages=trouble,
-        commands=maybe(2, 60),
-        fork_fails=maybe(0.005, 0.1),
-        tasks_die=maybe(0.01, 0.2),
-        tasks_linger=maybe(0.02, 0.3),
-        stray_starts=maybe(0.5, 30),
-        wakeups_lost=maybe(0.002, 0.1),
-        processes_killed=maybe(0.5, 20),
-        triggerers_die=maybe(2, 60),
-        triggerers_pause=maybe(0.5, 10),
-        stray_words=maybe(2, 100),
+        commands=maybe(rng, 2, 60),
+        fork_fails=maybe(rng, 0.005, 0.1),
+        tasks_die=maybe(rng, 0.01, 0.2),
+        tasks_linger=maybe(rng, 0.02, 0.3),
+        stray_starts=maybe(rng, 0.5, 30),
+        wakeups_lost=maybe(rng, 0.002, 0.1),
+        processes_killed=maybe(rng, 0.5, 20),
+        triggerers_die=maybe(rng, 2, 60),
+        triggerers_pause=maybe(rng, 0.5, 10),
+        stray_words=maybe(rng, 2, 100),
     )
 
 

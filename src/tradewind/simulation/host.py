@@ -16,7 +16,7 @@ from tradewind.model.states import Outcome
 from tradewind.model.waits import Deferral
 from tradewind.simulation.callback_checks import Asked
 from tradewind.simulation.callbacks import VirtualCallbackProcesses
-from tradewind.simulation.timeline import Process, VirtualLoop
+from tradewind.simulation.timeline import NodeClock, Process, VirtualLoop
 from tradewind.simulation.triggers import VirtualTriggerManager
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
@@ -96,12 +96,15 @@ def host_config(slots: int, **changed: Any) -> HostConfig:
 class HostProcess(Process):
     """The process of a worker host. Only its spool survives it."""
 
-    def __init__(self, world: World, worker: str, number: int) -> None:
-        super().__init__(world.timeline, f"host{number}", world.host_clock)
+    def __init__(self, world: World, worker: str, number: int, clock: NodeClock | None = None) -> None:
+        super().__init__(world.timeline, f"host{number}", clock if clock is not None else world.host_clock)
         self.world = world
         self.tasks: list[TaskProcess] = []
         self.on_death.append(self._end_tasks)
-        self.host = VirtualHost(world, self, worker, number)
+        self.host = self.make_host(worker, number)
+
+    def make_host(self, worker: str, number: int) -> VirtualHost:
+        return VirtualHost(self.world, self, worker, number, self.world.host_config)
 
     def begin(self) -> None:
         self.host.begin()
@@ -119,10 +122,10 @@ class HostProcess(Process):
 class VirtualHost(WorkerHost):
     """The worker host of production on a loop in virtual time. Only the parts that use the operating system are replaced."""
 
-    def __init__(self, world: World, process: HostProcess, worker: str, number: int) -> None:
-        super().__init__(world.host_config, world.host_clock, VirtualLoop(process))
+    def __init__(self, world: World, process: HostProcess, worker: str, number: int, config: HostConfig) -> None:
         self.world: World = world
         self.process: HostProcess = process
+        super().__init__(config, process.clock, VirtualLoop(process))
         self.number = number
         self.name = process_name(worker, f"life{number}")
         self.spool = world.spools[worker]
@@ -132,13 +135,12 @@ class VirtualHost(WorkerHost):
         self.callbacks = VirtualCallbackProcesses(self, self._begin, world, process)
 
     def begin(self) -> None:
-        self.unacknowledged = self.spool.load()
-        self.spooled = set(self.unacknowledged)
+        self.load_spool()
         self._connect()
         self._call_every(self.config.verdict_resend, self._resend)
 
     def _connect(self) -> None:
-        if self.loop.stopping:
+        if self.loop.stopping or self.remote is not None:
             return
         end = self.world.connect_to_scheduler(self.process)
         if end is None:
@@ -209,12 +211,15 @@ class VirtualSpool(Spool):
 
     def __init__(self) -> None:
         self._kept: list[tuple[AttemptKey, bytes]] = []
+        self.tokens: dict[AttemptKey, str] = {}
 
     def load(self) -> dict[AttemptKey, Report]:
         return {key: _decode_report(data) for key, data in self._kept}
 
-    def add(self, verdicts: Iterable[tuple[AttemptKey, Report]]) -> None:
-        self._kept += [(key, encode(report)) for key, report in verdicts]
+    def add(self, verdicts: Iterable[tuple[AttemptKey, Report] | tuple[AttemptKey, Report, str]]) -> None:
+        for key, report, *tokens in verdicts:
+            self._kept.append((key, encode(report)))
+            self.tokens.update((key, token) for token in tokens if token)
 
     def clear(self) -> None:
         self._kept.clear()

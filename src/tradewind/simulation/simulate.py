@@ -24,6 +24,7 @@ from tradewind.model.definition import DagDefinition, map_providers
 from tradewind.model.moments import HOUR, SECOND
 from tradewind.sdk.definition import to_definition
 from tradewind.simulation.faults import CALM
+from tradewind.simulation.machine_world import MachineWorld
 from tradewind.simulation.timeline import START
 from tradewind.simulation.workload import Habit, Plan
 from tradewind.simulation.world import Finding, World
@@ -63,6 +64,7 @@ def simulate(
     faults: bool = True,
     strict: bool = True,
     trace: bool = False,
+    machines: bool = False,
 ) -> Simulated:
     """Simulate one seed.
 
@@ -72,12 +74,14 @@ def simulate(
         faults: False: no faults (tasks can still fail).
         strict: raise an error if a guarantee is violated.
         trace: record all events.
+        machines: simulate several machines, with gateways, remote workers, a standby scheduler and, in half of the seeds, Celery.
 
     Raises:
         SimulationFailed: a guarantee was violated; the text contains one line of code that repeats the simulation.
     """
     plans = [_plan(dag, hours or 1) for dag in dags] if dags else None
-    world = World(seed, plans=plans, profile=None if faults else CALM, hours=hours, trace=trace).run()
+    make = MachineWorld if machines else World
+    world = make(seed, plans=plans, profile=None if faults else CALM, hours=hours, trace=trace).run()
     line = world.timeline
     done = Simulated(
         seed,
@@ -89,14 +93,14 @@ def simulate(
         tuple(line.trace or ()),
     )
     if strict and done.found:
-        raise SimulationFailed(explain(done, ", ".join(dag.dag_id for dag in dags)))
+        raise SimulationFailed(explain(done, ", ".join(dag.dag_id for dag in dags), machines=machines))
     return done
 
 
-def explain(done: Simulated, dags: str = "") -> str:
+def explain(done: Simulated, dags: str = "", *, machines: bool = False) -> str:
     """Return the violations, and the line of code that repeats the simulation."""
     found = "\n".join(f"  [{one.rule}] after {one.at / HOUR:.3f} h: {one.text}" for one in done.found[:5])
-    again = f"tradewind.testing.simulate({done.seed}{', ' + dags if dags else ''})"
+    again = f"tradewind.testing.simulate({done.seed}{', ' + dags if dags else ''}{', machines=True' if machines else ''})"
     return f"seed {done.seed}: {len(done.found)} broken promises\n{found}\nAgain: {again}"
 
 

@@ -55,6 +55,8 @@ class StoreFaults:
         """Runs that the batch writes."""
         self.endless: Callable[[], None] = lambda: None
         """Called when too many transactions happen at one time."""
+        self.cut_off: Callable[[Process], bool] = lambda process: False
+        """Whether the machine of a process cannot reach the database."""
         self._moment = self._turns = 0
         self.quiet = 0
         """Above 0: the checks read the store, and nothing fails."""
@@ -67,6 +69,8 @@ class StoreFaults:
         """Return the error of the next statement or query, or None."""
         if self.quiet or self.worker is None:
             return None
+        if self.cut_off(self.worker):
+            return "busy"
         if self.fail_in >= 0:
             self.fail_in -= 1
             if self.fail_in < 0:
@@ -84,6 +88,8 @@ class StoreFaults:
         if self._turns > ENDLESS:
             self.endless()
             raise Crash
+        if self.cut_off(self.worker):
+            return "busy"
         if self.broken_until > self.timeline.now:
             self.timeline.faults[f"store {self.failure} for a while"] += 1
             return self.failure

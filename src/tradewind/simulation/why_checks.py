@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tradewind.kernel.explain import Blocker
 from tradewind.model.definition import MapXCom, TaskDefinition
+from tradewind.model.executor_names import CELERY
 from tradewind.model.moments import HOUR
 from tradewind.model.rows import RunRow
 from tradewind.model.waits import tasks_waits
@@ -244,7 +245,12 @@ class ActualBlockers:
     def _has_host_that_takes_work(self) -> bool:
         """Whether a worker host is connected that is not draining."""
         life = self._world.scheduler
-        return life is not None and life.server is not None and any(not one.draining for one in life.server.executor.loads)
+        if life is None or life.server is None:
+            return False
+        loads = [one for one in life.server.executor.loads if not one.draining]
+        if self._world.config.executor == CELERY:  # a worker host without a Celery worker gets nothing from the broker
+            return any(CELERY in one.executors for one in loads)
+        return bool(loads)
 
     def _limits(self, run: int, row: Run, task: TaskDefinition, *, own: bool, at_once: bool) -> Iterator[tuple[str, bool]]:
         """For each limit of the task instance: True if it has too few free slots.

@@ -22,6 +22,7 @@ from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome
 from tradewind.observe import failpoints
 from tradewind.observe.log import ROOT
+from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
 from tradewind.scheduler.composition import compose_server, scheduling_duties
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
@@ -135,14 +136,22 @@ class SchedulerProcess(Process):
         self._wake = 0
 
     def begin(self) -> None:
+        self.serve()
+
+    def serve(self, given: int | None = None) -> None:
+        """Become the active scheduler.
+
+        Args:
+            given: the epoch, if a lease has given it.
+        """
         world, clock, config = self.world, self.clock, self.world.config
         store = world.store
         try:
-            epoch = store.begin_epoch("world", self.number, "boot", clock.wall())
+            epoch = store.begin_epoch("world", self.number, "boot", clock.wall(), given)
         except StoreError:
             self.die("the store cannot be opened")
             return
-        executor = LocalExecutor(world.may_live)
+        executor, remote_workers = self.make_executor()
         server = compose_server(
             store,
             clock,
@@ -153,6 +162,7 @@ class SchedulerProcess(Process):
             "",
             self._duties,
             loop=VirtualLoop(self),
+            remote_workers=remote_workers,
             make_scheduler=partial(_ObservedScheduler.in_world, world),
             make_commands=partial(ObservedCommands, world.command_checks),
         )
@@ -162,6 +172,9 @@ class SchedulerProcess(Process):
             self.die("the store cannot be read at the start")
             return
         self.server = server
+
+    def make_executor(self) -> tuple[LocalExecutor, RemoteWorkers | None]:
+        return LocalExecutor(self.world.may_live), None
 
     def _duties(self, scheduler: Scheduler) -> list[Duty]:
         """The duties of production: workers are checked often, and waits only in worlds that have them."""
@@ -291,7 +304,7 @@ class World:
         )
         self._tell_checks()
         self.host_config = host_config(setup.choice((0, 1, 3, 16)))
-        self.workers = [f"w{number + 1}" for number in range(self.timeline.stream("workers").choice((1, 1, 2, 3)))]
+        self.workers = self.draw_workers()
         self.spools = {worker: VirtualSpool() for worker in self.workers}
         self.waiting = WaitWorkload(self, drawn=plans is None)
         self.plans: dict[str, Plan] = {plan.definition.dag_id: plan for plan in plans or ()}
@@ -299,6 +312,9 @@ class World:
             self._draw_dags()
         self.habits: dict[tuple[str, str], Habit] = {}
         self._prepare_processes()
+
+    def draw_workers(self) -> list[str]:
+        return [f"w{number + 1}" for number in range(self.timeline.stream("workers").choice((1, 1, 2, 3)))]
 
     def _prepare_processes(self) -> None:
         """Set up the processes. None of them runs yet."""
@@ -494,10 +510,16 @@ class World:
 
     def _start_host(self, worker: str) -> None:
         self._lives += 1
-        life = HostProcess(self, worker, self._lives)
+        life = self.make_host(worker, self._lives)
         self.hosts[worker] = life
         life.on_death.append(lambda: self._host_died(worker))
         self.timeline.after(0, life, life.begin)
+
+    def registered_hosts(self) -> list[HostProcess]:
+        return list(self.hosts.values())
+
+    def make_host(self, worker: str, number: int) -> HostProcess:
+        return HostProcess(self, worker, number)
 
     def _host_died(self, worker: str) -> None:
         """Start a worker host again: soon, or sometimes after a long time if other workers run."""
@@ -934,7 +956,7 @@ class World:
                     self.violated("14 slots", f"everything has ended, but the scheduler counts used slots of pool {name}")
             if life.server.scheduler.active_runs_by_id or life.server.scheduler.waits.open:
                 self.violated("14 memory", "everything has ended, but the scheduler has runs or waits in memory")
-        if any(life.host.triggers.fired for life in self.hosts.values()):
+        if any(life.host.triggers.fired for life in self.registered_hosts()):
             self.violated("32 processes", "everything has ended, but the host has unacknowledged ends of triggers")
         if not self._host_is_empty():
             self.violated("32 processes", "everything has ended, but the host has attempts or reports left")

@@ -65,10 +65,14 @@ LEASE_GRACE = 5 * SECOND
 # --- worker host → gateway --------------------------------------------------------------------------------------------
 
 
-class Renew(msgspec.Struct, frozen=True, tag="renew"):
+class Renew(msgspec.Struct, frozen=True, omit_defaults=True, tag="renew"):
     """Ask for a new lease. Answered by `Renewed` with the same number."""
 
     number: int
+    left: int = 0
+    """How long the present lease lasts, microseconds. It may be longer than the next one, and the answer may get lost. A worker
+    host of an older release sends 0.
+    """
 
 
 class Holding(msgspec.Struct, frozen=True, tag="holding"):

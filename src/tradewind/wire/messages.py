@@ -524,6 +524,8 @@ class WorkerAway(msgspec.Struct, frozen=True, omit_defaults=True, tag="worker_aw
     """Name of the process of the worker."""
     lease: int = 0
     """Microseconds from now in which the worker may still run tasks; 0: it ended normally."""
+    ago: int = 0
+    """Microseconds since it has disconnected. A gateway of an older release sends 0."""
 
 
 class Draining(msgspec.Struct, frozen=True, omit_defaults=True, tag="draining"):

@@ -174,8 +174,7 @@ class WorkerHost:
         self._raise_descriptor_limit()
         self.loop.on_signal(signal.SIGTERM, self.drain)
         self.loop.on_signal(signal.SIGINT, self.stop)
-        self.unacknowledged = self.spool.load()
-        self.spooled = set(self.unacknowledged)
+        self.load_spool()
         if HAVE_LINUX and self.config.task_start == "template":
             self.templates.start_base()
         self.final_lines.probe()
@@ -197,6 +196,13 @@ class WorkerHost:
         if self.offers is not None:
             self.offers.close()
         self.record.end()
+
+    def load_spool(self) -> None:
+        """Take over the reports of an earlier process, and the tokens that a gateway needs for them."""
+        self.unacknowledged = self.spool.load()
+        self.spooled = set(self.unacknowledged)
+        if self.remote is not None:
+            self.remote.take_over(self.spool.tokens)
 
     def drain(self) -> None:
         """Let running tasks finish and deliver their reports, take no new ones, then stop. A second call stops at once."""
@@ -489,11 +495,16 @@ class WorkerHost:
 
     def held_attempts(self) -> set[AttemptKey]:
         """Attempts of this worker host: running, waiting, or with a report that was not acknowledged."""
-        return {*self.attempts, *self.unacknowledged, *(workload.key for workload in self.pending), *self.triggers.wanted}
+        pending = (workload.key for workload in self.pending)
+        return {*self.attempts, *self.unacknowledged, *pending, *self.triggers.wanted}
 
     def open_logs(self) -> set[str]:
         """Paths of logs that are being written, relative to the log folder."""
         return {attempt.workload.log for attempt in self.attempts.values()}
+
+    def has_scheduler(self) -> bool:
+        """Whether a scheduler is connected."""
+        return self.scheduler is not None
 
     def is_busy(self) -> bool:
         """Whether a task is running."""
@@ -753,7 +764,8 @@ class WorkerHost:
             fp("host.before_ack")
             del self.unacknowledged[key]
             if self.remote is not None:
-                self.remote.forget(key)
+                if key not in self.triggers.wanted:  # the trigger of a deferred attempt has the same key
+                    self.remote.forget(key)
                 self.remote.acknowledged(report)
             self.final_lines.answered(key, answer, self.attempts.get(key))
             if key in self.spooled:
@@ -791,10 +803,11 @@ class WorkerHost:
             templates.look_for_stalls()
 
     def _write_spool(self, verdicts: dict[AttemptKey, Report]) -> None:
-        new = [(key, report) for key, report in verdicts.items() if key not in self.spooled]
+        token = self.remote.token if self.remote is not None else lambda key: ""
+        new = [(key, report, token(key)) for key, report in verdicts.items() if key not in self.spooled]
         try:
             self.spool.add(new)
-            self.spooled.update(key for key, _ in new)
+            self.spooled.update(key for key, *_ in new)
         except OSError as error:
             log.error("reports cannot be written to the spool; they are kept in memory", error=error.strerror)
 

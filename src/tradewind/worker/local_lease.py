@@ -10,9 +10,11 @@ If this machine is cut off from the others, a standby scheduler takes over. It w
 The lease counts from the moment at which the active scheduler sees that another one stands by, until this process ends. A
 deployment with one scheduler has no lease: nobody can take over, and its tasks survive every outage of the network.
 
-The lease is renewed by each message of a scheduler, and by each answer of the machine of the database server. A refused connection
-is an answer too: this machine is not cut off, and while the database is unavailable no other scheduler can take over. So tasks
-survive a restart of the database, however long it takes. While no task runs, nothing is asked.
+The lease is renewed by each message of a scheduler, which sends one every few seconds while it holds its own lease. A scheduler
+that is connected and says nothing is stopped, and another one may have taken over. While no scheduler is connected, each answer
+of the machine of the database server renews the lease. A refused connection is an answer too: this machine is not cut off, and
+while the database is unavailable no other scheduler can take over. So tasks survive a restart of the database, however long it
+takes. While no task runs, nothing is asked.
 
 If the database answers, and another machine has the active scheduler but cannot be reached, the standby scheduler of this machine
 says so (`gateway.scheduler_relay`).
@@ -49,6 +51,9 @@ class LeaseOwner(Protocol):
 
     def is_busy(self) -> bool:
         """Whether a task is running."""
+
+    def has_scheduler(self) -> bool:
+        """Whether a scheduler is connected."""
 
     def lease_ended(self, reason: str, grace: int) -> None:
         """Stop all tasks, and kill them after `grace` microseconds."""
@@ -152,7 +157,7 @@ class LocalLease:
             while True:
                 asked_at, answered = self._answers.get_nowait()
                 self._asked_at = None
-                if answered:
+                if answered and not self._owner.has_scheduler():  # a connected scheduler has to renew the lease itself
                     self._renew_from(asked_at)
         except Empty:
             return

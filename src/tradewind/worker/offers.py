@@ -110,14 +110,20 @@ class Offers:
             link, _ = self._listener.accept()
         except OSError:
             return
-        self._pools.append(Connection(link, self._loop, self._on_document, self._on_close))
+        self.accept(Connection(link, self._loop, self.on_document, self.on_close))
 
-    def _on_close(self, connection: Connection) -> None:
+    def accept(self, connection: Connection) -> None:
+        """Add the connection of a Celery worker."""
+        self._pools.append(connection)
+
+    def on_close(self, connection: Connection) -> None:
+        """The Celery worker has ended, or connects again."""
         self._pools.remove(connection)
         for key in [key for key, pool in self._offered.items() if pool is connection]:
             del self._offered[key]
 
-    def _on_document(self, connection: Connection, document: bytes) -> None:
+    def on_document(self, connection: Connection, document: bytes) -> None:
+        """Handle a message of the Celery worker."""
         try:
             message: Offer | StopOffer = decode_from_pool(document)
         except msgspec.MsgspecError as error:

@@ -4,7 +4,10 @@ It replaces the socket of a worker host that runs beside the scheduler. In addit
 
 * The **lease**: the tasks are stopped after 30 s without an answer of a gateway, because the scheduler is about to give them
   to another worker. While the machine of the gateway answers and only the gateway is unavailable (it is being restarted), the
-  tasks continue for `worker.outage_lease`. The scheduler waits equally long for a worker whose gateway is disconnected.
+  tasks continue for `worker.outage_lease`. The scheduler waits equally long for a worker whose gateway is disconnected. With
+  several gateways, this holds for the gateway through which this worker was registered last: when that gateway is back, the
+  scheduler expects that its workers register again within one lease, or stop. What another gateway without a scheduler answers
+  does not make the lease longer.
 * **Logs** are sent while they are written, and deleted on this machine when the gateway has stored them (`log_shipper`).
 * **Large XComs** are sent before the report that names them, and fetched after the answer that names them.
 * **DAG files** come from the gateway, unless they are kept on this machine (`bundle_fetcher`).
@@ -26,7 +29,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from tradewind.bundles.unpacked import UnpackedBundles
-from tradewind.client.gateway_line import Closed, GatewayLine, parse_address
+from tradewind.client.gateway_line import Closed, GatewayAddress, GatewayLine, parse_address
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.platform.backoff import Backoff
@@ -44,6 +47,8 @@ log = Log("host")
 FIRST_RETRY, LONGEST_RETRY = SECOND // 5, 5 * SECOND
 REFUSED_RETRY = 30 * SECOND
 """Pause after a refused token: an administrator has to act."""
+NO_SCHEDULER_MAX = 10 * SECOND
+"""After this time at a gateway without a scheduler, the next gateway is tried."""
 CHECK_EVERY = SECOND
 SHIP_EVERY = SECOND // 2
 CLEAN_EVERY = 600 * SECOND
@@ -91,6 +96,34 @@ class LinkOwner(Protocol):
         ...
 
 
+class Line(Protocol):
+    """The interface of a connection to a gateway: `client.gateway_line.GatewayLine`."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def connect(self) -> None: ...
+
+    def send(self, message: bytes) -> None: ...
+
+    def close(self, reason: str) -> None: ...
+
+
+MakeLine = Callable[
+    [
+        GatewayAddress,
+        str,
+        Loop,
+        ssl.SSLContext | None,
+        Callable[[], None],
+        Callable[[bytes], None],
+        Callable[[Closed], None],
+    ],
+    Line,
+]
+"""See `GatewayLine`. A simulation passes another one."""
+
+
 class _Claim(NamedTuple):
     """An attempt from a broker that no gateway has checked yet."""
 
@@ -110,15 +143,28 @@ class RemoteLink:
         clock: Clock,
         loop: Loop,
         rng: Callable[[], float] = random.random,
+        make_line: MakeLine = GatewayLine,
     ) -> None:
         self._owner = owner
         self._config = config
         self._clock = clock
         self._loop = loop
         self._rng = rng
+        self._make_line = make_line
         self._addresses = [parse_address(one) for one in config.addresses]
         self._next_address = 0
-        self._line: GatewayLine | None = None
+        self._home: int | None = None
+        """Index of the address of the gateway through which this worker was registered last; None: it was not registered yet."""
+        self._is_known = False
+        """A scheduler knows that this worker is connected through the present gateway."""
+        self._was_open = False
+        """The gateway has accepted the present connection."""
+        self._is_lost = False
+        """The gateway fell silent, so it may have told the scheduler when the lease of this worker ends. That it is restarted later
+        changes nothing.
+        """
+        self._without_scheduler_since = 0
+        self._line: Line | None = None
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, rng)
         self._tls = self._tls_context()
         self.closed = True
@@ -184,21 +230,32 @@ class RemoteLink:
         """Whether a gateway is connected."""
         return self._line is not None and self._line.is_open
 
+    @property
+    def _address_index(self) -> int:
+        return self._next_address % len(self._addresses)
+
+    @property
+    def _is_at_home(self) -> bool:
+        """Whether the present address is that of the gateway which the scheduler knows."""
+        return self._home in (None, self._address_index)
+
     def _connect(self) -> None:
         if self._stopped or self._line is not None:
             return
-        address = self._addresses[self._next_address % len(self._addresses)]
+        address = self._addresses[self._address_index]
         if self.files is not None:
             address = address._replace(url=f"{address.url}?{g.FILES_QUERY}")
-        self._line = GatewayLine(
+        self._was_open = False
+        self._line = self._make_line(
             address, self._config.token, self._loop, self._tls, self._on_open, self._on_message, self._on_close
         )
         self._line.connect()
 
     def _on_open(self) -> None:
-        log.info("connected to the gateway", address=self._addresses[self._next_address % len(self._addresses)].url)
+        log.info("connected to the gateway", address=self._addresses[self._address_index].url)
         self._waits.succeeded()
-        self._heard_at = self._clock.monotonic()
+        self._was_open = True
+        self._heard_at = self._without_scheduler_since = self._clock.monotonic()
         self._sent_at.clear()
         held = self._owner.held_attempts()
         self._tokens = {key: token for key, token in self._tokens.items() if key in held}
@@ -213,11 +270,15 @@ class RemoteLink:
     def _on_close(self, closed: Closed) -> None:
         now = self._clock.monotonic()
         self._line = None
+        self._is_known = False
         self._incoming.clear()
         if not self.closed:
             self.closed = True
             self._owner.gateway_closed()
-        if closed.reached and not closed.refused:  # the machine answers, so only the gateway is unavailable, not the network
+        if self._was_open and not closed.reached:
+            self._is_lost = True
+        if closed.reached and not (closed.refused or self._was_open or self._is_lost) and self._is_at_home:
+            # the machine answers, so only the gateway is unavailable, not the network
             self._lease_until = max(self._lease_until, min(now + g.LEASE, self._outage_until))
         if self._stopped:
             return
@@ -231,14 +292,17 @@ class RemoteLink:
 
     def _renew(self) -> None:
         self._number += 1
-        self._sent_at[self._number] = self._asked_at = self._clock.monotonic()
-        self._send_gateway(g.Renew(self._number))
+        now = self._sent_at[self._number] = self._asked_at = self._clock.monotonic()
+        self._send_gateway(g.Renew(self._number, max(0, self._lease_until - now)))
 
     def _check(self) -> None:
         now = self._clock.monotonic()
         if self.is_connected and now - self._heard_at > g.SILENT_MAX:
             assert self._line is not None
             self._line.close(f"the gateway has been silent for {g.SILENT_MAX // SECOND} s")
+        elif self.is_connected and self.closed and self._is_elsewhere_better(now):
+            assert self._line is not None
+            self._line.close("this gateway has no scheduler; another one may have one")
         elif self.is_connected and now - self._asked_at >= g.RENEW_EVERY:
             self._renew()
         if now > self._lease_until and not self._expired:
@@ -249,15 +313,24 @@ class RemoteLink:
             self._owner.lease_ended(reason, g.LEASE_GRACE)
         self._loop.call_later(CHECK_EVERY, self._check)
 
+    def _is_elsewhere_better(self, now: int) -> bool:
+        return len(self._addresses) > 1 and now - self._without_scheduler_since > NO_SCHEDULER_MAX
+
     def _renewed(self, message: g.Renewed) -> None:
-        sent = self._sent_at.pop(message.number, None)
+        now, sent = self._clock.monotonic(), self._sent_at.pop(message.number, None)
         if sent is None:
             return
         for number in [one for one in self._sent_at if one < message.number]:
             del self._sent_at[number]
-        self._lease_until = sent + message.lease
-        self._outage_until = max(sent + self._outage_lease, self._lease_until)
-        self._expired = False
+        if not self._is_at_home:
+            return
+        if not self._is_known:  # an outage counts from the last contact with a scheduler
+            self._lease_until = min(sent + message.lease, self._outage_until)
+        else:
+            self._lease_until = sent + message.lease
+            self._outage_until = max(sent + self._outage_lease, self._lease_until)
+        if now < self._lease_until:
+            self._expired = False
 
     # --- messages ---------------------------------------------------------------------------------------------------
 
@@ -276,6 +349,9 @@ class RemoteLink:
     def _on_message(self, data: bytes) -> None:
         self._heard_at = self._clock.monotonic()
         if data[:1] == bytes((g.SCHEDULER,)):
+            if not self._is_known:  # the scheduler has answered the registration
+                self._is_known, self._is_lost, self._home = True, False, self._address_index
+                self._renew()
             self._owner.on_scheduler_document(data[1:])
             return
         try:
@@ -289,10 +365,12 @@ class RemoteLink:
             self._tokens.update(message.tokens)
         elif isinstance(message, g.SchedulerOpen):
             self.closed = False
+            self._is_known = False
             self._owner.gateway_opened()
         elif isinstance(message, g.SchedulerClosed):
             if not self.closed:
-                self.closed = True
+                self.closed, self._is_known = True, False
+                self._without_scheduler_since = self._clock.monotonic()
                 self._owner.gateway_closed()
         elif isinstance(message, g.LogStored):
             self._shipper.stored(message)
@@ -321,6 +399,14 @@ class RemoteLink:
         """
         self._claims[id] = _Claim(envelope, done)
         self._send_gateway(g.Claim(id, envelope))
+
+    def token(self, key: AttemptKey) -> str:
+        """The token of an attempt; empty: there is none."""
+        return self._tokens.get(key, "")
+
+    def take_over(self, tokens: dict[AttemptKey, str]) -> None:
+        """Use the tokens of an earlier process. Without them, its reports of attempts that were given up would stay for ever."""
+        self._tokens.update(tokens)
 
     def forget(self, key: AttemptKey) -> None:
         """Forget an attempt that has ended and whose report is acknowledged."""

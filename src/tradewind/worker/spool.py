@@ -16,9 +16,11 @@ from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import AttemptKey, Report, encode
 
 
-class Spooled(msgspec.Struct, frozen=True):
+class Spooled(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt: AttemptKey
     report: Report
+    token: str = ""
+    """Proves to a gateway that this worker was given the attempt. Empty beside a scheduler."""
 
 
 _decode = msgspec.msgpack.Decoder(Spooled).decode
@@ -29,6 +31,8 @@ class Spool:
 
     def __init__(self, folder: str) -> None:
         self._path = Path(folder) / "verdicts"
+        self.tokens: dict[AttemptKey, str] = {}
+        """The tokens of the loaded reports."""
 
     def load(self) -> dict[AttemptKey, Report]:
         """Reports of an earlier process."""
@@ -46,15 +50,17 @@ class Spool:
                 except msgspec.MsgspecError:
                     continue
                 found[spooled.attempt] = spooled.report
+                if spooled.token:
+                    self.tokens[spooled.attempt] = spooled.token
         except WireError:
             pass  # the rest was not written completely
         if whole < len(data):
             os.truncate(self._path, whole)
         return found
 
-    def add(self, verdicts: Iterable[tuple[AttemptKey, Report]]) -> None:
-        """Append reports, with fsync."""
-        data = b"".join(frame(encode(Spooled(key, report))) for key, report in verdicts)
+    def add(self, verdicts: Iterable[tuple[AttemptKey, Report] | tuple[AttemptKey, Report, str]]) -> None:
+        """Append reports, with their tokens if they have some, with fsync."""
+        data = b"".join(frame(encode(Spooled(*one))) for one in verdicts)
         if not data:
             return
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -251,14 +251,14 @@ def test_triggers_are_shared_and_move_when_their_worker_goes(hosts: Hosts) -> No
     assert len(hosts.messages("w2", DropTriggers)) == 1
 
 
-def test_workers_beside_a_scheduler_learn_of_a_standby(hosts: Hosts) -> None:
-    """Not a remote worker, which has a lease of its own, and not the worker of a SQLite file."""
+def test_workers_learn_of_a_standby(hosts: Hosts) -> None:
+    """Not the worker of a SQLite file. For a remote worker its gateway has to know it."""
     for worker in ("w1@here-1f2e", "etl@remote", "w1"):
         hosts.connect(worker)
     hosts.executor.standby_is_ready()
     hosts.connect("w2@here-1f2e")
     told = [worker for worker in hosts.sent if hosts.messages(worker, StandbyReady)]
-    assert told == ["w1@here-1f2e", "w2@here-1f2e"]
+    assert told == ["w1@here-1f2e", "etl@remote", "w2@here-1f2e"]
 
 
 def test_a_report_that_a_registration_lists_keeps_no_slot_from_the_next_attempt(hosts: Hosts) -> None:

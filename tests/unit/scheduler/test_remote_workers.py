@@ -8,6 +8,7 @@ from tradewind.model.moments import SECOND
 from tradewind.platform.clock import ManualClock
 from tradewind.scheduler.attempts.remote_workers import MARGIN, RemoteWorkers
 from tradewind.wire.gateway import LEASE, LEASE_GRACE
+from tradewind.worker.remote_link import CHECK_EVERY
 
 OUTAGE = 900 * SECOND
 W = "etl-1@remote"
@@ -65,7 +66,7 @@ def test_tasks_behind_a_dead_gateway_may_run_for_the_outage_lease(workers: Remot
     workers.disconnected(W)
     workers.gateway_disconnected("g1")
     workers.gateway_connected("g2")  # another gateway does not help a worker that knows only the first one
-    assert lives_for(workers, clock) == OUTAGE
+    assert lives_for(workers, clock) == OUTAGE + LEASE_GRACE + MARGIN
 
 
 def test_when_the_gateway_is_back_its_workers_connect_or_stop(workers: RemoteWorkers, clock: ManualClock) -> None:
@@ -81,10 +82,33 @@ def test_news_of_an_old_gateway_are_ignored(workers: RemoteWorkers, clock: Manua
     workers.connected(W, "g2")
     assert workers.away("g1", W, 5 * SECOND) == 0
     workers.disconnected(W)
-    assert lives_for(workers, clock) == OUTAGE
+    assert lives_for(workers, clock) == OUTAGE + LEASE_GRACE + MARGIN
+
+
+def test_a_new_scheduler_does_not_believe_an_old_end(clock: ManualClock) -> None:
+    """Since then the worker may have connected through another gateway, which is not connected to the new scheduler yet."""
+    workers = RemoteWorkers(clock, OUTAGE)
+    workers.gateway_connected("g1")
+    assert workers.away("g1", W, 1, ago=600 * SECOND) == 0
+    assert lives_for(workers, clock) == OUTAGE + LEASE_GRACE + MARGIN
+
+
+def test_a_new_scheduler_believes_an_end_that_it_could_have_seen(clock: ManualClock) -> None:
+    workers = RemoteWorkers(clock, OUTAGE)
+    workers.gateway_connected("g1")
+    clock.advance(10 * SECOND)
+    rest = workers.away("g1", W, 20 * SECOND, ago=5 * SECOND)
+    assert lives_for(workers, clock) == rest == 20 * SECOND + LEASE_GRACE + MARGIN
+
+
+def test_a_worker_stops_before_it_is_given_up(workers: RemoteWorkers, clock: ManualClock) -> None:
+    """It looks at its lease once a second, and kills its tasks after the grace."""
+    workers.disconnected(W)
+    workers.away("g1", W, LEASE)
+    assert lives_for(workers, clock) > LEASE + LEASE_GRACE + CHECK_EVERY
 
 
 def test_after_a_takeover_an_unknown_worker_may_live(clock: ManualClock) -> None:
     """The new scheduler does not know through which gateway the worker was connected, or whether that gateway lives."""
     workers = RemoteWorkers(clock, OUTAGE)
-    assert lives_for(workers, clock) == OUTAGE
+    assert lives_for(workers, clock) == OUTAGE + LEASE_GRACE + MARGIN

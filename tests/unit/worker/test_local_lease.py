@@ -24,6 +24,8 @@ class Machine:
         self.clock = ManualClock()
         self.loop = Loop(self.clock)
         self.busy = True
+        self.connected = False
+        """A scheduler is connected."""
         self.answering = set(servers)
         self.asked: list[Address] = []
         self.waiting: list[Callable[[], None]] | None = None
@@ -35,6 +37,9 @@ class Machine:
 
     def is_busy(self) -> bool:
         return self.busy
+
+    def has_scheduler(self) -> bool:
+        return self.connected
 
     def lease_ended(self, reason: str, grace: int) -> None:
         self.stopped.append((reason, grace))
@@ -54,6 +59,18 @@ class Machine:
         for _ in range(seconds):
             self.clock.advance(SECOND)
             self.loop.turn(at_most=0)
+
+
+def test_a_connected_scheduler_that_says_nothing_is_stopped() -> None:
+    """Its own lease ends after 10 s, and a standby scheduler takes over: 40 s later the tasks are tried again elsewhere."""
+    machine = Machine(FIRST)
+    machine.connected = True
+    machine.pass_seconds(20)
+    machine.lease.renew()
+    machine.pass_seconds(30)
+    assert machine.stopped == []
+    machine.pass_seconds(2)
+    assert [grace for _, grace in machine.stopped] == [LEASE_GRACE]
 
 
 def test_tasks_continue_as_long_as_the_database_machine_answers() -> None:

@@ -21,6 +21,14 @@ def test_what_was_added_is_found_by_the_next_life(tmp_path: Path) -> None:
     assert Spool(str(tmp_path)).load() == {(1, 0, 1): report(1), (1, 1, 1): report(2), (2, 0, 1): report(3)}
 
 
+def test_the_proof_for_a_gateway_is_kept(tmp_path: Path) -> None:
+    """Without it, a gateway drops the report of an attempt that was given up meanwhile, and the report stays for ever."""
+    Spool(str(tmp_path)).add([((1, 0, 1), report(1), "token"), ((1, 1, 1), report(2))])
+    spool = Spool(str(tmp_path))
+    spool.load()
+    assert spool.tokens == {(1, 0, 1): "token"}
+
+
 def test_the_last_word_on_an_attempt_counts(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path))
     spool.add([((1, 0, 1), report(1))])

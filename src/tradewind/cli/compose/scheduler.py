@@ -20,7 +20,6 @@ from tradewind.model.moments import DAY, SECOND
 from tradewind.observe import log as observe_log
 from tradewind.platform import HAVE_LINUX
 from tradewind.platform.clock import Clock, SystemClock
-from tradewind.wire.worker_names import home_of, is_remote, worker_at
 
 if TYPE_CHECKING:
     from tradewind.executors.local import LocalExecutor
@@ -60,8 +59,8 @@ def run_scheduler(
     from tradewind.model.rows import NewJob
     from tradewind.platform.boot import boot_id
     from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
+    from tradewind.scheduler.attempts.worker_liveness import LOST_AFTER
     from tradewind.scheduler.composition import compose_server
-    from tradewind.scheduler.duties.lost_workers import LOST_AFTER
     from tradewind.scheduler.duties.watch_database import WatchDatabase
     from tradewind.scheduler.jobs import SCHEDULER, Heartbeat, JobRegistry
     from tradewind.scheduler.lease_keeper import LeaseKeeper
@@ -177,23 +176,9 @@ def _make_liveness_check(
     Args:
         connected: returns the names of the connected workers.
     """
-    from tradewind.scheduler.duties.lost_workers import LOST_AFTER
+    from tradewind.scheduler.attempts.worker_liveness import WorkerLiveness
 
-    own_home, loaded = home_name(settings), clock.monotonic()
-
-    def lives(worker: str) -> bool:
-        if is_remote(worker):
-            return remote_workers.may_live(worker)
-        if home_of(worker) not in (
-            "",
-            own_home,
-        ):  # on another machine, where a standby scheduler forwards its connection to this scheduler
-            return clock.monotonic() < loaded + LOST_AFTER
-        if own_home and worker_at(worker, own_home) in connected():
-            return False  # the name is from before `db move`; the present process of this worker holds its lock
-        return may_live(settings, worker)
-
-    return lives
+    return WorkerLiveness(clock, home_name(settings), remote_workers, connected, partial(may_live, settings)).may_live
 
 
 def _make_executor(settings: Settings, clock: Clock, lives: Callable[[str], bool], kill_grace: int) -> LocalExecutor:

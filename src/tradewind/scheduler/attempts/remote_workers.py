@@ -16,8 +16,10 @@ from tradewind.model.moments import SECOND
 from tradewind.platform.clock import Clock
 from tradewind.wire.gateway import LEASE, LEASE_GRACE
 
-MARGIN = SECOND
-"""Added to a lease: clocks of two machines do not run equally fast, and a kill takes a moment."""
+MARGIN = 2 * SECOND
+"""Added to a lease: a worker looks at its lease once a second, clocks of two machines do not run equally fast, and a kill takes a
+moment.
+"""
 
 
 class _DisconnectedWorker(NamedTuple):
@@ -59,15 +61,25 @@ class RemoteWorkers:
         self._connected.discard(worker)
         self._absent_since[worker] = self._clock.monotonic()
 
-    def away(self, gateway: str, worker: str, lease: int) -> int:
+    def away(self, gateway: str, worker: str, lease: int, ago: int = 0) -> int:
         """Handle a message of a gateway: the worker has disconnected; its lease lasts `lease` microseconds (0: it ended normally).
         Returns microseconds until none of its processes runs; 0: the message is out of date.
+
+        Args:
+            ago: microseconds since it has disconnected. Since then it may have connected through another gateway, which may be
+                away now, too. A scheduler knows this only of the time since its own start.
         """
-        if worker in self._connected and self._gateway_of.get(worker) != gateway:
-            return 0  # the worker is connected through another gateway
+        now = self._clock.monotonic()
+        if self._gateway_of.get(worker) != gateway and (
+            worker in self._connected or now - ago < self._absent_since.get(worker, self._began)
+        ):
+            return 0
         rest = lease + LEASE_GRACE + MARGIN if lease else 0
-        self._away[worker] = _DisconnectedWorker(gateway, self._clock.monotonic() + rest)
-        return rest
+        until, before = now + rest, self._away.get(worker)
+        if before is not None and before.gateway != gateway:
+            until = max(until, before.until)
+        self._away[worker] = _DisconnectedWorker(gateway, until)
+        return until - now
 
     def gateway_connected(self, gateway: str) -> None:
         """Handle the registration of a gateway."""
@@ -86,7 +98,7 @@ class RemoteWorkers:
         if away is not None:
             return now < away.until
         absent = self._absent_since.get(worker, self._began)
-        end = absent + self._outage_lease
+        end = absent + max(self._outage_lease, LEASE) + LEASE_GRACE + MARGIN
         since = self._gateways.get(self._gateway_of.get(worker, ""))
         if since is not None:
             end = min(end, max(since, absent) + LEASE + LEASE_GRACE + MARGIN)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from tradewind.model.moments import SECOND
+from tradewind.scheduler.attempts.worker_liveness import LOST_AFTER
 from tradewind.scheduler.core import Scheduler
-
-LOST_AFTER = 40 * SECOND
-"""A worker that was not connected for this time is lost, if none of its processes is alive and another worker is connected."""
 
 
 class LostWorkers:

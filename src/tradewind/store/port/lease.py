@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 
@@ -17,6 +18,18 @@ class Holder(NamedTuple):
     hostname: str
     pid: int
     address: str = ""
+
+
+def is_held(holder: str, is_valid: bool, has_lock: bool, is_connected: Callable[[], bool]) -> bool:
+    """Whether the holder of the lease is still the active scheduler, so that another one must not take over.
+
+    Args:
+        holder: the random text of the holder; empty: nobody holds the lease.
+        is_valid: the lease has not expired.
+        has_lock: whether the asking scheduler has the lock that the server frees with the connection of the holder.
+        is_connected: whether the connection exists with which the holder renews its lease.
+    """
+    return bool(holder) and is_valid and (not has_lock or is_connected())
 
 
 class Lease(Protocol):

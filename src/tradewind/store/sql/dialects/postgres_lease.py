@@ -13,9 +13,10 @@ standby with the lock also looks for the holder's connection before it takes ove
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from tradewind.model.errors import Stale, StoreBusy, StoreError
-from tradewind.store.port.lease import Holder
+from tradewind.store.port.lease import Holder, is_held
 from tradewind.store.sql.dialects.postgres import PostgresEngine, ServerError, application_name, translate
 from tradewind.store.sql.engine import Engine
 
@@ -95,7 +96,7 @@ class PostgresLease:
             )
             return self._try_acquire()
         epoch, holder, hostname, pid, address, is_valid = row
-        if holder and is_valid and (not self._has_lock or self._is_connected(holder)):
+        if is_held(holder, is_valid, self._has_lock, partial(self._is_connected, holder)):
             return Holder(epoch, hostname, pid, address)
         if holder:
             self._end_connections(holder)

@@ -1,0 +1,55 @@
+"""Several machines: gateways, remote workers, a standby scheduler and a broker, under cuts, crashes and lost messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from tradewind.testing import simulate
+
+pytestmark = pytest.mark.timeout(600)  # much computing, which other tests slow down
+
+FOUND = {
+    0: "a gateway told a new scheduler of an end from long ago, and the worker had moved to another gateway",
+    11: "the report of an attempt that was given up stayed on a restarted worker for ever",
+    24: "a worker went on under the lease of a gateway without a scheduler, after its own gateway had come back",
+    48: "each connection to a gateway without a scheduler began the time of an outage again",
+}
+"""Seeds that have found a fault, and what it was."""
+
+
+@pytest.mark.parametrize("seed", [*FOUND, 3, 5])
+def test_the_guarantees_hold_on_several_machines(seed: int) -> None:
+    simulate(seed, machines=True)
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    one, two = simulate(10, machines=True), simulate(10, machines=True)
+    assert (one.digest, one.faults, one.sometimes) == (two.digest, two.faults, two.sometimes)
+    assert simulate(10).digest != one.digest, "another kind of world"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(100, 500, 50))
+def test_the_guarantees_hold_under_many_seeds(first: int) -> None:
+    for seed in range(first, first + 50):
+        simulate(seed, machines=True)
+
+
+@pytest.mark.slow
+def test_every_fault_and_situation_is_reached() -> None:
+    done = [simulate(seed, machines=True) for seed in range(60)]
+    reached = set().union(*(one.faults for one in done), *(one.sometimes for one in done))
+    assert reached >= {
+        "machine of a scheduler cut off",
+        "machine of a remote worker cut off",
+        "machine lost",
+        "gateway away for long",
+        "scheduler taken over while the former one lives",
+        "a worker reports about an attempt of another one",
+        "the broker lost a message",
+        "the broker repeated a message",
+        "the broker delayed a message",
+        "broker flushed",
+        "Celery worker crashed",
+        "a gateway gives up a silent worker",
+    }
