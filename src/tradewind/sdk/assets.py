@@ -381,8 +381,6 @@ def _check_text(what: str, value: Any) -> None:
         raise InvalidAssetText(f"{what} is empty")
     if len(value) > MAX_CHARACTERS:
         raise InvalidAssetText(f"{what} cannot exceed {MAX_CHARACTERS} characters; it has {len(value)} ({value[:40]!r}…)")
-    if not value.isascii():
-        raise InvalidAssetText(f"{what} is {value!r}; only ASCII characters are allowed")
 
 
 def normalise_uri(uri: Any) -> str:

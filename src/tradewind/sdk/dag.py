@@ -309,6 +309,10 @@ class DAG:
         found = given[0][1] if given else NOTSET
         if found is NOTSET or isinstance(found, str | timedelta | None):
             return found, found, None
+        if isinstance(found, list | tuple | set | frozenset) and not found:
+            message = "the list in schedule= contains no asset, so the DAG runs only when it is triggered, as in Airflow"
+            open_dags.warn_author(self.located_message(message))
+            return None, None, None
         # lazy import: a plain schedule needs no assets
         from tradewind.sdk.assets import split_schedule
 

@@ -260,10 +260,14 @@ def _end(dag: DAG, defaults: DefinitionDefaults) -> int | None:
 
 
 def _params(dag: DAG, scheduled: bool) -> tuple[ParamDefinition, ...]:
-    """Definitions of the DAG's parameters. `scheduled`: runs start without a person who could give values."""
+    """Definitions of the DAG's parameters.
+
+    `scheduled`: runs start without a person who could give values. Otherwise a default need not fit its schema, as in Airflow:
+    `Param(None, type="string")` asks for a value.
+    """
     found = []
     for name, param in dag.params.param_items():
-        if param.has_value or scheduled:
+        if scheduled:
             try:
                 param.resolve()
             except ParamValidationError as error:

@@ -25,9 +25,10 @@ from tradewind.model.definition import (
     decode_definition,
     encode_definition,
 )
-from tradewind.model.errors import CycleError, DefinitionError, ScheduleError
+from tradewind.model.errors import Conflict, CycleError, DefinitionError, ScheduleError
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND, to_micros
 from tradewind.model.states import TriggerRule, WeightRule
+from tradewind.scheduler.runs.params import check_conf
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.dependencies import Label
@@ -250,9 +251,23 @@ class TestParams:
             ParamDefinition("a", False, None, {"type": "string"}),
         )
 
-    def test_an_invalid_default_is_an_error(self) -> None:
-        with pytest.raises(ParamValidationError, match=r"DAG 'd' .*parameter 'n': '1' is not of type integer"):
-            define(DAG("d", params={"n": Param("1", type="integer")}))
+    def test_a_default_may_ask_for_another_value(self) -> None:
+        """As in Airflow: whoever triggers the DAG has to give a value that fits."""
+        params = {"n": Param(None, type="integer")}
+        found = define(DAG("d", params=params))
+        assert found.params == (ParamDefinition("n", True, None, {"type": "integer"}),)
+        check_conf(found, {"n": 1})
+        with pytest.raises(Conflict, match="None is not of type integer"):
+            check_conf(found, {})
+        with pytest.raises(
+            ParamValidationError, match=r"DAG 'd' .*parameter 'n': None is not of type integer .*has a schedule"
+        ):
+            define(DAG("d", schedule="@daily", params=params))
+
+    def test_a_list_without_assets_is_no_schedule(self) -> None:
+        with pytest.warns(UserWarning, match="contains no asset"):
+            found = define(DAG("d", schedule=[]))
+        assert (found.schedule, found.assets) == (NoSchedule(), None)
 
     def test_a_dag_with_a_schedule_needs_defaults_for_its_params(self) -> None:
         with pytest.raises(ParamValidationError, match=r"parameter 'n': no value .*has a schedule"):
