@@ -142,17 +142,17 @@ def measure_bare(folder: Path, broker: Broker, result: Result, name: str) -> flo
     return statistics.median(trips)
 
 
-def measure_ours(house: Standalone, marks: Path, roots: list[int], result: Result, name: str) -> float:
+def measure_ours(standalone: Standalone, marks: Path, roots: list[int], result: Result, name: str) -> float:
     """CeleryExecutor: add the times from the end of a task to the start of the next, and tasks per second."""
-    run = house.trigger("chain")
-    if house.wait_run("chain", run) != "success":
+    run = standalone.trigger("chain")
+    if standalone.wait_run("chain", run) != "success":
         result.problem = "the chain failed"
     found = read(marks)
     hops = [(found["begin", f"chain{n + 1}"] - found["end", f"chain{n}"]) * 1000 for n in range(HOPS - 1)]
     marks.unlink()
     span = Span(roots)
-    run = house.trigger("fan")
-    if house.wait_run("fan", run, deadline=180) != "success":
+    run = standalone.trigger("fan")
+    if standalone.wait_run("fan", run, deadline=180) != "success":
         result.problem = "the fan failed"
     span.end().into(result, f"ours.{name}.", FAN)
     begun = sorted(at for (what, _), at in read(marks).items() if what == "begin")
@@ -175,20 +175,20 @@ def celery(bench: Bench) -> list[Result]:
         marks = folder / "ours.marks"
         try:
             broker.start()
-            world.house.write_dag("both.py", DAGS.format(marks=str(marks), hops=HOPS, fan=FAN))
-            world.house.start()
+            world.standalone.write_dag("both.py", DAGS.format(marks=str(marks), hops=HOPS, fan=FAN))
+            world.standalone.start()
             worker = world.worker("one", "-c", str(PROCESSES))
             for dag in ("chain", "fan"):
-                world.house.wait_dag(dag)
-                world.house.cli("dags", "unpause", dag)
-            assert world.house.process is not None
+                world.standalone.wait_dag(dag)
+                world.standalone.cli("dags", "unpause", dag)
+            assert world.standalone.process is not None
             assert broker.process is not None
             database = int((server.data / "postmaster.pid").read_text().split()[0])
-            roots = [world.house.process.pid, worker.pid, broker.process.pid, database]
-            measure_ours(world.house, marks, roots, Result("warm"), "warm")  # warms the template of the file
+            roots = [world.standalone.process.pid, worker.pid, broker.process.pid, database]
+            measure_ours(world.standalone, marks, roots, Result("warm"), "warm")  # warms the template of the file
             for number in range(bench.pick(5, 1)):
                 trip = measure_bare(folder, broker, result, str(number))
-                hop = measure_ours(world.house, marks, roots, result, str(number))
+                hop = measure_ours(world.standalone, marks, roots, result, str(number))
                 rate, bare_rate = result.samples["rate"][-1], result.samples["bare_rate"][-1]
                 result.add("hop_ratio", [hop / trip])
                 result.add("rate_ratio", [rate / bare_rate])
