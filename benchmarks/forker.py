@@ -17,6 +17,7 @@ from typing import Any
 
 from tradewind.worker import base_image
 from tradewind.worker.config import TaskLimits
+from tradewind.worker.orders import MakeTemplate
 
 Child = Callable[[bytes, list[int]], None]
 """The code that production runs in a fork of this template."""
@@ -37,7 +38,7 @@ class Once:
         if pid == 0:
             Once.in_template = True
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            order = base_image.MakeTemplate(ARGUMENTS[0], ARGUMENTS[1], limits(tempfile.gettempdir()))
+            order = MakeTemplate(ARGUMENTS[0], ARGUMENTS[1], limits(tempfile.gettempdir()))
             base_image._become_template(order, theirs, LIFELINE[0])
             problem = ours.recv(1 << 18)
             if b"problem" in problem and not Once.looped:

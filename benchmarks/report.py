@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.bench import Bench
 from benchmarks.measure import LOAD, Result, median
@@ -531,7 +531,7 @@ def _kill_test(results: Results) -> list[str]:
 
 
 def _one_kill_test(result: Result) -> list[str]:
-    facts = result.facts
+    facts: dict[str, Any] = result.facts
     workers = facts.get("workers", 1)
     hosts = "one worker host" if workers == 1 else f"{workers} worker hosts"
     more = "" if workers == 1 else f" --workers {workers}"

@@ -14,8 +14,10 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
+
+from tests.unit.scheduler.bench import StubExecutor
 
 from benchmarks import dagfiles
 from benchmarks.bench import Bench
@@ -31,39 +33,12 @@ from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.inbox import FromWorker
 from tradewind.settings import load
+from tradewind.store.sql.dialects.sqlite import SqliteEngine
+from tradewind.store.sql.store import SqlStore
 from tradewind.wire.commands import IncomingCommand, build, result_of
-from tradewind.wire.messages import AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
+from tradewind.wire.messages import Report, Start
 
 RUNS_BESIDE = 50
-
-
-class Stub:
-    """An executor that keeps workloads until `SchedulerRun` acts as their task processes."""
-
-    name = "Stub"
-    ready = True
-
-    def __init__(self, parallelism: int) -> None:
-        self.parallelism = parallelism
-        self.given: list[Workload] = []
-
-    def submit(self, workloads: Sequence[Workload]) -> None:
-        self.given.extend(workloads)
-
-    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
-        pass
-
-    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
-        pass
-
-    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
-        pass
-
-    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
-        pass
-
-    def answer(self, answer: ToRunner) -> None:
-        pass
 
 
 class SchedulerRun:
@@ -74,7 +49,7 @@ class SchedulerRun:
         self.config = scheduler_config(settings)
         self.store, self.clock = open_store(settings), SystemClock()
         epoch = self.store.begin_epoch("localhost", os.getpid(), "boot", self.clock.wall())
-        self.stub = Stub(self.config.parallelism)
+        self.stub = StubExecutor()
         self.scheduler = Scheduler(self.store, self.clock, self.config, self.stub, epoch, lambda notice: None)
         self.scheduler.load()
         self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())
@@ -96,8 +71,8 @@ class SchedulerRun:
     def finish(self) -> int:
         """Act as the task processes until no workload is left. Returns the number of attempts."""
         played, scheduler = 0, self.scheduler
-        while given := self.stub.given:
-            self.stub.given = []
+        while given := self.stub.submitted:
+            self.stub.submitted = []
             for workload in given:
                 scheduler.push(FromWorker(workload.key, "stub", Start(1, f"{played:016x}", 4711, "localhost")))
                 played += 1
@@ -141,7 +116,7 @@ def beside(dag: str) -> dict[str, float]:
     scheduling = SchedulerRun()
     for number in range(len(scheduling.scheduler.active_runs_by_id), int(others)):
         scheduling.begin("crowd", logical_date=(1 + number) * DAY)
-    scheduling.stub.given.clear()  # its one attempt keeps running
+    scheduling.stub.submitted.clear()  # its one attempt keeps running
 
     def work() -> None:
         run_id = f"r{time.time_ns()}"
@@ -194,7 +169,9 @@ def _tidy() -> None:
 def statements(dag: str) -> dict[str, Any]:
     """Statements, transactions and bytes of WAL per task, and the pragmas of the connection."""
     scheduling = SchedulerRun()
+    assert isinstance(scheduling.store, SqlStore)
     engine = scheduling.store.engine
+    assert isinstance(engine, SqliteEngine)
     run = scheduling.begin(dag)
     engine.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     engine.db.execute("PRAGMA wal_autocheckpoint = 0")

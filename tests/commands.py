@@ -61,7 +61,7 @@ WORKER = {
 def ping_result(**given: Any) -> PingResult:
     """The state of an idle scheduler; `given` changes some fields."""
     usual = {"epoch": 1, "pid": 1, "now": 7, "executor": "local", "trouble": None, "log_trouble": ""}
-    rest = {name: [] if name == "workers" else 0 for name in PingResult.__struct_fields__ if name not in usual}
+    rest: dict[str, Any] = {name: [] if name == "workers" else 0 for name in PingResult.__struct_fields__ if name not in usual}
     return msgspec.convert({**rest, **usual, **given}, PingResult)
 
 

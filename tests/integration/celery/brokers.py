@@ -81,7 +81,7 @@ class Broker:
         """How many messages the queue has that no worker holds; 0 also if there is no such queue."""
         if self.url.startswith("redis"):
             with redis.Redis.from_url(self.url) as client:
-                return int(client.llen(queue))  # type: ignore[arg-type]  # the client is not asynchronous
+                return int(client.llen(queue))
         with kombu.Connection(self.url, connect_timeout=5) as connection:
             try:
                 return int(connection.default_channel.queue_declare(queue, passive=True).message_count)

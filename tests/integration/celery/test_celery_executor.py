@@ -236,7 +236,7 @@ def test_tasks_run_on_celery_workers(world: World) -> None:
         row = store.find_run("chain", run)
         assert row is not None
         attempts = store.attempts_of_run(row.id)
-    hosts = {one.executor + " " + one.host.partition(".")[0] for one in attempts}
+    hosts = {one.executor + " " + (one.host or "").partition(".")[0] for one in attempts}
     assert hosts == {"CeleryExecutor one", "CeleryExecutor two", "LocalExecutor w1"}
     assert len(attempts) == 8
     assert "doubling" in standalone.cli("tasks", "logs", "chain", "double", "--map-index", "0")
@@ -395,11 +395,11 @@ def test_a_celery_worker_on_another_machine(broker: Broker, tmp_path: Path) -> N
         with standalone.store() as store:
             row = store.find_run("chain", run)
             assert row is not None
-            hosts = {one.executor + " " + one.host.rpartition(".")[0] for one in store.attempts_of_run(row.id)}
+            hosts = {one.executor + " " + (one.host or "").rpartition(".")[0] for one in store.attempts_of_run(row.id)}
         assert hosts == {"CeleryExecutor etl-1@remote", "LocalExecutor w1"}
-        words = ("tasks", "logs", "chain", "double", "--map-index", "0")
+        show_log = ("tasks", "logs", "chain", "double", "--map-index", "0")
         standalone.wait(
-            lambda: "doubling" in standalone.cli(*words, check=False) or None, "the log, which is sent after the result"
+            lambda: "doubling" in standalone.cli(*show_log, check=False) or None, "the log, which is sent after the result"
         )
         assert not list((far / "dags").iterdir())
         assert not (far / "worker.key").exists()
