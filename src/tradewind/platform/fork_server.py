@@ -134,14 +134,15 @@ class ForkServer:
     Args:
         link: SOCK_SEQPACKET socket from which orders come.
         child: called in each child with the order and its descriptors; when it returns, the child exits with status 0.
-        before_fork, after_fork: called in the server before and after each fork.
+        before_fork: called in the server before each fork, with the order.
+        after_fork: called in the server after each fork.
     """
 
     def __init__(
         self,
         link: socket.socket,
         child: Callable[[bytes, list[int]], None],
-        before_fork: Callable[[], None] = lambda: None,
+        before_fork: Callable[[bytes], None] = lambda order: None,
         after_fork: Callable[[], None] = lambda: None,
     ) -> None:
         self.link = link
@@ -174,7 +175,7 @@ class ForkServer:
         if order is None:
             return False
         self._number += 1
-        self._before_fork()
+        self._before_fork(order)
         try:
             pid = os.fork()
         except OSError as error:

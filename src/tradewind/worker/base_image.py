@@ -80,7 +80,7 @@ def main() -> None:
     ForkServer(
         link,
         lambda order, descriptors: _child(me, lifeline, order, descriptors),
-        lambda: fp("image.before_fork"),
+        lambda order: fp("image.before_fork"),
         lambda: fp("image.after_fork"),
     ).serve()
 
@@ -142,7 +142,7 @@ def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) ->
         ForkServer(
             link,
             lambda work, fds: _run_task(lifeline, loaded, order.limits, work, fds),
-            lambda: fp("template.before_fork"),
+            lambda order: fp("template.before_fork"),
             lambda: fp("template.after_fork"),
         ).serve()
 
