@@ -239,6 +239,10 @@ HEAVY = (
     "yaml",
 )
 
+LIGHT = "import tradewind.platform.light_imports"
+IN_FEW_SERVICES = ("inspect", "dataclasses", "ssl", "importlib.resources", "asyncio")
+GIT = ("tradewind.bundles.git_repository", "tradewind.bundles.fetch_child")
+
 
 @pytest.mark.parametrize(
     ("statement", "absent"),
@@ -252,6 +256,14 @@ HEAVY = (
         ),
         ("import tradewind.worker.host", ("fastapi", "jinja2", "pendulum", "sqlite3", "rich", "click")),
         ("import tradewind.kernel.machine", (*HEAVY, "asyncio", "socket")),
+        # a megabyte each, in every service, all the time; a service starts with light_imports
+        (
+            f"{LIGHT}, tradewind.cli.compose.scheduler, tradewind.scheduler.composition, tradewind.store.factory",
+            (*IN_FEW_SERVICES, "tradewind.gateway"),
+        ),
+        (f"{LIGHT}, tradewind.cli.compose.worker_host, tradewind.worker.host", (*IN_FEW_SERVICES, *GIT)),
+        (f"{LIGHT}, tradewind.cli.compose.parser, tradewind.parser.main", (*IN_FEW_SERVICES, *GIT)),
+        ("import tradewind.cli.commands.standalone", ("dataclasses", "ssl", "sqlite3", "tradewind.store", "cryptography")),
     ],
 )
 def test_imports_are_light(statement: str, absent: tuple[str, ...]) -> None:

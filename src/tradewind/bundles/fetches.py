@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest
 from tradewind.model.moments import SECOND
 from tradewind.platform.loop import Loop
 

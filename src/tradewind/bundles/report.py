@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.bundles.fetch_child import BundleState, state_of
+from tradewind.bundles.fetch_messages import BundleState, state_of
 from tradewind.bundles.specs import VersionedBundle
 from tradewind.model.moments import iso
 

@@ -10,8 +10,9 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from tradewind.cli.table_layout import GAP, fit
 from tradewind.model.errors import TradewindError
@@ -145,8 +146,7 @@ class Lines:
         pass
 
 
-@dataclass(eq=False, slots=True)
-class _RunRow:
+class _RunRow(msgspec.Struct, eq=False):
     """One row of the table."""
 
     dag_id: str

@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from tradewind.cli.watchdog import CHECKS_PER_LIMIT, Watchdog
 from tradewind.cli.worker_hosts import is_host
@@ -36,8 +37,7 @@ FRAMES_WITHIN = SECOND // 2
 CANNOT_START = 78
 
 
-@dataclass(eq=False)
-class Child:
+class Child(msgspec.Struct, eq=False):
     """One process that the supervisor keeps running."""
 
     name: str

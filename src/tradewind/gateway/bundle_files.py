@@ -13,7 +13,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from tradewind.bundles.fetch_child import FetchRequest, fetch
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchRequest
 from tradewind.bundles.snapshots import Snapshot, SnapshotRefused, Snapshots
 from tradewind.bundles.specs import VersionedBundle
 from tradewind.model.bundles import folder_of, version_folder

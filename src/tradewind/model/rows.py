@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
+
+import msgspec
 
 from tradewind.model.branch import Branch
 from tradewind.model.ids import UNEXPANDED
@@ -622,8 +623,7 @@ class WatcherRow(NamedTuple):
     """When this state began."""
 
 
-@dataclass(slots=True)
-class RunWrite:
+class RunWrite(msgspec.Struct):
     """All changes of one run in one batch. They are written completely or not at all."""
 
     run: int
@@ -635,33 +635,33 @@ class RunWrite:
     reason: str | None
     journal_seq: int
     """Number of the last journal entry before this write."""
-    tasks: list[TaskWrite] = field(default_factory=list)
-    journal: list[JournalEntry] = field(default_factory=list)
-    starts: list[AttemptStart] = field(default_factory=list)
-    ends: list[AttemptEnd] = field(default_factory=list)
-    xcoms: list[XComWrite] = field(default_factory=list)
-    cleared_xcoms: list[tuple[str, int]] = field(default_factory=list)
+    tasks: list[TaskWrite] = []
+    journal: list[JournalEntry] = []
+    starts: list[AttemptStart] = []
+    ends: list[AttemptEnd] = []
+    xcoms: list[XComWrite] = []
+    cleared_xcoms: list[tuple[str, int]] = []
     """(task_id, map_index) whose XComs of an earlier attempt are deleted."""
-    new_rows: list[NewTaskRow] = field(default_factory=list)
+    new_rows: list[NewTaskRow] = []
     """Rows to be created before `tasks` are written."""
-    labels: list[tuple[int, str]] = field(default_factory=list)
+    labels: list[tuple[int, str]] = []
     """(slot, the label that is shown instead of its map index)."""
-    pools: list[tuple[int, str]] = field(default_factory=list)
+    pools: list[tuple[int, str]] = []
     """(slot, the pool that a person chose for this task instance). The choice lasts until the task instance is cleared."""
-    deferrals: list[DeferralRow] = field(default_factory=list)
+    deferrals: list[DeferralRow] = []
     """Waits that begin or end; each replaces an earlier one of its slot."""
-    ended_waits: list[int] = field(default_factory=list)
+    ended_waits: list[int] = []
     """Slots whose wait is deleted."""
-    asset_events: list[NewAssetEvent] = field(default_factory=list)
-    callback_requests: list[NewCallbackRequest] = field(default_factory=list)
+    asset_events: list[NewAssetEvent] = []
+    callback_requests: list[NewCallbackRequest] = []
     """New items of the outbox; see `store.port`."""
     after: frozenset[int] = frozenset()
     """Runs of the same batch, written before this run, on which it depends: if one of them is stale, this run is stale, too."""
     version: int | None = None
     """The new version of the run: its rows match it now. None: unchanged."""
-    input_requests: list[InputRequest] = field(default_factory=list)
+    input_requests: list[InputRequest] = []
     """Questions to people; a question replaces an earlier one of the same try."""
-    input_answers: list[InputAnswer] = field(default_factory=list)
+    input_answers: list[InputAnswer] = []
     """Defaults that answer a question. If a person has answered meanwhile, nothing of the run is written."""
     summary: bytes | None = None
     """At the end of the run: the states of its task instances (see `kernel.run_summary`)."""
@@ -669,8 +669,7 @@ class RunWrite:
     """The version of its bundle that the run keeps to from now on. None: unchanged."""
 
 
-@dataclass(slots=True)
-class NewRun:
+class NewRun(msgspec.Struct):
     """A run to be created. The creator gives the run id, so that a repeated creation gives the same run."""
 
     dag_id: str
@@ -754,17 +753,16 @@ class ScheduledRun(NamedTuple):
     position: SchedulePosition
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(msgspec.Struct):
     """One group commit."""
 
     epoch: int
     at: int
-    runs: list[RunWrite] = field(default_factory=list)
-    new_runs: list[ScheduledRun] = field(default_factory=list)
-    positions: list[SchedulePosition] = field(default_factory=list)
+    runs: list[RunWrite] = []
+    new_runs: list[ScheduledRun] = []
+    positions: list[SchedulePosition] = []
     """Positions of schedules whose next run changed without a run being created."""
-    more_rows: list[tuple[int, int]] = field(default_factory=list)
+    more_rows: list[tuple[int, int]] = []
     """(run, how many) additional task-instance rows of runs that are being created."""
 
 

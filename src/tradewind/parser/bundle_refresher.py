@@ -12,7 +12,7 @@ import os
 import random
 from collections.abc import Callable
 
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, write_state
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest, write_state
 from tradewind.bundles.fetches import Fetch
 from tradewind.bundles.specs import VersionedBundle
 from tradewind.model.moments import SECOND

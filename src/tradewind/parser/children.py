@@ -15,7 +15,6 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -52,8 +51,7 @@ class ReadResult(msgspec.Struct, frozen=True):
     """True if a lookup had no answer because the scheduler was not reachable; the result is then meaningless."""
 
 
-@dataclass(eq=False)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """One request to a child process, usually to read a file."""
 
     file: str
@@ -67,7 +65,7 @@ class Job:
     memory: int = -1
     pipe: int = -1
     lookups: ChildLookups | None = None
-    output: bytearray = field(default_factory=bytearray)
+    output: bytearray = msgspec.field(default_factory=bytearray)
     began: int = 0
     timer: TimerHandle | None = None
     timed_out: bool = False

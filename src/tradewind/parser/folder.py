@@ -11,8 +11,9 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from tradewind.observe.log import Log
 from tradewind.sdk.conf import conf
@@ -36,17 +37,16 @@ def signature(facts: os.stat_result) -> Signature:
     return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
-@dataclass(slots=True)
-class FolderScan:
+class FolderScan(msgspec.Struct):
     """The result of a scan. Paths are relative to the folder, with forward slashes; the folder itself is ''."""
 
-    files: dict[str, Signature] = field(default_factory=dict)
-    folders: list[str] = field(default_factory=list)
-    unreadable: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Signature] = {}
+    folders: list[str] = []
+    unreadable: dict[str, str] = {}
     """Folders and files that could not be read, and why. Nothing is known about their content."""
-    linked: list[str] = field(default_factory=list)
+    linked: list[str] = []
     """The files that are symbolic links."""
-    unusable: dict[str, str] = field(default_factory=dict)
+    unusable: dict[str, str] = {}
     """Names that end in `.py` but are not readable files (a dangling link, a FIFO, a folder), and why."""
 
     def keep(self, wanted: Callable[[str], bool]) -> None:

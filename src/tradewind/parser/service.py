@@ -27,7 +27,6 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -80,8 +79,7 @@ IDLE_AFTER = 15 * SECOND
 """After this time without a reading, the zygote is stopped. The next reading starts one, which takes a fifth of a second."""
 
 
-@dataclass(slots=True, eq=False)
-class File:
+class File(msgspec.Struct, eq=False):
     """What the parser knows about one file."""
 
     name: str

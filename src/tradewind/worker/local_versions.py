@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest
 from tradewind.bundles.fetches import Fetch
 from tradewind.bundles.specs import VersionedBundle
 from tradewind.model.bundles import version_folder

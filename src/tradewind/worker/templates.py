@@ -18,7 +18,6 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
@@ -83,13 +82,12 @@ class PendingAttempt(ForkRequest, Protocol):
     workload: Workload
 
 
-@dataclass(eq=False)
-class ForkLink:
+class ForkLink(msgspec.Struct, eq=False):
     """The connection to a fork server: the base image or a template."""
 
     link: socket.socket
     label: str
-    ordered: deque[ForkRequest | Template] = field(default_factory=deque)
+    ordered: deque[ForkRequest | Template] = msgspec.field(default_factory=deque)
     """Orders that were sent and have no `Forked` answer yet."""
     closed: bool = False
     awaited: object = None
@@ -107,21 +105,20 @@ class ForkLink:
         return True
 
 
-@dataclass(eq=False)
-class Template(ForkLink):
+class Template(ForkLink, eq=False):
     key: tuple[str, str] = ("", "")
     pid: int = 0
     state: str = "asked"
     """asked → ready → draining; or broken, direct."""
     why: str = ""
-    sources: list[tuple[str, int, int]] = field(default_factory=list)
+    sources: list[tuple[str, int, int]] = []
     made_at: int = 0
     used_at: int = 0
     short_lived: bool = False
     idle_limit: int = 0
     """Microseconds that it waits for its next task while it is idle."""
-    waiting: deque[PendingAttempt] = field(default_factory=deque)
-    pids: set[int] = field(default_factory=set)
+    waiting: deque[PendingAttempt] = msgspec.field(default_factory=deque)
+    pids: set[int] = set()
     """Its living task processes."""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.git_server import GitServer
 from tests.unit.api.conftest import World
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, fetch, write_state
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest, write_state
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.rows import ParsedDag, ParsedFile
 

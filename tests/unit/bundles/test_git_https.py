@@ -11,7 +11,8 @@ import pytest
 
 from tests.git_https import GitHttps
 from tests.git_server import GitServer
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, fetch
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest
 from tradewind.bundles.report import advice
 
 

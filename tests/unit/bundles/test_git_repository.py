@@ -13,7 +13,8 @@ import pytest
 
 from tests.chaos.world import has_ended, until
 from tests.git_server import GitServer
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, fetch, state_of
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest, state_of
 from tradewind.bundles.fetches import Fetch
 from tradewind.bundles.git_repository import GitRepository
 from tradewind.bundles.specs import VersionedBundle

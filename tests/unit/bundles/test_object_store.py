@@ -15,7 +15,8 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
 from tradewind.bundles import object_store
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, fetch, state_of
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest, state_of
 from tradewind.bundles.specs import BundleSpec, VersionedBundle
 from tradewind.bundles.version_folders import VERSIONS_KEPT
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from tests.git_server import GitServer
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, fetch, state_of, write_state
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest, state_of, write_state
 from tradewind.bundles.file_of_version import read_file_of_version
 from tradewind.bundles.report import advice, failing_since, sentence_of
 from tradewind.bundles.version_folders import FetchFailed

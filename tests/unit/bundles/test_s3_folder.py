@@ -14,7 +14,7 @@ pytest.importorskip("moto", reason="tests of buckets need the packages s3fs and 
 
 from moto.server import ThreadedMotoServer
 
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest
 from tradewind.bundles.fetches import Fetch
 from tradewind.bundles.specs import BundleSpec, VersionedBundle
 from tradewind.model.moments import SECOND

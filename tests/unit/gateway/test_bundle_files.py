@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 from tests.git_server import GitServer
-from tradewind.bundles.fetch_child import FetchRequest, fetch
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchRequest
 from tradewind.bundles.specs import BundleSpec, VersionedBundle
 from tradewind.gateway.bundle_files import AnnouncedBundles, BundleFiles
 from tradewind.wire import gateway as g

@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from tests.git_server import GitServer
-from tradewind.bundles.fetch_child import FetchAnswer, FetchRequest, fetch, state_of
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest, state_of
 from tradewind.bundles.specs import BundleSpec, VersionedBundle
 from tradewind.bundles.version_folders import VERSIONS_KEPT
 from tradewind.model.moments import SECOND

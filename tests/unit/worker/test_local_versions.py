@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.git_server import GitServer
-from tradewind.bundles.fetch_child import FetchRequest, fetch
+from tradewind.bundles.fetch_child import fetch
+from tradewind.bundles.fetch_messages import FetchRequest
 from tradewind.bundles.specs import VersionedBundle
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop

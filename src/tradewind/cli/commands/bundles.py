@@ -22,7 +22,7 @@ def bundles() -> None:
 @output_option
 def list_bundles(output: str) -> None:
     """List the configured bundles with their newest version on this machine. The exit code is 1 if a bundle's last fetch failed."""
-    from tradewind.bundles.fetch_child import state_of
+    from tradewind.bundles.fetch_messages import state_of
     from tradewind.bundles.report import advice, failing_since
     from tradewind.bundles.specs import read_bundles
     from tradewind.cli.compose.bundles import DAGS_BUNDLE, versioned_bundles

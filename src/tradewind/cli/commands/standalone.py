@@ -26,6 +26,7 @@ from tradewind.model.errors import ConfigError, StoreBusy, TradewindError
 from tradewind.model.moments import SECOND
 from tradewind.observe import log as observe_log
 from tradewind.platform.clock import SystemClock
+from tradewind.platform.forked import run_forked
 from tradewind.settings import Settings, load
 from tradewind.wire.messages import Notice
 
@@ -156,6 +157,21 @@ class _ScreenStream:
         """Do nothing: each line is printed at once."""
 
 
+def _first_admin(settings: Settings) -> str | None:
+    """At the first start: create the user `admin`. Returns the generated password, or None if there were accounts.
+
+    A child does that: the code of the database would take 5 MB in this process, as long as it lives.
+    """
+
+    def create() -> bytes:
+        from tradewind.cli.accounts import create_first_admin  # lazy import: opens a database
+
+        return (create_first_admin(settings) or "").encode()
+
+    password = run_forked(create)
+    return (create() if password is None else password).decode() or None
+
+
 class Standalone:
     """The supervisor with its output on the terminal."""
 
@@ -214,10 +230,9 @@ class Standalone:
 
     def _print_header(self) -> None:
         import tradewind
-        from tradewind.cli.accounts import create_first_admin  # lazy import: opens a database
 
         settings = self.settings
-        password = create_first_admin(settings)
+        password = _first_admin(settings)
         show = self._print_header_line
         show(f"Tradewind {tradewind.__version__}")
         show(f"  Web page    {self.address}")

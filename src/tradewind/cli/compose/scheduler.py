@@ -6,7 +6,6 @@ import getpass
 import os
 import signal
 import socket
-import ssl
 import time
 from collections.abc import Callable, Collection
 from functools import partial
@@ -159,6 +158,8 @@ def _forward_to(settings: Settings, relay: SchedulerRelay | None, address: str) 
             relay.stop()
         return None
     if relay is None:
+        import ssl  # lazy import: takes a megabyte, and only workers on other machines need it
+
         from tradewind.gateway.scheduler_relay import SchedulerRelay  # lazy import: an extra
 
         tls = partial(ssl.create_default_context, cafile=settings.worker.ca_file or None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from tradewind.platform.clock import Clock
 from tradewind.scheduler.commands.effects import Effects
@@ -15,8 +16,7 @@ AskTimetable = Callable[[TimetableQuestion], TimetableAnswer]
 """Asks a custom timetable and waits for its answer."""
 
 
-@dataclass(slots=True)
-class CommandContext:
+class CommandContext(msgspec.Struct):
     """One execution of one command, in its own transaction.
 
     Args:
@@ -33,5 +33,5 @@ class CommandContext:
     actor: str
     ask_timetable: AskTimetable | None = None
     timetable_answer: TimetableAnswer | None = None
-    effects: Effects = field(default_factory=Effects)
+    effects: Effects = msgspec.field(default_factory=Effects)
     """The changes that a live scheduler has to apply to its memory. Handlers add to it."""

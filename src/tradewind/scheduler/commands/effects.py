@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tradewind.model.rows import RemovedRun, RunRow
 from tradewind.scheduler.changes import POOLS, TRIAGE
@@ -13,33 +14,32 @@ if TYPE_CHECKING:
     from tradewind.scheduler.core import Scheduler
 
 
-@dataclass(slots=True)
-class Effects:
+class Effects(msgspec.Struct):
     """Ids of DAGs and numbers of runs to read from the store again, and changes of pools, callbacks and lookups."""
 
-    dags: set[str] = field(default_factory=set)
-    created: list[RunRow] = field(default_factory=list)
+    dags: set[str] = set()
+    created: list[RunRow] = []
     """New runs."""
-    runs: set[int] = field(default_factory=set)
-    read: set[str] = field(default_factory=set)
+    runs: set[int] = set()
+    read: set[str] = set()
     """DAGs whose file was parsed again, changed or not."""
     pools: bool = False
-    removed: list[RemovedRun] = field(default_factory=list)
+    removed: list[RemovedRun] = []
     """Deleted runs: other runs may depend on them or wait for them."""
-    gone_pools: set[str] = field(default_factory=set)
+    gone_pools: set[str] = set()
     plugins: bool = False
     """The list of plugins was stored again."""
     callbacks: bool = False
     """Callbacks have become due."""
-    lookups: set[str] = field(default_factory=set)
+    lookups: set[str] = set()
     """Variables and connections that were changed or deleted: `variable bucket`, `connection db`."""
-    files: set[str] = field(default_factory=set)
+    files: set[str] = set()
     """DAG files that the parser has to read again."""
-    stops: list[tuple[AttemptKey, str]] = field(default_factory=list)
+    stops: list[tuple[AttemptKey, str]] = []
     """Attempts to stop, because their result does not count any more, with the reason."""
-    answered: set[tuple[int, int]] = field(default_factory=set)
+    answered: set[tuple[int, int]] = set()
     """(run, slot) of task instances whose question a person has answered."""
-    noted: dict[int, str | None] = field(default_factory=dict)
+    noted: dict[int, str | None] = {}
     """Runs whose note was changed → the note."""
 
     def apply(self, scheduler: Scheduler) -> None:

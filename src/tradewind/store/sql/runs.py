@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from tradewind.model.branch import Branch
 from tradewind.model.errors import Conflict, NotFound, Stale

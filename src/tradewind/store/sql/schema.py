@@ -7,13 +7,14 @@ account_migrations/NNNN_name.<dialect>.sql.
 
 from __future__ import annotations
 
-import importlib.resources
+import os
 from typing import NamedTuple
 
 from tradewind.model.database_urls import on_server
 from tradewind.model.errors import StoreLost, StoreMismatch
 from tradewind.store.sql.engine import Dialect, Engine
 
+_STORE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 STORE, ACCOUNTS = "migrations", "account_migrations"
 """Folders of migrations: of the scheduler's tables, and of the tables of accounts."""
 
@@ -26,12 +27,13 @@ class Migration(NamedTuple):
 
 def migrations(dialect: str, tables: str = STORE) -> list[Migration]:
     """All migrations of a dialect (its name) in the folder `tables`, in order."""
-    folder = importlib.resources.files("tradewind.store") / tables
     found = []
-    for entry in folder.iterdir():
-        if entry.name.endswith(f".{dialect}.sql"):
-            number, _, name = entry.name.removesuffix(f".{dialect}.sql").partition("_")
-            found.append(Migration(int(number), name, entry.read_text()))
+    with os.scandir(os.path.join(_STORE_FOLDER, tables)) as entries:
+        for entry in entries:
+            if entry.name.endswith(f".{dialect}.sql"):
+                number, _, name = entry.name.removesuffix(f".{dialect}.sql").partition("_")
+                with open(entry.path, encoding="utf-8") as file:
+                    found.append(Migration(int(number), name, file.read()))
     return sorted(found)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.store.suite.build import NOW, commit, definition, finish, new_run, parsed, share, step, with_dag, with_run
 from tradewind.model.assets import (
