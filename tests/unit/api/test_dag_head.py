@@ -17,8 +17,8 @@ NIGHTLY = CronSchedule(("0 2 * * *",))
         (NoSchedule(), False, False, "Only when it is triggered."),
         (NoSchedule(), True, False, "When assets were updated."),
         (NoSchedule(), True, True, "For each partition key, when its assets were updated."),
-        (NIGHTLY, True, False, "When assets were updated, or: at 02:00 (UTC)."),
-        (NIGHTLY, True, True, "For each partition key, when its assets were updated, or: at 02:00 (UTC)."),
+        (NIGHTLY, True, False, "When assets were updated, or: every day at 02:00 (UTC)."),
+        (NIGHTLY, True, True, "For each partition key, when its assets were updated, or: every day at 02:00 (UTC)."),
     ],
 )
 def test_a_schedule_names_assets_and_partition_keys(

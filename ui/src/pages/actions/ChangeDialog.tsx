@@ -58,7 +58,8 @@ function ChangeDialog({ dagId, runId, tasks, onClose, kind }: SelectionProps & {
     run_id: runId, tasks: tasks.map((one) => (typeof one === "string" ? one : ([one[0], one[1]] as [string, number]))), past: scope.has("past"), future: scope.has("future"),
     upstream: scope.has("upstream"), downstream: scope.has("downstream"),
   };
-  const wanted = useSettled(JSON.stringify(kind === "clear" ? { ...shared, only_failed: onlyFailed, queue_run: queueRun, run_on_latest_version: newest } : { ...shared, state }));
+  const chosen = JSON.stringify(kind === "clear" ? { ...shared, only_failed: onlyFailed, queue_run: queueRun, run_on_latest_version: newest } : { ...shared, state });
+  const wanted = useSettled(chosen);
   const params = { params: { path: { dag_id: dagId } } };
   const preview = useQuery({
     queryKey: ["preview", kind, dagId, wanted],
@@ -84,7 +85,9 @@ function ChangeDialog({ dagId, runId, tasks, onClose, kind }: SelectionProps & {
       if (error instanceof ApiError && error.status === 409) void preview.refetch();
     },
   });
-  const stale = useDeferredValue(preview.isFetching && preview.isPlaceholderData);
+  // Until the preview of the present options is there, the button does not work: it would do what the former options said.
+  const behind = chosen !== wanted || preview.isPlaceholderData;
+  const stale = useDeferredValue(behind);
   const shown = preview.data;
   const total = shown?.total ?? 0;
   const title = whole ? t(kind === "clear" ? "actions.clearRun" : "actions.markRun", { run: runId }) : t(kind === "clear" ? "actions.clearTasks" : "actions.markTasks", { task: nameOf(tasks), count: tasks.length });
@@ -97,7 +100,7 @@ function ChangeDialog({ dagId, runId, tasks, onClose, kind }: SelectionProps & {
           <CopyAs action={{ command: commandOf(kind, dagId, runId, tasks, scope, onlyFailed, newest, state), method: "POST", path: `/api/tradewind/v1/dags/${encodeURIComponent(dagId)}/${kind}/preview`, body: JSON.parse(wanted) as unknown }} />
           <span className="grow" />
           <Button onPress={onClose}>{t("common.cancel")}</Button>
-          <Button look="primary" pending={change.isPending} refused={!shown || stale ? t("common.loading") : total ? undefined : t("actions.nothing")} onPress={() => shown && change.mutate(shown)}>
+          <Button look="primary" pending={change.isPending} refused={!shown || behind ? t("common.loading") : total ? undefined : t("actions.nothing")} onPress={() => shown && change.mutate(shown)}>
             {t(kind === "clear" ? "actions.clearCount" : "actions.markCount", { count: total, state: stateWord(state) })}
           </Button>
         </>

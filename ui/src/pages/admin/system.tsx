@@ -9,6 +9,7 @@ import { PAGE_SIZE, UNNAMED_MS } from "../../api/pages";
 import { tOr, useText } from "../../i18n";
 import { SideSheet } from "../../parts/Dialog";
 import { ToggleParam, usePhone } from "../../parts/filters";
+import { MiddleCut } from "../../parts/MiddleCut";
 import parts from "../../parts/parts.module.css";
 import { To } from "../../parts/To";
 import type { Column } from "../../parts/VirtualTable";
@@ -158,11 +159,16 @@ async function loadConfig(signal: AbortSignal) {
 
 export function ConfigSection() {
   const t = useText();
-  const columns = useMemo<Column<Setting>[]>(() => [
-    { id: "section", title: t("admin.section"), width: "minmax(80px, 140px)", render: (one) => <span className="muted">{one.section}</span> },
-    { id: "option", title: t("admin.option"), width: "minmax(120px, 1fr)", render: (one) => <b title={one.option}>{one.option}</b> },
-    { id: "value", title: t("admin.value"), width: "minmax(100px, 1.4fr)", render: (one) => <code className="mono" title={one.value}>{one.value}</code> },
-  ], [t]);
+  const phone = usePhone();
+  const columns = useMemo<Column<Setting>[]>(() => {
+    const section: Column<Setting> = { id: "section", title: t("admin.section"), width: "minmax(80px, 140px)", render: (one) => <span className="muted">{one.section}</span> };
+    const option: Column<Setting> = {
+      id: "option", title: t("admin.option"), width: phone ? "minmax(0, 1.6fr)" : "minmax(120px, 1fr)",
+      render: (one) => <b title={`${one.section}.${one.option}`}><MiddleCut text={one.option} /></b>,
+    };
+    const value: Column<Setting> = { id: "value", title: t("admin.value"), width: phone ? "minmax(0, 1fr)" : "minmax(100px, 1.4fr)", render: (one) => <code className="mono" title={one.value}>{one.value}</code> };
+    return phone ? [option, value] : [section, option, value];
+  }, [t, phone]);
   return (
     <AdminList
       name="config" load={loadConfig} label={t("admin.config")} columns={columns} rowKey={settingKeyOf} text={settingText}
@@ -182,8 +188,11 @@ interface Plugin {
   error: string;
 }
 
+/** A part of a plugin: its name, if it has one. */
 function wordOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  if (typeof value === "string") return value;
+  if (typeof value === "object" && value !== null && "name" in value && typeof value.name === "string") return value.name;
+  return JSON.stringify(value);
 }
 
 const contentsOf = (one: Plugin): string => one.parts.map(([kind, names]) => `${kind}: ${names}`).join(" · ");
@@ -204,11 +213,12 @@ async function loadPlugins(signal: AbortSignal) {
 
 export function PluginsSection() {
   const t = useText();
+  const phone = usePhone();
   const columns = useMemo<Column<Plugin>[]>(() => [
     { id: "name", title: t("admin.name"), width: "minmax(120px, 1fr)", render: (one) => (one.error ? <span className="danger">{t("admin.pluginFailed")}</span> : <b title={one.name}>{one.name}</b>) },
-    { id: "source", title: t("admin.source"), width: "minmax(100px, 1fr)", render: (one) => <span className="muted" title={one.source}>{one.source}</span> },
+    ...(phone ? [] : [{ id: "source", title: t("admin.source"), width: "minmax(100px, 1fr)", render: (one: Plugin) => <span className="muted" title={one.source}>{one.source}</span> }]),
     { id: "contents", title: t("admin.contents"), width: "minmax(120px, 2fr)", render: (one) => (one.error ? <code className="mono danger" title={one.error}>{lastLine(one.error)}</code> : <span title={contentsOf(one)}>{contentsOf(one)}</span>) },
-  ], [t]);
+  ], [t, phone]);
   return (
     <AdminList
       name="plugins" load={loadPlugins} label={t("admin.plugins")} columns={columns} rowKey={pluginKeyOf} text={pluginText}
@@ -243,15 +253,16 @@ async function loadProviders(signal: AbortSignal, offset: number) {
 
 export function ProvidersSection() {
   const t = useText();
+  const phone = usePhone();
   const columns = useMemo<Column<Provider>[]>(() => [
     {
-      id: "name", title: t("admin.package"), width: "minmax(160px, 1fr)",
+      id: "name", title: t("admin.package"), width: phone ? "minmax(0, 1fr)" : "minmax(280px, 1fr)",
       render: (one) => (isWebAddress(one.documentation_url)
         ? <a href={one.documentation_url} target="_blank" rel="noreferrer">{one.package_name}</a> : <b title={one.package_name}>{one.package_name}</b>),
     },
-    { id: "version", title: t("admin.version"), width: "96px", render: (one) => <span className="figures">{one.version}</span> },
-    { id: "description", title: t("admin.description"), width: "minmax(120px, 2fr)", render: (one) => <span className="muted" title={one.description}>{one.description}</span> },
-  ], [t]);
+    { id: "version", title: t("admin.version"), width: phone ? "64px" : "96px", render: (one) => <span className="figures">{one.version}</span> },
+    ...(phone ? [] : [{ id: "description", title: t("admin.description"), width: "minmax(120px, 2fr)", render: (one: Provider) => <span className="muted" title={one.description}>{one.description}</span> }]),
+  ], [t, phone]);
   return (
     <AdminList
       name="providers" load={loadProviders} label={t("admin.providers")} columns={columns} rowKey={providerKeyOf} text={providerText}

@@ -36,7 +36,7 @@ export default function CodeTab() {
   const source = version ? 0 : Math.min(Number(address.source) || 0, latest || Infinity);
   const against = Number(address.against) || 0;
   const numbers = Array.from({ length: Math.min(latest, VERSIONS_MAX) }, (_, at) => latest - at);
-  const others = (source ? kept : numbers).filter((one) => one !== (version || source));
+  const others = (version ? numbers : kept).filter((one) => one !== (version || source));
 
   /** `s3`: the source of version 3; `3`: the definition of version 3; empty: the file as it is. */
   function show(value: string): void {
@@ -57,7 +57,7 @@ export default function CodeTab() {
           ]}
           onChange={(value) => show(value === "file" ? "" : value)}
         />
-        {version + source > 0 && (
+        {(version > 0 || kept.length > 0) && (
           <Select
             label={t("code.against")} value={against ? String(against) : "none"}
             choices={[{ value: "none", label: t("code.alone") }, ...others.map((one) => ({ value: String(one), label: t("code.againstVersion", { version: one }) }))]}
@@ -68,7 +68,7 @@ export default function CodeTab() {
       </div>
       {version > 0 ? <Definition dagId={dagId} version={version} against={against} />
         : source > 0 ? <SourceOfVersion key={`${source}-${against}`} dagId={dagId} version={source} against={against} />
-        : <Source dagId={dagId} details={head.data?.details} />}
+        : <Source dagId={dagId} details={head.data?.details} against={against} />}
     </div>
   );
 }
@@ -109,10 +109,11 @@ function useLine(): [number | null, (line: number) => void] {
   return [line, useCallback((one: number) => set({ line: one === line ? "" : String(one) }), [set, line])];
 }
 
-function Source({ dagId, details }: { dagId: string; details: Schemas["DagDetailsView"] | undefined }) {
+function Source({ dagId, details, against }: { dagId: string; details: Schemas["DagDetailsView"] | undefined; against: number }) {
   const t = useText();
   const [line, setLine] = useLine();
   const source = useQuery(live(["dag", dagId, "source"], [dagTopic(dagId)], (signal) => read(api.GET("/api/v2/dagSources/{dag_id}", { params: { path: { dag_id: dagId } }, signal }))));
+  const former = useQuery({ ...sourceQuery(dagId, against), enabled: against > 0 });
   const broken = useQuery({
     ...live(["dag", dagId, "import-error", details?.relative_fileloc ?? ""], [dagTopic(dagId)], (signal) =>
       read(api.GET("/api/v2/importErrors", { params: { query: { limit: 100, filename_pattern: details?.relative_fileloc ?? "" } }, signal }))),
@@ -132,9 +133,10 @@ function Source({ dagId, details }: { dagId: string; details: Schemas["DagDetail
           <details><summary>{t("code.traceback")}</summary><pre className={styles.trace} tabIndex={0}>{error.stack_trace}</pre></details>
         </div>
       )}
+      {former.error && against > 0 && <ErrorState error={former.error} retry={() => void former.refetch()} />}
       <div className={styles.main}>
         <Loaded query={source} lines={12}>
-          {(found) => <CodeView text={textOf(found)} python label={t("code.sourceOf", { dag: dagId })} line={line} error={shown} onLine={setLine} />}
+          {(found) => <CodeView text={textOf(found)} python original={against > 0 ? (former.data ?? null) : null} label={t("code.sourceOf", { dag: dagId })} line={line} error={shown} onLine={setLine} />}
         </Loaded>
       </div>
     </>

@@ -49,10 +49,11 @@ const LOOK = EditorView.theme({
   ".cm-textfield, .cm-button": { color: "var(--text)", backgroundColor: "var(--surface)", backgroundImage: "none", border: "1px solid var(--edge)", borderRadius: "6px" },
   ".cm-foldPlaceholder": { color: "var(--muted)", backgroundColor: "var(--sunken)", border: "1px solid var(--line)" },
   ".cm-foldGutter .cm-gutterElement": { cursor: "pointer" },
+  // What changed inside of a line is underlined: on a darker ground the colours of the code could not be read.
   ".cm-changedLine": { backgroundColor: "color-mix(in srgb, var(--state-success) 16%, transparent) !important" },
-  ".cm-changedText": { background: "color-mix(in srgb, var(--state-success) 30%, transparent) !important" },
+  ".cm-changedText": { background: "none !important", boxShadow: "inset 0 -2px 0 var(--state-success)" },
   ".cm-deletedChunk": { backgroundColor: "color-mix(in srgb, var(--state-failed) 14%, transparent) !important", paddingLeft: "6px" },
-  ".cm-deletedChunk .cm-deletedText": { background: "color-mix(in srgb, var(--state-failed) 30%, transparent) !important" },
+  ".cm-deletedChunk .cm-deletedText": { background: "none !important", boxShadow: "inset 0 -2px 0 var(--state-failed)" },
   ".cm-changeGutter .cm-changedLineGutter": { backgroundColor: "var(--state-success)" },
   ".cm-changeGutter .cm-deletedLineGutter": { backgroundColor: "var(--state-failed)" },
   ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: '""' },
