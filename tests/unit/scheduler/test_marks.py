@@ -284,6 +284,21 @@ def test_a_run_can_be_set_to_success(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.parametrize("state", ["success", "failed"])
+def test_setting_a_run_ends_the_attempts_of_tasks_that_the_dag_has_no_more(bench: Bench, state: str) -> None:
+    """Otherwise the process would run on after the end of its run, and nobody would stop it."""
+    bench.dag("d", task("gone"), task("past"), task("a"))
+    bench.trigger("d", "r")
+    bench.start("r.gone")
+    bench.fail("r.past")
+    bench.dag("d", task("a"))
+    set_state(bench, "r", state)
+    assert bench.run("r").state is RunState(state)
+    assert len(bench.executor.cancelled) == 2, "gone, and a, which was on its way"
+    assert isinstance(bench.report("r.gone"), Refused)
+    bench.check()
+
+
 def test_a_queued_run_can_be_set_to_a_finished_state(bench: Bench) -> None:
     """It never starts, and other runs start instead."""
     bench.dag("d", task("a"), max_active_runs=1)

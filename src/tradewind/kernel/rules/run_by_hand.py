@@ -1,7 +1,8 @@
 """Which states task instances get when a person sets the state of their run. Source: Airflow's `set_dag_run_state_to_…`.
 
 `success` makes all task instances a success. `failed` fails those that have begun and skips the others. Teardowns that have
-something to tear down keep their state: they run before the run ends.
+something to tear down keep their state: they run before the run ends. A task that the DAG has no more changes only if it is
+unfinished: its attempt would outlive the run.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def new_states(topology: Topology, instances: Iterable[Instance], state: RunStat
     for slot, task_id, _, current in rows:
         if current is TaskState.REMOVED or current is TaskState.SUCCESS:
             continue
+        if task_id not in topology.index and current in FINISHED:
+            continue
         if current not in FINISHED and _must_tear_down(topology, task_id, current, set_up):
             teardowns.append(slot)
         elif state is RunState.SUCCESS:
@@ -59,8 +62,8 @@ def new_states(topology: Topology, instances: Iterable[Instance], state: RunStat
 
 def _must_tear_down(topology: Topology, task_id: str, current: TaskState, set_up: set[str]) -> bool:
     """Return whether the task is a teardown that has begun, has a successful setup, or has no setup at all."""
-    task = topology.index[task_id]
-    if not topology.tasks[task].is_teardown:
+    task = topology.index.get(task_id)
+    if task is None or not topology.tasks[task].is_teardown:
         return False
     own = [topology.ids[up] for up in topology.upstream(task) if topology.tasks[up].is_setup]
     return current in _BEGUN or not own or any(name in set_up for name in own)

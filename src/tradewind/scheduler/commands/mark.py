@@ -91,7 +91,7 @@ def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunSt
     row, note = store.need_run(command.dag_id, command.run_id), checked_note(command.note)
     refuse_unwritten(row)
     topology = Topology(store.definition(row.version))
-    standing = store.task_instances_of(row, topology.ids)
+    standing = store.task_instances_of(row, None)  # with those of removed tasks, whose attempts may still run
     plan = new_states(topology, standing if state is not RunState.QUEUED else (), state)
     by_slot = {one[0]: one for one in standing}
     executors = _executors(context, topology, standing)

@@ -17,8 +17,12 @@ class EditReader(Protocol):
     ) -> list[tuple[int, str, int, TaskState]]:
         """The task instances that a clear would reset: (slot, task id, map index, state). Both options: failed or running."""
 
-    def task_instances_of(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
-        """The task instances of these tasks: (slot, task id, map index, state)."""
+    def task_instances_of(self, run: RunRow, task_ids: Collection[str] | None) -> list[tuple[int, str, int, TaskState]]:
+        """The task instances of these tasks, None: of all tasks, also of those that the DAG has no more.
+
+        Returns:
+            (slot, task id, map index, state), ordered by slot.
+        """
 
     def feed(self, run: int, after: int = 0) -> list[FeedEntry]:
         """Entries of a run's feed with a number above `after`, in order."""

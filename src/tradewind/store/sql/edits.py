@@ -41,15 +41,15 @@ class EditOperations(RunOperations):
             found.append(one)
         return found
 
-    def task_instances_of(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
+    def task_instances_of(self, run: RunRow, task_ids: Collection[str] | None) -> list[tuple[int, str, int, TaskState]]:
         states = list(TaskState)
-        wanted = set(task_ids)
+        wanted = None if task_ids is None else set(task_ids)
         return [
             (slot, task_id, map_index, states[code])
             for slot, task_id, map_index, code in self.engine.rows(
                 "SELECT slot, task_id, map_index, state FROM task_instance WHERE run = ? ORDER BY slot", (run.id,)
             )
-            if task_id in wanted
+            if wanted is None or task_id in wanted
         ]
 
     def clear(
