@@ -706,6 +706,25 @@ ROWS: tuple[Row, ...] = (
         )
     ),
     ("tradewind.sdk.setup_teardown", "setup_task=setup teardown_task=teardown", "decorators:2 decorators.setup_teardown:2"),
+    (
+        "tradewind.sdk.setup_teardown",
+        "setup_task=setup teardown_task=teardown context_wrapper",
+        "sdk.definitions.decorators.setup_teardown:3",
+    ),
+    ("tradewind.sdk.setup_teardown", "context_wrapper", "decorators.setup_teardown:2"),
+    (
+        "tradewind.sdk.deadlines",
+        "DagRunLogicalDateDeadline DagRunQueuedAtDeadline FixedDatetimeDeadline AverageRuntimeDeadline",
+        "sdk.definitions.deadline:3",
+    ),
+    ("tradewind.sdk.load", "get_parsing_context", "sdk.definitions.context:3"),
+    (
+        "tradewind.timetables.trigger",
+        "CronTriggerTimetable MultipleCronTriggerTimetable DeltaTriggerTimetable",
+        "sdk.definitions.timetables.trigger:3",
+    ),
+    ("tradewind.airflow.compat.resources", "*", "sdk.definitions.operator_resources:3"),
+    ("tradewind.airflow.compat.secrets_backends", "BaseSecretsBackend", "sdk.bases.secrets_backend:3"),
     # --- constants of modules that DAG files and plugins read ------------------------------------------------------------------
     (
         "tradewind.airflow.compat.constants",

@@ -35,6 +35,41 @@ class Reference(NamedTuple):
     min_runs: int = 0
 
 
+class DagRunLogicalDateDeadline(Reference):
+    """The logical date."""
+
+    def __new__(cls) -> DagRunLogicalDateDeadline:
+        return super().__new__(cls, "logical_date")
+
+
+class DagRunQueuedAtDeadline(Reference):
+    """When the run was created or cleared."""
+
+    def __new__(cls) -> DagRunQueuedAtDeadline:
+        return super().__new__(cls, "queued_at")
+
+
+class FixedDatetimeDeadline(Reference):
+    """A date and time."""
+
+    def __new__(cls, _datetime: datetime) -> FixedDatetimeDeadline:
+        return super().__new__(cls, "fixed", at=micros_of(_datetime))
+
+
+class AverageRuntimeDeadline(Reference):
+    """When the run was created, plus the average duration of earlier runs.
+
+    Raises:
+        DefinitionError: the numbers do not fit.
+    """
+
+    def __new__(cls, max_runs: int, min_runs: int | None = None) -> AverageRuntimeDeadline:
+        least = max_runs if min_runs is None else min_runs
+        if max_runs < 1 or least < 1 or least > max_runs:
+            raise DefinitionError(f"AVERAGE_RUNTIME(max_runs={max_runs}, min_runs={min_runs}): need 1 ≤ min_runs ≤ max_runs")
+        return super().__new__(cls, "average", max_runs=max_runs, min_runs=least)
+
+
 class DeadlineReference:
     """Airflow's names of the reference times.
 
@@ -45,19 +80,16 @@ class DeadlineReference:
         There is no deadline while fewer than `min_runs` runs have ended. Default of `min_runs`: `max_runs`.
     """
 
-    DAGRUN_LOGICAL_DATE = Reference("logical_date")
-    DAGRUN_QUEUED_AT = Reference("queued_at")
+    DAGRUN_LOGICAL_DATE = DagRunLogicalDateDeadline()
+    DAGRUN_QUEUED_AT = DagRunQueuedAtDeadline()
 
     @staticmethod
     def FIXED_DATETIME(date: datetime) -> Reference:
-        return Reference("fixed", at=micros_of(date))
+        return FixedDatetimeDeadline(date)
 
     @staticmethod
     def AVERAGE_RUNTIME(max_runs: int = 10, min_runs: int | None = None) -> Reference:
-        least = max_runs if min_runs is None else min_runs
-        if max_runs < 1 or least < 1 or least > max_runs:
-            raise DefinitionError(f"AVERAGE_RUNTIME(max_runs={max_runs}, min_runs={min_runs}): need 1 ≤ min_runs ≤ max_runs")
-        return Reference("average", max_runs=max_runs, min_runs=least)
+        return AverageRuntimeDeadline(max_runs, min_runs)
 
 
 class Callback:

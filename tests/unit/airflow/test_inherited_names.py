@@ -41,6 +41,14 @@ def test_every_inherited_name_leads_to_something() -> None:
         ("airflow.utils.dates", "timedelta", "datetime.timedelta"),
         ("airflow.decorators.task_group", "TaskGroup", "airflow.utils.task_group.TaskGroup"),
         ("airflow.settings", "conf", "airflow.configuration.conf"),
+        ("airflow.models.dataset", "Dataset", "airflow.datasets.Dataset"),
+        ("airflow.sdk.definitions.decorators.setup_teardown", "setup_task", "airflow.decorators.setup"),
+        (
+            "airflow.sdk.definitions.timetables.trigger",
+            "CronTriggerTimetable",
+            "airflow.timetables.trigger.CronTriggerTimetable",
+        ),
+        ("airflow.sdk.bases.secrets_backend", "BaseSecretsBackend", "airflow.secrets.BaseSecretsBackend"),
     ],
 )
 def test_an_inherited_name_is_the_same_object(module: str, name: str, where: str) -> None:
