@@ -416,6 +416,16 @@ class BaseOperator(Templater, Node):
         return type(self)
 
     @property
+    def _task_type(self) -> str:
+        """`task_type`, as releases of openlineage for Airflow 2 and 3.0 read it from mapped tasks."""
+        return self.task_type
+
+    @property
+    def _task_module(self) -> str:
+        """The module of the operator class, read as `_task_type` is."""
+        return self.operator_class.__module__
+
+    @property
     def output(self) -> XComArg:
         """The result of this task, for use as an argument of other tasks."""
         return XComArg(self)

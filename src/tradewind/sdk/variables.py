@@ -482,6 +482,11 @@ class Connection:
         Raises:
             AirflowNotFoundException: there is no such connection.
         """
+        return cls.get_connection_from_secrets(conn_id)
+
+    @classmethod
+    def get_connection_from_secrets(cls, conn_id: str) -> Connection:
+        """Airflow 2's name for `get`, which tests of that time replace. Raises as `get`."""
         from_backend: Connection | None = _secrets_backends().connection(conn_id)
         if from_backend is not None:
             return from_backend
@@ -499,9 +504,6 @@ class Connection:
             f"Add it with `tradewind connections add {conn_id} --conn-uri URI`, "
             f"or set TRADEWIND_CONN_{conn_id.upper()}."
         )
-
-    get_connection_from_secrets = get
-    """Airflow 2's name for `get`."""
 
     @classmethod
     async def async_get(cls, conn_id: str) -> Connection:

@@ -13,7 +13,7 @@ from tradewind.sdk.dag import DAG
 from tradewind.sdk.definition import DefinitionDefaults, to_definition
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.taskgroup import TaskGroup
-from tradewind.sdk.variables import Connection
+from tradewind.sdk.variables import BaseHook, Connection
 
 LISTS = (
     "inlets",
@@ -88,6 +88,7 @@ def test_a_mapped_task_gives_the_operator_for_its_values() -> None:
     assert isinstance(instance, Load)
     assert (instance.source, instance.task_id, mapped.is_mapped, instance.is_mapped) == ("y", "a", True, False)
     assert mapped.get_closest_mapped_task_group() is None
+    assert (mapped._task_module, mapped._task_type, instance._task_module) == (__name__, "Load", __name__)
 
 
 def test_teardowns_and_what_is_before_them() -> None:
@@ -103,6 +104,13 @@ def test_teardowns_and_what_is_before_them() -> None:
 def test_a_uri_without_a_path_has_an_empty_schema() -> None:
     assert Connection(uri="http://host").schema == ""
     assert Connection(uri="http://host").get_uri() == "http://host"
+
+
+@pytest.mark.parametrize("name", ["get", "get_connection_from_secrets"])
+def test_a_test_replaces_the_function_that_finds_connections(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Connection(conn_id="mine")
+    monkeypatch.setattr(Connection, name, lambda _conn_id: made)
+    assert BaseHook.get_connection("anything") is made
 
 
 def test_parts_of_a_connection_in_an_event_loop() -> None:

@@ -50,7 +50,7 @@ DEFAULT_LOGGING_CONFIG: dict[str, Any] = {
     },
     "loggers": {
         "airflow.processor": {"handlers": ["processor"], "level": LOG_LEVEL, "propagate": False},
-        "airflow.task": {"handlers": ["task"], "level": LOG_LEVEL, "propagate": False},
+        "airflow.task": {"handlers": ["task"], "level": LOG_LEVEL, "propagate": True},
     },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }
