@@ -199,7 +199,7 @@ class ParamsDict(MutableMapping[str, Any]):
         return ParamsDict(params)
 
     def __repr__(self) -> str:
-        return f"ParamsDict({self.dump()!r})"
+        return repr(self.dump())
 
 
 class DagParam(ResolveMixin):
