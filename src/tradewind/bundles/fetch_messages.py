@@ -27,6 +27,8 @@ class FetchRequest(msgspec.Struct, frozen=True):
     """Host, login, password and `extra` of the connection, from the scheduler; empty: there is none."""
     used: list[str] | None = None
     """Delete old versions now, but not these; None: nothing is deleted."""
+    looks_only: bool = False
+    """Only say which version is the newest one. Nothing is written."""
     bytes_max: int | None = None
     """With `used`: the limit for the disk space of the bundle; None: there is none."""
 

@@ -15,7 +15,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tradewind.bundles.specs import BundleSpec, hidden
@@ -50,11 +50,7 @@ class GitRepository:
 
     def refresh(self) -> str:
         """Fetch everything, and return the commit of the branch, tag or commit that is followed. Raises FetchFailed."""
-        place = self._spec.place or str(self._connection.get("host") or "")
-        if not place:
-            raise FetchFailed(f"it has no address: set repo_url, or the host of the connection {self._spec.conn_id!r}")
-        if place.startswith("-") or "::" in place:
-            raise FetchFailed(f"{hidden(place)!r} is no address of a repository")
+        place = self._address()
         if not os.path.isdir(self._git_dir):
             draft = f"{self._git_dir}.new"
             shutil.rmtree(draft, ignore_errors=True)
@@ -68,6 +64,35 @@ class GitRepository:
             )
         return self._commit()
 
+    def look(self) -> str:
+        """Return the commit that the branch or tag has in the repository now. Nothing is fetched. Raises FetchFailed.
+
+        A commit that is followed cannot be looked for: it is returned when the repository answers.
+        """
+        place, ref = self._address(), self._spec.ref
+        with tempfile.TemporaryDirectory(prefix="tradewind-git-") as private:
+            listed = self._git(
+                *("ls-remote", "--", os.path.expanduser(place), "refs/heads/*", "refs/tags/*"),
+                environment=self._credentials(private),
+                inside=False,
+            )
+        found = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
+        for name in (f"refs/heads/{ref}", f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}"):
+            if name in found:
+                return found[name]
+        if _COMMIT.fullmatch(ref):
+            return ref
+        raise _no_ref(ref, [name.removeprefix("refs/heads/") for name in found if name.startswith("refs/heads/")][:10])
+
+    def _address(self) -> str:
+        """The address of the repository. Raises FetchFailed."""
+        place = self._spec.place or str(self._connection.get("host") or "")
+        if not place:
+            raise FetchFailed(f"it has no address: set repo_url, or the host of the connection {self._spec.conn_id!r}")
+        if place.startswith("-") or "::" in place:
+            raise FetchFailed(f"{hidden(place)!r} is no address of a repository")
+        return place
+
     def _commit(self) -> str:
         ref = self._spec.ref
         names = [f"refs/heads/{ref}", f"refs/tags/{ref}", *([ref] if _COMMIT.fullmatch(ref) else [])]
@@ -76,7 +101,7 @@ class GitRepository:
             if found.returncode == 0:
                 return found.stdout.decode().strip()
         known = self._git("for-each-ref", "--count=10", "--format=%(refname:short)", "refs/heads").split()
-        raise FetchFailed(f"the repository has no branch, tag or commit {ref!r}; its branches: {', '.join(known) or 'none'}")
+        raise _no_ref(ref, known)
 
     def make(self, version: str) -> None:
         """Make the folder of a version if it is missing. Raises FetchFailed."""
@@ -217,6 +242,10 @@ class GitRepository:
         ssh += ["-F", str(extra["ssh_config_file"])] if extra.get("ssh_config_file") else []
         ssh += ["-p", str(int(extra["ssh_port"]))] if extra.get("ssh_port") else []
         return {**found, "GIT_SSH_COMMAND": shlex.join(ssh)}
+
+
+def _no_ref(ref: str, branches: Sequence[str]) -> FetchFailed:
+    return FetchFailed(f"the repository has no branch, tag or commit {ref!r}; its branches: {', '.join(branches) or 'none'}")
 
 
 def _private_file(folder: str, name: str, content: str, mode: int = 0o600) -> str:

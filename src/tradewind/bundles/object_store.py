@@ -94,6 +94,16 @@ class ObjectStoreFolder:
         except Exception as error:  # each file system has its own errors
             raise FetchFailed(f"{self._spec.place} cannot be read: {_reason(error, store.secrets)}") from None
 
+    def look(self) -> str:
+        """Return the version that the store has now. Nothing is copied. Raises FetchFailed."""
+        store = self._open()
+        try:
+            return version_of(self._list(store))
+        except FetchFailed:
+            raise
+        except Exception as error:  # each file system has its own errors
+            raise FetchFailed(f"{self._spec.place} cannot be read: {_reason(error, store.secrets)}") from None
+
     def make(self, version: str) -> None:
         """Check that the folder of a version exists. Raises FetchFailed: it does not, and it cannot be made again."""
         try:

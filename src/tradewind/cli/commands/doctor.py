@@ -6,14 +6,26 @@ import difflib
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
+from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest
+from tradewind.bundles.specs import BundleSpec
 from tradewind.cli.commands.providers_install import read_requirements
+from tradewind.cli.compose.bundles import configured_bundles, read_bundles, versioned_bundles
 from tradewind.cli.compose.parser import parser_config
 from tradewind.cli.lookups import from_database
 from tradewind.cli.output import on_terminal, show
+from tradewind.doctor.bundle_report import (
+    UNREADABLE,
+    BundleReport,
+    bundle_lines,
+    look,
+    report_on_bundles,
+    what_happens_to,
+)
 from tradewind.doctor.examine import Examined, examine, proposed, same_meaning
 from tradewind.doctor.file_report import CANNOT
 from tradewind.doctor.requirements_report import report_on_requirements
@@ -23,7 +35,7 @@ from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import Answerer
 from tradewind.provider_packages import installed, requirements
 from tradewind.settings import Settings, load
-from tradewind.wire.messages import GetConnection, Lookup, RunnerAnswer, Value
+from tradewind.wire.messages import Failure, GetConnection, Lookup, RunnerAnswer, Value
 
 _FORMATS = ("summary", "table", "json", "yaml", "plain")
 _FILE_COLUMNS = ("file", "verdict", "airflow", "dags", "providers", "connections", "note")
@@ -32,18 +44,23 @@ _PREFIX = "apache-airflow-providers-"
 
 
 @click.command()
-@click.argument("path", type=click.Path(exists=True))
+@click.argument("path", type=click.Path(exists=True), required=False)
 @click.option("--fix", is_flag=True, help="Replace old names and arguments in the files, after a diff and a question.")
 @click.option("-y", "--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("-o", "--output", type=click.Choice(_FORMATS), default="summary", show_default=True, help="Output format.")
-def doctor(path: str, fix: bool, yes: bool, output: str) -> int:
-    """Examine a folder of DAG files, one DAG file, or a requirements file.
+def doctor(path: str | None, fix: bool, yes: bool, output: str) -> int:
+    """Examine a folder of DAG files, one DAG file, or a requirements file. Without PATH: the bundles of the settings.
 
     Nothing is installed and nothing is changed without --fix. Each file is loaded by a child process of the parser, as in
-    operation. The exit code is 1 if a file cannot be loaded.
+    operation. The exit code is 1 if a file cannot be loaded. If `bundles.list` is set, each repository and object store is
+    asked for its newest version; the exit code is also 1 if one cannot be read.
     """
     if yes and not fix:
         raise WrongArgument("--yes has an effect only with --fix.")
+    if path is None:
+        if fix:
+            raise WrongArgument("--fix needs a folder or a file.")
+        return _examine_bundles(load(), None, output)
     if os.path.isfile(path) and not path.endswith((".py", ".zip")):
         if fix:
             raise WrongArgument("--fix changes DAG files, not requirements files.")
@@ -63,7 +80,43 @@ def doctor(path: str, fix: bool, yes: bool, output: str) -> int:
     if fix:
         return _fix(config, found, present, answer, ask=not yes)
     _print(settings, found, present, path, output)
-    return 1 if any(one.verdict == CANNOT for one in found.reports) else 0
+    bad = 0
+    if output == "summary" and settings.bundles.list:
+        click.echo()
+        bad = _examine_bundles(settings, os.path.abspath(path), output)
+    return 1 if bad or any(one.verdict == CANNOT for one in found.reports) else 0
+
+
+def _examine_bundles(settings: Settings, path: str | None, output: str) -> int:
+    """Report on the bundles of the settings, and on what they do with the examined folder."""
+    specs, versioned = configured_bundles(settings), versioned_bundles(settings)
+    if not specs:
+        raise WrongArgument("bundles.list is empty, so there are no bundles to examine. Give a folder: tradewind doctor FOLDER")
+
+    def look_at(spec: BundleSpec) -> FetchAnswer:
+        connection: dict[str, Any] = {}
+        if spec.conn_id:
+            answer = from_database(settings, GetConnection(op=0, conn_id=spec.conn_id))
+            if isinstance(answer, Failure):
+                return FetchAnswer(problem=answer.reason)
+            if isinstance(answer, Value) and answer.found:
+                connection = dict(answer.value)
+            elif spec.needs_connection:
+                return FetchAnswer(problem=f"there is no connection {spec.conn_id!r}; add it: tradewind connections add")
+        return look(FetchRequest(versioned[spec.name].folder, spec, connection=connection, looks_only=True))
+
+    folders = read_bundles(settings)
+    reports = list(
+        report_on_bundles(specs, look_at, lambda spec: versioned[spec.name].newest_version(), lambda spec: folders[spec.name])
+    )
+    if output == "summary":
+        for line in bundle_lines(reports):
+            click.echo(line)
+        if path is not None:
+            click.echo(what_happens_to(path, settings.paths.dags, [(one.name, folders[one.name]) for one in specs]))
+    else:
+        show([one._asdict() for one in reports], output, BundleReport._fields)
+    return 1 if any(one.verdict == UNREADABLE for one in reports) else 0
 
 
 def _config_and_files(settings: Settings, path: str) -> tuple[ParserConfig, list[str] | None]:
