@@ -42,7 +42,7 @@ def rows() -> Iterator[str]:
     """The lines of the table."""
     for form in FORMS:
         generations = f"{form.since}" if form.since == form.until else f"{form.since}–{form.until}"
-        ours = f"`tradewind {form.ours}`" if form.ours else ""
+        ours = f"`tradewind {form.tradewind}`" if form.tradewind else ""
         text = form.sentence or "; ".join(spelling(rule) for rule in form.options)
         yield f"| `{form.shown}` | {generations} | {ours} | {text.replace('|', chr(92) + '|')} |"
 

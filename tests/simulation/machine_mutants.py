@@ -19,7 +19,7 @@ from tradewind.worker.remote_link import RemoteLink
 
 def _foreign_words_count(stack: ExitStack) -> None:
     replace(WorkerState, "_may_speak_about", lambda self, key: True)(stack)
-    rewrite((ActiveRun, "speaks_for", (" and may_speak_for(worker_of(host), worker_of(holder.host))", "")))(stack)
+    rewrite((ActiveRun, "accepts_report_from", (" and may_report_for(worker_of(host), worker_of(holder.host))", "")))(stack)
 
 
 MACHINE_MUTANTS = [

@@ -190,14 +190,18 @@ MUTANTS = [
     Mutant(
         "any process reports under the fence",
         "a second process that was refused ends the attempt of the first [#4976, #57618]",
-        replace(ActiveRun, "speaks_for", lambda self, slot, fence, nonce, host: True),
+        replace(ActiveRun, "accepts_report_from", lambda self, slot, fence, nonce, host: True),
         0,
     ),
     Mutant(
         "a worker host answers for another process of the attempt",
         "whether it holds the attempt is looked at, and not whose",
         rewrite(
-            (AttemptHandler, "vanished", ("not active_run.speaks_for(slot, event.fence, event.nonce, event.host)", "False"))
+            (
+                AttemptHandler,
+                "vanished",
+                ("not active_run.accepts_report_from(slot, event.fence, event.nonce, event.host)", "False"),
+            )
         ),
         1,
     ),
@@ -256,8 +260,8 @@ MUTANTS = [
         "a registration speaks for all workers",
         "what one worker does not list is taken for lost, though another one runs it; each of both guards prevents this",
         rewrite(
-            (HostRegistry, "_register", ("elif may_speak_for(worker, self._worker_of(key)):", "else:")),
-            (ActiveRun, "speaks_for", (" and may_speak_for(worker_of(host), worker_of(holder.host))", "")),
+            (HostRegistry, "_register", ("elif may_report_for(worker, self._worker_of(key)):", "else:")),
+            (ActiveRun, "accepts_report_from", (" and may_report_for(worker_of(host), worker_of(holder.host))", "")),
         ),
         0,
     ),

@@ -33,7 +33,7 @@ class Form(NamedTuple):
 
     Attributes:
         airflow: the words of the command.
-        ours: the words of the command of Tradewind; empty: there is no such command, see `sentence`.
+        tradewind: the words of the command of Tradewind; empty: there is no such command, see `sentence`.
         since, until: the first and last generation of Airflow that has the command.
         when: the option that chooses this form, where one command of Airflow does several things.
         values: how many words follow the option `when`; they become arguments.
@@ -43,7 +43,7 @@ class Form(NamedTuple):
     """
 
     airflow: str
-    ours: str
+    tradewind: str
     since: int
     until: int
     when: tuple[str, ...] = ()

@@ -84,21 +84,21 @@ def translate(words: Sequence[str], options_of: Callable[[str], OurOptions]) -> 
         WrongArgument: Airflow has no such command.
     """
     form, rest = find_form(words)
-    if not form.ours:
+    if not form.tradewind:
         raise NotYetSupported(form.sentence)
-    reading = _OptionReader(form, options_of(form.ours))
+    reading = _OptionReader(form, options_of(form.tradewind))
     reading.read(rest)
     values = [template.format(value) for template, value in zip(form.arguments, reading.values, strict=False)]
     values += reading.values[len(form.arguments) :]
     options = [*_with_both_dates(form, reading.options), *(value for value in values if value.startswith("--"))]
     arguments = [value for value in values if not value.startswith("--")]
     guard = ["--"] if any(value.startswith("-") for value in arguments) else []
-    return Translation(form, [*form.ours.split(), *options, *guard, *arguments], reading.notes)
+    return Translation(form, [*form.tradewind.split(), *options, *guard, *arguments], reading.notes)
 
 
 def _with_both_dates(form: Form, options: list[str]) -> list[str]:
     """Complete the options of a backfill: Airflow accepts one date for a single run, and waits until the backfill has ended."""
-    if form.ours != "backfill create" or form.airflow == form.ours:
+    if form.tradewind != "backfill create" or form.airflow == form.tradewind:
         return options
     for one, other in (("--from-date", "--to-date"), ("--to-date", "--from-date")):
         if one in options and other not in options:

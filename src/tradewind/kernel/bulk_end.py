@@ -75,7 +75,7 @@ def continue_all(run: RunSteps, at: int) -> bool:
             return True
         if sweep.source in run.resume and run.state[sweep.source] in _FINISHED:
             run.resume.discard(sweep.source)
-            run.touch(sweep.source)  # its row may have been written with the mark
+            run.remember_row(sweep.source)  # its row may have been written with the mark
     return True
 
 

@@ -165,14 +165,14 @@ def _restore(run: RunSteps, slot: int, at: int) -> None:
 
 
 def _take_retries(run: RunSteps, slot: int, at: int) -> None:
-    run.touch(slot)
+    run.remember_row(slot)
     run.max_tries.pop(slot, None)
     run.extra_rows += 1
 
 
 def _hold(run: RunSteps, slot: int, at: int) -> None:
     if slot in run.versions:
-        run.touch(slot)
+        run.remember_row(slot)
         run.extra_rows += 1
 
 

@@ -33,7 +33,7 @@ def add_instances(run: RunSteps) -> bool:
     for task, length in sorted(run.expanding.items()):
         if task not in instances.expanded:
             instances.start_expansion(task)
-            run.touch(task)
+            run.remember_row(task)
             count_upstream(run, task, 1, length)
             run.extra_rows += 1
             have = 1

@@ -42,7 +42,7 @@ class RunSteps(RunData):
 
     # --- rows and dirty tasks -----------------------------------------------------------------------------------
 
-    def touch(self, slot: int) -> None:
+    def remember_row(self, slot: int) -> None:
         """Remember the state that the store holds for this task instance, before its row changes."""
         if slot not in self.touched:
             self.touched[slot] = (self.state[slot], self.fence[slot])
@@ -79,7 +79,7 @@ class RunSteps(RunData):
                 f"run {self.facts.number}, task {self.name(slot)}: "
                 f"{TASK_STATES[before].value} → {TASK_STATES[code].value} is no legal step ({cause})"
             )
-        self.touch(slot)
+        self.remember_row(slot)
         if new_fence:
             self.fence[slot] += 1
         self.state[slot] = code

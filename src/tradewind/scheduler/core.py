@@ -326,7 +326,7 @@ class Scheduler:
         live = None if before is None else self.active_runs_by_id.get(before)
         if live is not None and live.changed:
             active_run.after.add(live.row.id)
-            self.batch.touch(active_run)
+            self.batch.include(active_run)
 
     def _apply_worker(self, item: FromWorker, now: int) -> None:
         active_run = self.active_runs_by_id.get(item.attempt[0])
@@ -381,7 +381,7 @@ class Scheduler:
                 active_run.callback_requests += requests.of_run(active_run, decision, self.state.listened)
                 self.queue.mark_dirty(active_run.row.dag_id)
         if active_run.changed:
-            self.batch.touch(active_run)
+            self.batch.include(active_run)
         if active_run.machine.blocks_admission or active_run.admission_blocked:
             self.runs.update_capacity(active_run)
         if active_run.machine.unsettled:

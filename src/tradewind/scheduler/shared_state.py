@@ -59,11 +59,11 @@ class PendingBatch:
         """
         return max(self._max_rows - self.rows, self._max_rows // reserve if reserve else 0)
 
-    def touch(self, active_run: ActiveRun) -> None:
+    def include(self, active_run: ActiveRun) -> None:
         """Include the changes of this run in the batch."""
         self.touched[active_run.row.id] = active_run
 
-    def untouch(self, run: int) -> None:
+    def exclude(self, run: int) -> None:
         """Do not write the changes of this run."""
         self.touched.pop(run, None)
 

@@ -38,7 +38,7 @@ def home_of(worker: str) -> str:
     return worker.partition("@")[2]
 
 
-def may_speak_for(worker: str, holder: str) -> bool:
+def may_report_for(worker: str, holder: str) -> bool:
     """Whether a process of the first worker may send messages about attempts of the second one.
 
     A worker without the name of a home folder: it had its attempts before `db move` copied them from a SQLite file.

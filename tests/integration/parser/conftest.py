@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.integration.parser.rig import Rig
+from tests.integration.parser.running_parser import RunningParser
 
 
 @pytest.fixture
-def rigs(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
+def rigs(tmp_path: Path) -> Iterator[Callable[..., RunningParser]]:
     """Creates parsers on one folder, and closes them at the end."""
     folder = tmp_path / "dags"
     folder.mkdir()
-    made: list[Rig] = []
+    made: list[RunningParser] = []
 
-    def make(store: Any = None, at: Path = folder, **config: Any) -> Rig:
-        made.append(Rig(at, store, **config))
+    def make(store: Any = None, at: Path = folder, **config: Any) -> RunningParser:
+        made.append(RunningParser(at, store, **config))
         return made[-1]
 
     yield make
-    for rig in made:
-        rig.close()
+    for running in made:
+        running.close()
 
 
 @pytest.fixture
-def rig(rigs: Callable[..., Rig]) -> Rig:
+def running(rigs: Callable[..., RunningParser]) -> RunningParser:
     return rigs()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.parser.rig import dag_text
+from tests.integration.parser.running_parser import dag_text
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import parse_folder, parse_once
 from tradewind.parser.parse_result import FileOutcome

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.parser.rig import Rig
+from tests.integration.parser.running_parser import RunningParser
 from tradewind.wire.messages import GetVariable, Lookup, RunnerAnswer, Value
 
 ASKING = """
@@ -49,73 +49,73 @@ def answers() -> Answers:
 
 
 @pytest.fixture
-def rig(tmp_path: Path, answers: Answers) -> Iterator[Rig]:
-    rig = Rig(tmp_path)
-    rig.children.look_up = answers.look_up
-    yield rig
-    rig.close()
+def running(tmp_path: Path, answers: Answers) -> Iterator[RunningParser]:
+    running = RunningParser(tmp_path)
+    running.children.look_up = answers.look_up
+    yield running
+    running.close()
 
 
-def test_a_file_that_reads_a_variable_is_read_again_when_the_variable_changes(rig: Rig, answers: Answers) -> None:
-    rig.write("a.py", ASKING.replace("MORE", ""))
-    rig.write("b.py", ASKING.replace("MORE", "").replace('"suffix"', '"none", "0"'))
-    rig.start()
-    assert rig.store.problems == {}
-    assert rig.store.dags() == {"d0", "d1"}
-    assert rig.registrations_of("a.py")[-1]["is_dynamic"]
+def test_a_file_that_reads_a_variable_is_read_again_when_the_variable_changes(running: RunningParser, answers: Answers) -> None:
+    running.write("a.py", ASKING.replace("MORE", ""))
+    running.write("b.py", ASKING.replace("MORE", "").replace('"suffix"', '"none", "0"'))
+    running.start()
+    assert running.store.problems == {}
+    assert running.store.dags() == {"d0", "d1"}
+    assert running.registrations_of("a.py")[-1]["is_dynamic"]
 
     answers.variables["suffix"] = "2"
-    count = len(rig.read)
-    rig.service.lookup_changed("variable suffix")
-    rig.until(lambda: rig.store.dags() == {"d0", "d2"})
-    assert set(rig.read[count:]) == {"a.py"}
+    count = len(running.read)
+    running.service.lookup_changed("variable suffix")
+    running.until(lambda: running.store.dags() == {"d0", "d2"})
+    assert set(running.read[count:]) == {"a.py"}
 
     del answers.variables["suffix"]
-    rig.service.lookup_changed("variable suffix")
-    rig.until(lambda: "a.py" in rig.store.problems)
-    assert "Variable suffix does not exist." in rig.store.problems["a.py"]["message"]
-    assert rig.store.problems["a.py"]["line"] == 7
-    assert rig.store.dags() == {"d0", "d2"}, "its last good version stays"
+    running.service.lookup_changed("variable suffix")
+    running.until(lambda: "a.py" in running.store.problems)
+    assert "Variable suffix does not exist." in running.store.problems["a.py"]["message"]
+    assert running.store.problems["a.py"]["line"] == 7
+    assert running.store.dags() == {"d0", "d2"}, "its last good version stays"
     answers.variables["suffix"] = "2"
-    rig.service.lookup_changed("variable suffix")
-    rig.until(lambda: not rig.store.problems)
+    running.service.lookup_changed("variable suffix")
+    running.until(lambda: not running.store.problems)
 
 
 @pytest.mark.parametrize("how", ["away", "silent"])
 def test_an_import_without_an_answer_does_not_count(tmp_path: Path, answers: Answers, how: str) -> None:
     setattr(answers, how, True)
-    rig = Rig(tmp_path, timeout=3_000_000)
-    rig.children.look_up = answers.look_up
+    running = RunningParser(tmp_path, timeout=3_000_000)
+    running.children.look_up = answers.look_up
     # even a file that catches the error
-    rig.write("a.py", ASKING.replace("MORE", "try:\n    Variable.get('x')\nexcept Exception:\n    raise SystemExit(0)"))
+    running.write("a.py", ASKING.replace("MORE", "try:\n    Variable.get('x')\nexcept Exception:\n    raise SystemExit(0)"))
     try:
-        rig.children.start()
-        rig.service.on_scheduler_connected()
-        rig.until(lambda: rig.store.commands.count("known_files") >= 2)
-        assert rig.store.registrations == []
+        running.children.start()
+        running.service.on_scheduler_connected()
+        running.until(lambda: running.store.commands.count("known_files") >= 2)
+        assert running.store.registrations == []
         setattr(answers, how, False)
         answers.variables["x"] = ""
-        rig.until(lambda: rig.store.dags() == {"d1"})
-        assert rig.store.problems == {}
+        running.until(lambda: running.store.dags() == {"d1"})
+        assert running.store.problems == {}
     finally:
-        rig.close()
+        running.close()
 
 
-def test_a_dag_file_changes_nothing_and_secrets_are_masked(rig: Rig, answers: Answers) -> None:
+def test_a_dag_file_changes_nothing_and_secrets_are_masked(running: RunningParser, answers: Answers) -> None:
     answers.variables["passphrase"] = "sesame-open"
-    rig.write(
+    running.write(
         "a.py", ASKING.replace("MORE", "Variable.set('x', 1)\nraise ValueError(Variable.get('x') + Variable.get('y', '?'))")
     )
-    rig.write(
+    running.write(
         "b.py",
         ASKING.replace(
             "MORE", "print(BaseHook.get_connection('db').password)\nraise ValueError('not ' + Variable.get('passphrase'))"
         ),
     )
-    rig.start()
-    assert rig.store.problems["a.py"]["message"] == "ValueError: 1?"
+    running.start()
+    assert running.store.problems["a.py"]["message"] == "ValueError: 1?"
     assert "x" not in answers.variables
-    assert rig.store.problems["b.py"]["message"] == "ValueError: not ***"
-    assert "hunter22" not in rig.store.problems["b.py"]["stack_trace"]
-    assert "sesame-open" not in str(rig.store.registrations)
-    assert "end of the output ---\n***" in rig.store.problems["b.py"]["stack_trace"]
+    assert running.store.problems["b.py"]["message"] == "ValueError: not ***"
+    assert "hunter22" not in running.store.problems["b.py"]["stack_trace"]
+    assert "sesame-open" not in str(running.store.registrations)
+    assert "end of the output ---\n***" in running.store.problems["b.py"]["stack_trace"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.commands import arguments
-from tests.integration.parser.rig import Rig, Store
+from tests.integration.parser.running_parser import RunningParser, Store
 from tradewind.model.definition import CustomSchedule, decode_definition
 from tradewind.sdk.import_paths import PLUGINS_FOLDER
 from tradewind.wire.commands import Command, RegisterPlugins
@@ -57,57 +57,57 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def started(tmp_path: Path, plugins: Path) -> tuple[Rig, PluginStore]:
+def started(tmp_path: Path, plugins: Path) -> tuple[RunningParser, PluginStore]:
     store = PluginStore()
     (tmp_path / "dags").mkdir(exist_ok=True)
-    rig = Rig(tmp_path / "dags", store, plugins_folder=str(plugins))
-    return rig, store
+    running = RunningParser(tmp_path / "dags", store, plugins_folder=str(plugins))
+    return running, store
 
 
-def tasks_of(rig: Rig) -> int:
-    registration = rig.registrations_of("d.py")[-1]
+def tasks_of(running: RunningParser) -> int:
+    registration = running.registrations_of("d.py")[-1]
     return len(decode_definition(registration["dags"][0][1]).tasks)
 
 
 def test_a_plugin_is_imported_and_listed_and_its_changes_are_noticed(tmp_path: Path, plugins: Path) -> None:
     (plugins / "our_plugin.py").write_text(PLUGIN)
-    rig, store = started(tmp_path, plugins)
-    rig.write("d.py", DAG_FILE)
-    rig.write("other.py", "from tradewind import DAG\nDAG('other')\nD = DAG('other2')\n")
+    running, store = started(tmp_path, plugins)
+    running.write("d.py", DAG_FILE)
+    running.write("other.py", "from tradewind import DAG\nDAG('other')\nD = DAG('other2')\n")
     try:
-        rig.start()
-        rig.until(lambda: bool(store.plugins))
+        running.start()
+        running.until(lambda: bool(store.plugins))
         assert store.problems == {}
-        definition = decode_definition(rig.registrations_of("d.py")[-1]["dags"][0][1])
+        definition = decode_definition(running.registrations_of("d.py")[-1]["dags"][0][1])
         assert definition.schedule == CustomSchedule("our_plugin", "Fortnightly")
         told = store.plugins[-1]
         assert [(plugin["name"], plugin["timetables"]) for plugin in told["plugins"]] == [("ours", ["our_plugin.Fortnightly"])]
         assert told["problems"] == []
         (plugins / "our_plugin.py").write_text(PLUGIN.replace("TASKS = 1", "TASKS = 3"))
-        rig.until(lambda: tasks_of(rig) == 3)
-        rig.until(lambda: len(store.plugins) == 2)
+        running.until(lambda: tasks_of(running) == 3)
+        running.until(lambda: len(store.plugins) == 2)
     finally:
-        rig.close()
+        running.close()
 
 
 def test_a_broken_plugin_is_reported_until_it_is_corrected(tmp_path: Path, plugins: Path) -> None:
     (plugins / "our_plugin.py").write_text("import os\nos.nonsense\n")
-    rig, store = started(tmp_path, plugins)
+    running, store = started(tmp_path, plugins)
     try:
-        rig.start()
-        rig.until(lambda: bool(store.plugins))
+        running.start()
+        running.until(lambda: bool(store.plugins))
         (problem,) = store.plugins[-1]["problems"]
         assert (problem["file"], problem["line"]) == ("our_plugin.py", 2)
         assert "AttributeError" in problem["message"]
         (plugins / "our_plugin.py").write_text("import os\nos._exit(9)\n")
-        rig.until(lambda: len(store.plugins) == 2)
+        running.until(lambda: len(store.plugins) == 2)
         (problem,) = store.plugins[-1]["problems"]
         assert "loading the plugins ended the process: os._exit(9)" in problem["message"]
         (plugins / "our_plugin.py").write_text(PLUGIN)
-        rig.until(lambda: len(store.plugins) == 3)
+        running.until(lambda: len(store.plugins) == 3)
         assert store.plugins[-1]["problems"] == []
     finally:
-        rig.close()
+        running.close()
 
 
 LISTENER = """
@@ -144,13 +144,13 @@ def test_listeners_are_told_of_import_errors(tmp_path: Path, plugins: Path) -> N
     def lines() -> list[str]:
         return told.read_text().splitlines() if told.exists() else []
 
-    rig, _ = started(tmp_path, plugins)
-    rig.write("d.py", "from tradewind import DAG\nraise ValueError('first')\n")
+    running, _ = started(tmp_path, plugins)
+    running.write("d.py", "from tradewind import DAG\nraise ValueError('first')\n")
     try:
-        rig.start()
-        rig.until(lambda: len(lines()) == 1)
-        rig.write("d.py", "from tradewind import DAG\nraise ValueError('second')\n")
-        rig.until(lambda: len(lines()) == 2)
+        running.start()
+        running.until(lambda: len(lines()) == 1)
+        running.write("d.py", "from tradewind import DAG\nraise ValueError('second')\n")
+        running.until(lambda: len(lines()) == 2)
         assert lines() == ["new d.py ValueError: first", "existing d.py ValueError: second"]
     finally:
-        rig.close()
+        running.close()

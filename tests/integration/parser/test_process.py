@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.parser.rig import DEADLINE_SECONDS, Store, dag_text
+from tests.integration.parser.running_parser import DEADLINE_SECONDS, Store, dag_text
 from tradewind.parser.config import ParserConfig
 from tradewind.platform import linux
 from tradewind.platform.clock import SystemClock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.parser.rig import DEADLINE_SECONDS, Rig, dag_text
+from tests.integration.parser.running_parser import DEADLINE_SECONDS, RunningParser, dag_text
 from tradewind.model.definition import CustomSchedule, decode_definition, encode_schedule
 from tradewind.model.moments import DAY, iso, parse_moment
 from tradewind.parser.config import ParserConfig
@@ -123,21 +123,21 @@ def test_a_timetable_that_hangs_is_stopped(tmp_path: Path) -> None:
 def test_many_hanging_timetables_do_not_block_dag_files(tmp_path: Path) -> None:
     written(tmp_path, breaks="while True: pass")
     schedule = schedule_in(tmp_path)
-    rig = Rig(tmp_path, timeout=3_000_000, processes=2)
+    running = RunningParser(tmp_path, timeout=3_000_000, processes=2)
     told: list[TimetableAnswer] = []
     for number in range(2):
         question = TimetableQuestion(number, "d", "dags-folder", "d.py", encode_schedule(schedule), earliest=0)
-        rig.children.ask(question, told.append)
-    rig.write("other.py", dag_text("other"))
+        running.children.ask(question, told.append)
+    running.write("other.py", dag_text("other"))
     try:
-        rig.children.start()
-        rig.service.on_scheduler_connected()
-        rig.until(lambda: "other" in rig.store.dags())
+        running.children.start()
+        running.service.on_scheduler_connected()
+        running.until(lambda: "other" in running.store.dags())
         assert told == [], "both still hang"
-        rig.until(lambda: len(told) == 2)
+        running.until(lambda: len(told) == 2)
         assert all("took longer than 3 s" in (one.problem or "") for one in told)
     finally:
-        rig.close()
+        running.close()
 
 
 def test_a_timetable_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,10 +44,10 @@ def test_the_list_has_three_releases() -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: f"{one.release} {' '.join(one.words)}")
 def test_every_command_and_option_of_airflow_is_translated_or_answered(command: Genuine) -> None:
     form, _ = find_form(command.words if command.words != ["roles"] else [*command.words, "--list"])
-    assert form.ours or form.sentence
-    if not form.ours:
+    assert form.tradewind or form.sentence
+    if not form.tradewind:
         return
-    ours = options_of(form.ours)
+    ours = options_of(form.tradewind)
     for names, count in command.options:
         for name in names:
             if name in form.when:
@@ -57,16 +57,16 @@ def test_every_command_and_option_of_airflow_is_translated_or_answered(command: 
                 words = translate(line, lambda _: ours).words
             except NotYetSupported:
                 continue
-            unknown = [word for word in words[len(form.ours.split()) :] if word.startswith("-") and word != "--"]
+            unknown = [word for word in words[len(form.tradewind.split()) :] if word.startswith("-") and word != "--"]
             assert [word for word in unknown if word.partition("=")[0] not in ours] == [], f"{name} of {form.airflow}"
 
 
 def test_every_form_names_a_command_or_has_a_sentence() -> None:
     for form in FORMS:
-        assert bool(form.ours) != bool(form.sentence), form
+        assert bool(form.tradewind) != bool(form.sentence), form
         assert 1 <= form.since <= form.until <= 3, form
-        if form.ours:
-            options_of(form.ours)
+        if form.tradewind:
+            options_of(form.tradewind)
     last: dict[str, Form] = {}
     for form in FORMS:
         assert form.airflow not in last or last[form.airflow].when, f"{form} is never reached"

@@ -54,7 +54,7 @@ def airflow(context: click.Context, words: tuple[str, ...]) -> object:
 def messages(done: Translation) -> list[str]:
     """The messages about a translated command: its words in Tradewind if they differ, and options without effect."""
     form = done.form
-    named = [] if form.airflow == form.ours else [f"`airflow {form.shown}` runs: tradewind {form.ours}"]
+    named = [] if form.airflow == form.tradewind else [f"`airflow {form.shown}` runs: tradewind {form.tradewind}"]
     return [*named, *(f"{note}." for note in done.notes)]
 
 
@@ -92,7 +92,7 @@ def overview() -> str:
     width = max(len(form.shown) for form in FORMS) + 2
     lines = ["Commands of Airflow 1.10, 2 and 3, and the command of Tradewind that executes each of them:", ""]
     for form in FORMS:
-        lines.append(f"  {form.shown:<{width}}{f'tradewind {form.ours}' if form.ours else f'(none) {form.sentence}'}")
+        lines.append(f"  {form.shown:<{width}}{f'tradewind {form.tradewind}' if form.tradewind else f'(none) {form.sentence}'}")
     return "\n".join([*lines, "", "Options: tradewind COMMAND --help"])
 
 

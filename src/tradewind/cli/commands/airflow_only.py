@@ -23,8 +23,8 @@ def command_of_airflow(name: str) -> click.Command | None:
     @click.pass_context
     def refuse(context: click.Context, words: tuple[str, ...]) -> None:
         form, _ = find_form([name, *words])
-        if form.ours:
-            raise click.UsageError(f"{form.shown!r} is a name of Airflow; use: tradewind {form.ours}", context.parent)
+        if form.tradewind:
+            raise click.UsageError(f"{form.shown!r} is a name of Airflow; use: tradewind {form.tradewind}", context.parent)
         raise NotYetSupported(form.sentence)
 
     refuse.help = "A command of Airflow: the error says what to use instead."

@@ -177,13 +177,13 @@ class AttemptHandler:
 
     @staticmethod
     def _counts(active_run: ActiveRun, slot: int, fence: int, report: Report) -> bool:
-        """Return whether a report comes from the process whose start was accepted. See `ActiveRun.speaks_for`.
+        """Return whether a report comes from the process whose start was accepted. See `ActiveRun.accepts_report_from`.
 
         A report from the spool of an older release names no process. It counts if only a process that was started can have sent
         it. A report that the attempt was lost or did not start does not count: reconciliation asks for the started process.
         """
         if report.nonce or report.host:
-            return active_run.speaks_for(slot, fence, report.nonce, report.host)
+            return active_run.accepts_report_from(slot, fence, report.nonce, report.host)
         holder = active_run.holders.get(slot)
         begun = holder is not None and holder.fence == fence
         return not begun or report.outcome not in (Outcome.LOST, Outcome.REFUSED)
@@ -207,7 +207,7 @@ class AttemptHandler:
         process again under its nonce.
         """
         slot, machine = event.slot, active_run.machine
-        if not active_run.speaks_for(slot, event.fence, event.nonce, event.host):
+        if not active_run.accepts_report_from(slot, event.fence, event.nonce, event.host):
             return None
         event = event._replace(reason=self._why_lost(active_run.holders.get(slot), event))
         tries, queued = machine.tries[slot], machine.queued_at[slot]

@@ -23,7 +23,7 @@ from tradewind.scheduler.shared_state import SharedState
 from tradewind.scheduler.waits.wait_index import OpenWait, order
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import WATCHER_RUN, AttemptKey, TriggerOrder, Workload
-from tradewind.wire.worker_names import is_remote, may_speak_for, worker_of
+from tradewind.wire.worker_names import is_remote, may_report_for, worker_of
 
 log = Log("scheduler")
 
@@ -110,7 +110,7 @@ class HostRegistry:
             if state is TaskState.QUEUED:
                 if key not in live and executor.worker_of(key) in (None, worker):
                     again += self._workload_of(key)
-            elif may_speak_for(worker, self._worker_of(key)):
+            elif may_report_for(worker, self._worker_of(key)):
                 if key not in live:
                     missing[key] = self._nonce(key)
                 elif state is TaskState.RESTARTING:

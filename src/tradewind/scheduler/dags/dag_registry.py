@@ -268,7 +268,7 @@ class DagRegistry:
             self._runs.guarded(row.id, lambda row=row: self._runs.begin(row, now))  # type: ignore[misc]
         if entry.waiting and (active_run := self._slots.run_to_requeue(entry, now)) is not None:
             active_run.state = RunState.QUEUED  # its run slot is free when that is committed
-            batch.touch(active_run)
+            batch.include(active_run)
         elif entry.waiting and (moment := self._slots.requeue_moment(entry, now)) is not None:
             state.timers.add(moment, dag_id)
         if not batch.rows_left():

@@ -37,7 +37,7 @@ from tradewind.model.rows import (
 from tradewind.model.states import FINISHED_RUNS, OCCUPYING, WAITING, Outcome, RunState, TaskState
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import AssetUpdate, Workload
-from tradewind.wire.worker_names import may_speak_for, worker_of
+from tradewind.wire.worker_names import may_report_for, worker_of
 
 WAIT_IS_KEPT = WAITING | {TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING}
 """States in which the wait of a task instance is kept: its next attempt gets the result of the wait."""
@@ -262,7 +262,7 @@ class ActiveRun:
         elif not same_try and outcome is not Outcome.MISSING:
             self.reschedules.pop(slot, None)
 
-    def speaks_for(self, slot: int, fence: int, nonce: str, host: str) -> bool:
+    def accepts_report_from(self, slot: int, fence: int, nonce: str, host: str) -> bool:
         """Return whether a report on this attempt is valid: it comes from the process that runs the attempt, or from its worker.
 
         Only the process whose start was accepted counts, and the worker of this process. Any other process was refused and has done
@@ -272,7 +272,7 @@ class ActiveRun:
         holder = self.holders.get(slot)
         if holder is None or holder.fence != fence or not holder.nonce or not (nonce or host):
             return True
-        return nonce == holder.nonce and may_speak_for(worker_of(host), worker_of(holder.host))
+        return nonce == holder.nonce and may_report_for(worker_of(host), worker_of(holder.host))
 
     @property
     def changed(self) -> bool:

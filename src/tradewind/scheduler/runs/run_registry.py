@@ -112,7 +112,7 @@ class RunRegistry:
         active_run.state = RunState.RUNNING
         active_run.callback_requests += requests.of_run_start(active_run, state.listened, now)
         self._adopt(active_run)
-        state.batch.touch(active_run)
+        state.batch.include(active_run)
         active_run.machine.budget = max(1, state.batch.rows_left() // ROWS_PER_MOVE)
         self._take(active_run, active_run.machine.apply(e.RunStarted(now)), now)
 
@@ -323,7 +323,7 @@ class RunRegistry:
         """
         state = self._state
         active_run = state.active_runs_by_id.pop(run, None)
-        state.batch.untouch(run)
+        state.batch.exclude(run)
         if active_run is None:
             return
         entry = state.dags.get(active_run.row.dag_id)

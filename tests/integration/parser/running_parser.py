@@ -90,7 +90,7 @@ class Store:
         return set(self.owner)
 
 
-class Rig:
+class RunningParser:
     """One parser, from its start to its end. `until` runs its loop."""
 
     def __init__(self, folder: Path, store: Store | None = None, **config: Any) -> None:
@@ -114,7 +114,7 @@ class Rig:
         value = self.store.command(receive(request_for("op", command, "parser")).command)
         self.loop.call_later(0, lambda: answered(result_for("op", value)))
 
-    def start(self) -> Rig:
+    def start(self) -> RunningParser:
         self.children.start()
         self.service.on_scheduler_connected()
         self.until(self.service.idle)
