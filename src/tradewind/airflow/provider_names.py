@@ -248,7 +248,11 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (_SERVER, "SerializedBaseOperator", "serialization.definitions.baseoperator:3"),
     (_SERVER, "serialize_template_field", "serialization.helpers:2"),
     (_SERVER, "initialize_secrets_backends", "configuration"),
-    (_SERVER, "TaskStateStoreAccessor", "sdk.execution_time.context:3"),
+    (
+        "tradewind.execution.state_stores",
+        "TaskStateStoreAccessor=TaskStateStore AssetStateStoreAccessor=AssetStateStore AssetStateStoreAccessors=AssetStateStores",
+        "sdk.execution_time.context:3",
+    ),
     (f"{_COMPAT}.task_runner", "run", "sdk.execution_time.task_runner:3"),
     (_SERVER, "_evaluate_retry_policy", "sdk.execution_time.task_runner:3"),
     (_SERVER, "get_next_data_interval", "models.dag:3"),

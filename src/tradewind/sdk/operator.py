@@ -450,11 +450,21 @@ class BaseOperator(Templater, Node):
 
     @property
     def upstream_task_ids(self) -> set[str]:
-        return set(self._upstream or ())
+        """Ids of the direct upstream tasks. Tests of operators set them; this makes no dependency."""
+        return set(self.__dict__.get("_upstream_ids_set", self._upstream) or ())
+
+    @upstream_task_ids.setter
+    def upstream_task_ids(self, ids: Iterable[str]) -> None:
+        self.__dict__["_upstream_ids_set"] = set(ids)
 
     @property
     def downstream_task_ids(self) -> set[str]:
-        return set(self._downstream or ())
+        """Ids of the direct downstream tasks. Tests of operators set them; this makes no dependency."""
+        return set(self.__dict__.get("_downstream_ids_set", self._downstream) or ())
+
+    @downstream_task_ids.setter
+    def downstream_task_ids(self, ids: Iterable[str]) -> None:
+        self.__dict__["_downstream_ids_set"] = set(ids)
 
     @property
     def has_on_execute_callback(self) -> bool:

@@ -81,6 +81,17 @@ def test_the_ends_of_a_task_are_lists() -> None:
     assert (task.roots, task.leaves, task.is_mapped) == ([task], [task], False)
 
 
+def test_a_test_sets_the_tasks_around_a_task() -> None:
+    with DAG("d"):
+        first, second = BaseOperator(task_id="a"), BaseOperator(task_id="b")
+    first >> second
+    assert (first.downstream_task_ids, second.upstream_task_ids) == ({"b"}, {"a"})
+    first.downstream_task_ids = {"x"}
+    second.upstream_task_ids = {"y"}
+    assert (first.downstream_task_ids, second.upstream_task_ids) == ({"x"}, {"y"})
+    assert (first.downstream_list, second.upstream_list) == ([second], [first])
+
+
 def test_a_mapped_task_gives_the_operator_for_its_values() -> None:
     with DAG("d"):
         mapped = Load.partial(task_id="a").expand(source=["x", "y"])
