@@ -26,6 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (errors.NotFound, 404),
+    (errors.WrongConf, 400),  # as in Airflow: 409 would say that the run exists
     (errors.Conflict, 409),
     (errors.Stale, 409),
     (errors.StoreRefused, 409),

@@ -85,6 +85,10 @@ class Conflict(TradewindError):
     """The object exists already, or its state forbids the operation."""
 
 
+class WrongConf(Conflict):
+    """The conf of a run does not fit the params of its DAG."""
+
+
 class Changed(Conflict):
     """A guarded edit found another state than it was computed from: nothing was written. The caller may try again."""
 

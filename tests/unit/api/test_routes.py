@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tests.commands import WORKER, ping_result
+from tests.unit.api import full_world
 from tests.unit.api.conftest import World
 from tradewind.api.routes.monitor import Component, _of_host, _of_triggerer
 from tradewind.model.errors import StoreError
@@ -300,6 +301,13 @@ def test_an_invalid_body_is_422_with_the_reason(world: World, body: dict[str, An
     assert answer.status_code == 422
     assert says in answer.text
     assert world.control.calls == []
+
+
+def test_a_conf_that_does_not_fit_the_params_is_400(world: World) -> None:
+    """As in Airflow: clients take 409 as the answer that the run exists."""
+    full_world.fill(world)
+    answer = world.request("POST", "/api/v2/dags/sales/dagRuns", json={"logical_date": None, "conf": {"day": 1}})
+    assert (answer.status_code, answer.json()["detail"]) == (400, "parameter 'day': 1 is not of type string")
 
 
 def test_a_partition_key_is_only_for_a_dag_with_partitions(world: World) -> None:

@@ -41,6 +41,8 @@ class Runs(msgspec.Struct, frozen=True):
 
     dag_runs: list[RunView]
     total_entries: int | None
+    total_entries_limit: int | None = None
+    """The number at which counting stops; null here: everything is counted."""
     next_cursor: str | None = None
     previous_cursor: str | None = None
 
@@ -115,7 +117,7 @@ def list_runs(
 
 def runs_response(found: Listing[RunView]) -> Response:
     """A page of runs."""
-    return json_response(Runs(found.rows, found.total, found.next_cursor, found.previous_cursor))
+    return json_response(Runs(found.rows, found.total, None, found.next_cursor, found.previous_cursor))
 
 
 class RunRanges(BaseModel):

@@ -46,6 +46,8 @@ class TaskInstances(msgspec.Struct, frozen=True):
 
     task_instances: list[TaskInstanceView]
     total_entries: int | None
+    total_entries_limit: int | None = None
+    """The number at which counting stops; null here: everything is counted."""
     next_cursor: str | None = None
     previous_cursor: str | None = None
 
@@ -143,7 +145,7 @@ def list_task_instances(
 
 def instances_response(found: Listing[TaskInstanceView]) -> Response:
     """A page of task instances."""
-    return json_response(TaskInstances(found.rows, found.total, found.next_cursor, found.previous_cursor))
+    return json_response(TaskInstances(found.rows, found.total, None, found.next_cursor, found.previous_cursor))
 
 
 class InstancesBatch(RunRanges):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tradewind.model.definition import DagDefinition
-from tradewind.model.errors import Conflict, DefinitionError
+from tradewind.model.errors import DefinitionError, WrongConf
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.params import NOTSET, Param, ParamsDict
 
@@ -16,14 +16,14 @@ def check_conf(definition: DagDefinition, conf: Any) -> None:
     """Check that a run's conf fits the params of its DAG.
 
     Raises:
-        Conflict: a value does not fit its schema, a required param is missing, or a schema is wrong; the message says which.
+        WrongConf: a value does not fit its schema, a required param is missing, or a schema is wrong; the message says which.
     """
     if not isinstance(conf, dict):
-        raise Conflict(f"conf must be an object with names and values, not {type(conf).__name__}")
+        raise WrongConf(f"conf must be an object with names and values, not {type(conf).__name__}")
     try:
         msgspec.msgpack.encode(conf)
     except (OverflowError, TypeError, ValueError) as error:
-        raise Conflict(f"conf has a value that cannot be sent in a message: {error}") from None
+        raise WrongConf(f"conf has a value that cannot be sent in a message: {error}") from None
     if not definition.params:
         return
     params = ParamsDict(
@@ -35,4 +35,4 @@ def check_conf(definition: DagDefinition, conf: Any) -> None:
     try:
         params.deep_merge(conf).validate()
     except (ParamValidationError, DefinitionError) as error:
-        raise Conflict(str(error)) from error
+        raise WrongConf(str(error)) from error
