@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import socket
 import socketserver
 import subprocess
@@ -158,6 +159,13 @@ def _key(private: Path) -> tuple[Path, Path]:
     return private, public
 
 
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
 def sshd_program() -> str | None:
     """The server of OpenSSH, if it is installed."""
     return shutil.which("sshd", path=f"/usr/sbin:/usr/local/sbin:{os.environ['PATH']}")
@@ -184,9 +192,7 @@ def sshd(folder: Path) -> Iterator[tuple[int, Path]]:
     assert program is not None
     private, public = _key(folder / "id")
     host, _ = _key(folder / "host")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     (folder / "sshd_config").write_text(SSHD.format(port=port, host=host, public=public))
     if os.getuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)  # where a server of root separates its privileges
@@ -244,3 +250,37 @@ def ssh(folder: Path) -> Iterator[tuple[int, Path]]:
         loop.call_soon_threadsafe(server.close)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
+
+
+THRIFT_SERVER = """
+--master local[1] --conf spark.ui.enabled=false --conf spark.driver.memory=1g --conf spark.sql.warehouse.dir={folder}/warehouse
+--class org.apache.spark.sql.hive.thriftserver.HiveThriftServer2 spark-internal
+--hiveconf hive.server2.thrift.port={port} --hiveconf hive.server2.thrift.bind.host=127.0.0.1
+"""
+
+
+@contextmanager
+def hive_server(spark: Path, folder: Path) -> Iterator[int]:
+    """Spark's own server for clients of Hive (HiveServer2): its port.
+
+    Args:
+        spark: the folder of Spark, such as that of the package `pyspark`.
+    """
+    port = _free_port()
+    words = THRIFT_SERVER.format(folder=folder, port=port).split()
+    environ = {**os.environ, "SPARK_HOME": str(spark)}
+    command = [str(spark / "bin" / "spark-submit"), *words]
+    server = subprocess.Popen(command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert server.stderr is not None
+        lines = []
+        for line in server.stderr:
+            lines.append(line)
+            if "HiveThriftServer2 started" in line:
+                break
+        assert server.poll() is None, "".join(lines[-30:])
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        yield port
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(30)

@@ -412,3 +412,37 @@ def test_dbt_with_cosmos(tmp_path: Path) -> None:
     found = run(tmp_path, DBT.format(folder=tmp_path / "shop", dbt=dbt), {})
     assert set(found) == {"orders.run", "orders.test", "totals_run"}
     assert (tmp_path / "shop.duckdb").stat().st_size
+
+
+HIVE = """
+from airflow.providers.apache.hive.hooks.hive import HiveServer2Hook
+from airflow.providers.common.sql.operators.sql import SQLExecuteQueryOperator
+
+with DAG("d", start_date=datetime(2024, 1, 1), schedule=None):
+    table = "orders_{{ ds_nodash }}"
+    make = SQLExecuteQueryOperator(task_id="make", conn_id="hive", sql=f"create table {table} (id int) stored as parquet")
+    put = SQLExecuteQueryOperator(
+        task_id="put", conn_id="hive", sql=[f"insert into {table} values (1)", f"insert into {table} values (2)"]
+    )
+
+    @task
+    def count(ds_nodash=None):
+        rows = HiveServer2Hook(hiveserver2_conn_id="hive").get_records(f"select count(*) from orders_{ds_nodash}")
+        assert list(rows[0]) == [2], rows
+
+    make >> put >> count()
+"""
+
+
+def test_hive_through_the_thrift_server_of_spark(tmp_path: Path) -> None:
+    """Statements of templates on a server that speaks the protocol of HiveServer2."""
+    installed("airflow.providers.apache.hive", "pyhive")
+    spark = os.environ.get("SPARK_HOME")
+    if spark is None or shutil.which("java") is None:
+        pytest.skip(
+            "Spark or Java is not installed: pip install pyspark, in an environment of its own ($SPARK_HOME: its folder)"
+        )
+    with provider_servers.hive_server(Path(spark), tmp_path) as port:
+        extra = json.dumps({"auth_mechanism": "NONE"})
+        fields = {"conn_type": "hiveserver2", "host": "127.0.0.1", "port": port, "login": "me", "schema": "default"}
+        run(tmp_path, HIVE, {"hive": {**fields, "extra": extra}})
