@@ -39,6 +39,8 @@ OWN_EXAMPLES = os.path.join(os.path.dirname(__file__), "examples")
 """The helpers of Airflow's examples, which public DAG files import. They are used if the examples are not installed."""
 SWITCH_VARIABLE = "TRADEWIND_AIRFLOW_NAMESPACE"
 """Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never serves it."""
+OBJECT_STORAGE = "tradewind.airflow.compat.object_storage"
+"""The module of `ObjectStoragePath`, which needs the package universal-pathlib."""
 
 
 DELEGATES = {"airflow.utils.yaml": "yaml", "airflow.sdk.yaml": "yaml"}
@@ -136,9 +138,9 @@ def _installed(module: str) -> ModuleType | None:
 
 
 def _is_there(module: str, name: str) -> bool:
-    """Whether `from module import *` can give this name. False: the name is in a provider package that is not installed."""
+    """Whether `from module import *` can give this name. False: the name needs a package that is not installed."""
     target = names.find(module, name) or ""
-    if not target.startswith(f"{PROVIDERS}."):
+    if not target.startswith((f"{PROVIDERS}.", OBJECT_STORAGE)):
         return True
     try:
         resolve(target)

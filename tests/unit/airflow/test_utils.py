@@ -164,6 +164,16 @@ def test_everything_of_a_module_can_be_imported_at_once() -> None:
     assert "HdfsSensor" not in found
 
 
+def test_everything_of_the_task_sdk_can_be_imported_without_the_package_of_object_stores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "upath", None)
+    monkeypatch.delitem(sys.modules, "tradewind.airflow.compat.object_storage", raising=False)
+    found: dict[str, object] = {}
+    exec("from airflow.sdk import *", found)
+    assert {"DAG", "task", "Asset", "Param"} <= found.keys()
+
+
 def test_trigger_rules_and_groups_of_states_have_their_old_names() -> None:
     from airflow.utils.state import State
     from airflow.utils.trigger_rule import TriggerRule
