@@ -11,11 +11,12 @@ from tradewind.store.sql.queries import Where
 
 def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
     """Write the deadlines of a run into the outbox. They replace the run's earlier deadlines."""
+    if run.clear_number > 0:
+        engine.run("DELETE FROM outbox WHERE run = ? AND kind = ?", (run.id, DEADLINE))  # also if the DAG has no deadline any more
     if not definition.slas and not definition.deadlines:
         return
     dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at, cleared=run.clear_number > 0)
-    found = deadlines.of_run(definition, dates, lambda at_most: durations(engine, run.dag_id, at_most))
-    engine.run("DELETE FROM outbox WHERE run = ? AND kind = ?", (run.id, DEADLINE))
+    found = deadlines.of_run(definition, dates, lambda at_most: durations(engine, run, at_most))
     engine.many(
         "INSERT INTO outbox (kind, identity, payload, created_at, due_at, run) VALUES (?, ?, ?, ?, ?, ?)",
         [
@@ -25,12 +26,12 @@ def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: 
     )
 
 
-def durations(engine: Engine, dag_id: str, at_most: int) -> list[int]:
-    """Durations of the latest finished runs of a DAG, microseconds, the latest run first."""
+def durations(engine: Engine, run: RunRow, at_most: int) -> list[int]:
+    """Durations of the latest other runs of the DAG that have ended, microseconds, the latest run first."""
     rows = engine.rows(
-        """SELECT ended_at - started_at FROM dag_run WHERE dag_id = ? AND ended_at IS NOT NULL AND started_at IS NOT NULL
+        """SELECT ended_at - started_at FROM dag_run WHERE dag_id = ? AND id <> ? AND ended_at IS NOT NULL AND started_at IS NOT NULL
            ORDER BY run_after DESC, id DESC LIMIT ?""",
-        (dag_id, at_most),
+        (run.dag_id, run.id, at_most),
     )
     return [took for (took,) in rows]
 

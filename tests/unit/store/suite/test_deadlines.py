@@ -48,6 +48,16 @@ def test_a_cleared_run_gets_its_deadlines_again(store: Store) -> None:
     assert to_come(store) == [(f"deadline/{run.id}/1/alert/0", b"alert/0", NOW + 150)]
 
 
+def test_a_run_that_is_cleared_to_a_version_without_deadlines_has_none(store: Store) -> None:
+    watched(store, deadlines=(ALERT,))
+    run = with_run(store)
+    step(store, run.id, S.SUCCESS)
+    finish(store, run.id, RunState.FAILED, NOW + 5)
+    watched(store)
+    store.clear(run.id, [0], "ada", NOW + 100, to_latest=True)
+    assert to_come(store) == []
+
+
 def test_an_average_counts_the_latest_runs_that_ended(store: Store) -> None:
     watched(store, deadlines=(DeadlineDefinition("average", 1, max_runs=2, min_runs=2),))
     for day, took in enumerate((1000, 10, 20)):
