@@ -12,7 +12,8 @@ from tradewind.store.sql.queries import Where
 def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
     """Write the deadlines of a run into the outbox. They replace the run's earlier deadlines."""
     if run.clear_number > 0:
-        engine.run("DELETE FROM outbox WHERE run = ? AND kind = ?", (run.id, DEADLINE))  # also if the DAG has no deadline any more
+        # also if the DAG has no deadlines any more
+        engine.run("DELETE FROM outbox WHERE run = ? AND kind = ?", (run.id, DEADLINE))
     if not definition.slas and not definition.deadlines:
         return
     dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at, cleared=run.clear_number > 0)
@@ -29,7 +30,8 @@ def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: 
 def durations(engine: Engine, run: RunRow, at_most: int) -> list[int]:
     """Durations of the latest other runs of the DAG that have ended, microseconds, the latest run first."""
     rows = engine.rows(
-        """SELECT ended_at - started_at FROM dag_run WHERE dag_id = ? AND id <> ? AND ended_at IS NOT NULL AND started_at IS NOT NULL
+        """SELECT ended_at - started_at FROM dag_run
+           WHERE dag_id = ? AND id <> ? AND ended_at IS NOT NULL AND started_at IS NOT NULL
            ORDER BY run_after DESC, id DESC LIMIT ?""",
         (run.dag_id, run.id, at_most),
     )

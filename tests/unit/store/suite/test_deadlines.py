@@ -48,13 +48,13 @@ def test_a_cleared_run_gets_its_deadlines_again(store: Store) -> None:
     assert to_come(store) == [(f"deadline/{run.id}/1/alert/0", b"alert/0", NOW + 150)]
 
 
-def test_a_run_that_is_cleared_to_a_version_without_deadlines_has_none(store: Store) -> None:
+def test_a_cleared_run_of_a_dag_that_has_no_deadlines_any_more_has_none(store: Store) -> None:
     watched(store, deadlines=(ALERT,))
     run = with_run(store)
-    step(store, run.id, S.SUCCESS)
-    finish(store, run.id, RunState.FAILED, NOW + 5)
     watched(store)
-    store.clear(run.id, [0], "ada", NOW + 100, to_latest=True)
+    step(store, run.id, S.SUCCESS, version=store.need_dag("d").version)
+    finish(store, run.id, RunState.FAILED, NOW + 5)
+    store.clear(run.id, [0], "ada", NOW + 100)
     assert to_come(store) == []
 
 
