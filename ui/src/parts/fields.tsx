@@ -69,7 +69,7 @@ export function More({ id, hint, error }: { id?: string; hint?: ReactNode; error
   return hint ? <span id={id} className={styles.hint}>{hint}</span> : null;
 }
 
-/** The field of a filter bar. `/` moves the focus to the field with `data-search`. */
+/** The field of a filter bar. `/` moves the focus to the field with `data-search`, and the arrow down moves it on to the list. */
 export function SearchField({ label, value, onChange, width }: { label: string; value: string; onChange: (value: string) => void; width?: number }) {
   return (
     <label className={styles.search} {...(width ? { style: { "--wide": `${width}px` } as CSSProperties } : {})}>
@@ -78,6 +78,11 @@ export function SearchField({ label, value, onChange, width }: { label: string; 
       <input
         className={styles.input} type="search" value={value} placeholder={label} data-search spellCheck={false}
         onChange={(event) => onChange(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "ArrowDown") return;
+          event.preventDefault();
+          document.querySelector<HTMLElement>("main [role=table], main [role=grid]")?.focus();
+        }}
       />
     </label>
   );

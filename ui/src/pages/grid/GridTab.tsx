@@ -95,7 +95,7 @@ function Grid({ dagId, structure, window: shown }: { dagId: string; structure: S
   return (
     <>
       <div className={styles.toolbar}>
-        <SearchField label={t("grid.filter")} value={filter} onChange={setFilter} width={200} />
+        <SearchField label={t("grid.filter")} value={filter} onChange={setFilter} width={184} />
         <span className={`${styles.tasks} muted figures`}>{t("grid.size", { tasks: formatNumber(structure.task_count), runs: formatNumber(shown.columns.length) })}</span>
         {hasGroups && (
           <Button compact icon label={t(folds ? "grid.unfoldAll" : "grid.foldAll")} onPress={() => set({ fold: folds ? "" : "*" })}>{folds ? <UnfoldVertical size={14} /> : <FoldVertical size={14} />}</Button>

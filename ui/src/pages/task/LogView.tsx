@@ -300,7 +300,7 @@ function Log({ log, dagId, runId, taskId, mapIndex, tryNumber, state, startedAt 
             </>
           ) : hits ? t("task.hits", { count: hits.size }) : null}
         </span>
-        <span className={styles.options}>
+        <span className={styles.options} data-sideways>
           <Button compact onPress={() => nextError(true)} refused={shown.firstError === null && shown.searched ? t("task.noErrors") : undefined}>
             <CircleX size={14} aria-hidden /> {t("task.nextError")}
           </Button>
