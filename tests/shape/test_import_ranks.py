@@ -94,6 +94,7 @@ LAZY_IMPORTS = {
     ("worker.host", "worker.offers"): "only beside a Celery worker",
     ("executors.celery_publisher", "redis"): "optional: the extra celery; the connection is made in a thread",
     ("executors.celery_publisher", "kombu"): "optional: the extra celery; the connection is made in a thread",
+    ("simulation.simulate", "simulation.machine_world"): "optional: the extra remote; only simulations of several machines",
     ("worker.host", "worker.remote_link"): "loads TLS and WebSockets; only workers on other machines",
     ("worker.base_image", "worker.triggerer"): "loads asyncio, in the one process that runs triggers",
     ("sdk.params", "sdk.param_schema"): "loads jsonschema, 70 ms; only params with a schema",

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
+pytest.importorskip("websockets", reason="simulations of several machines need websockets: pip install 'tradewind[remote]'")
+
+from tests.simulation.machine_mutants import MACHINE_MUTANTS
+from tests.simulation.mutants import Mutant, hunt
 from tradewind.testing import simulate
 
 pytestmark = pytest.mark.timeout(600)  # much computing, which other tests slow down
+
+BUDGET = 60
 
 FOUND = {
     0: "a gateway told a new scheduler of an end from long ago, and the worker had moved to another gateway",
@@ -26,6 +34,20 @@ def test_the_same_seed_gives_the_same_history() -> None:
     one, two = simulate(10, machines=True), simulate(10, machines=True)
     assert (one.digest, one.faults, one.sometimes) == (two.digest, two.faults, two.sometimes)
     assert simulate(10).digest != one.digest, "another kind of world"
+
+
+@pytest.mark.parametrize("mutant", MACHINE_MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "_"))
+def test_a_mutant_can_be_made(mutant: Mutant) -> None:
+    """The source code that the mutant changes still exists."""
+    with ExitStack() as stack:
+        mutant.patches(stack)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MACHINE_MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "_"))
+def test_a_mutant_is_found(mutant: Mutant) -> None:
+    found = hunt(mutant, BUDGET, machines=True)
+    assert found is not None, f"{mutant.name} lives: {mutant.what}"
 
 
 @pytest.mark.slow

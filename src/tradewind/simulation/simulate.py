@@ -24,7 +24,6 @@ from tradewind.model.definition import DagDefinition, map_providers
 from tradewind.model.moments import HOUR, SECOND
 from tradewind.sdk.definition import to_definition
 from tradewind.simulation.faults import CALM
-from tradewind.simulation.machine_world import MachineWorld
 from tradewind.simulation.timeline import START
 from tradewind.simulation.workload import Habit, Plan
 from tradewind.simulation.world import Finding, World
@@ -80,7 +79,7 @@ def simulate(
         SimulationFailed: a guarantee was violated; the text contains one line of code that repeats the simulation.
     """
     plans = [_plan(dag, hours or 1) for dag in dags] if dags else None
-    make = MachineWorld if machines else World
+    make = _machine_world() if machines else World
     world = make(seed, plans=plans, profile=None if faults else CALM, hours=hours, trace=trace).run()
     line = world.timeline
     done = Simulated(
@@ -95,6 +94,12 @@ def simulate(
     if strict and done.found:
         raise SimulationFailed(explain(done, ", ".join(dag.dag_id for dag in dags), machines=machines))
     return done
+
+
+def _machine_world() -> type[World]:
+    from tradewind.simulation.machine_world import MachineWorld  # lazy import: needs the extra remote
+
+    return MachineWorld
 
 
 def explain(done: Simulated, dags: str = "", *, machines: bool = False) -> str:
