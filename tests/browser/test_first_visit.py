@@ -132,7 +132,7 @@ def test_why_a_task_waits_names_the_task_that_holds_the_slot(visit: Visit, serve
 
 
 def test_the_trigger_form_is_made_from_the_params(visit: Visit) -> None:
-    visit.expected = ("409",)  # the server refuses a name of one letter
+    visit.expected = ("400",)  # the server refuses a name of one letter
     page = visit.page
     page.goto("/dags/hello_page")
     page.locator("header").get_by_role("button", name="Trigger", exact=True).click()
