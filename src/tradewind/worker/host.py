@@ -489,7 +489,7 @@ class WorkerHost:
 
     def lease_ended(self, reason: str, grace: int) -> None:
         """The scheduler is about to give the attempts to another worker: stop them, and kill them after `grace` microseconds."""
-        self.pending.clear()
+        self._give_back_pending()
         for attempt in list(self.attempts.values()):
             attempt.stop("stopping", reason, min(self.config.kill_grace, grace))
 
