@@ -57,6 +57,10 @@ class SettingsReader:
         """The installed settings: `section.key` → string."""
         return dict(self._installed)
 
+    def given(self, section: str, key: str) -> str | None:
+        """The value that the operator gave for a setting, under any of its names; None: only a default applies."""
+        return self._find(section, key)
+
     def _find(self, section: str, key: str) -> str | None:
         section, key = section.lower(), key.lower()
         for name, variables in _places_of(f"{section}.{key}"):

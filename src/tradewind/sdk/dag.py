@@ -24,7 +24,7 @@ from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
 from tradewind.sdk.arguments import Callback
 from tradewind.sdk.default_args import accepted_names
-from tradewind.sdk.default_attributes import OwnId
+from tradewind.sdk.default_attributes import CatchupFromSetting, FromSetting, OwnId
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.names import MAX_LENGTH, check_dag_id
 from tradewind.sdk.params import NOTSET, DagParam, ParamsDict
@@ -152,6 +152,9 @@ class DAG:
     map_provider_ids: frozenset[str] = frozenset()
     """Ids of the tasks over whose results other tasks are mapped."""
     dag_display_name: str = OwnId("dag_id")  # type: ignore[assignment]
+    max_active_tasks: int = FromSetting("core", "max_active_tasks_per_dag")  # type: ignore[assignment]
+    max_active_runs: int = FromSetting("core", "max_active_runs_per_dag")  # type: ignore[assignment]
+    catchup: bool = CatchupFromSetting("scheduler", "catchup_by_default")  # type: ignore[assignment]
     """Shown instead of the id; by default the id."""
 
     @positional_as_in_airflow_1
@@ -209,7 +212,7 @@ class DAG:
         tasks = older.get("max_active_tasks", max_active_tasks)
         self._read_limits(tasks, max_active_tasks_all_runs, max_active_runs or None, max_consecutive_failed_dag_runs)
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
-        self.catchup, self.fail_fast = catchup, bool(older.get("fail_fast", fail_fast))
+        self.catchup, self.fail_fast = catchup, bool(older.get("fail_fast", fail_fast))  # type: ignore[assignment]
         self._read_callbacks(on_success_callback, on_failure_callback, sla_miss_callback, deadline)
         self.access_control = access_control
         self.disable_bundle_versioning, self.rerun_with_latest_version = disable_bundle_versioning, rerun_with_latest_version
@@ -266,9 +269,9 @@ class DAG:
             raise type(error)(self.located_message(error)) from None
 
     def _read_limits(self, tasks: Any, tasks_of_all_runs: Any, runs: Any, failed_runs: Any) -> None:
-        self.max_active_tasks = self._integer("max_active_tasks", tasks, 1)
+        self.max_active_tasks = self._integer("max_active_tasks", tasks, 1)  # type: ignore[assignment]
         self.max_active_tasks_all_runs = self._integer("max_active_tasks_all_runs", tasks_of_all_runs, 1)
-        self.max_active_runs = self._integer("max_active_runs", runs, 1)
+        self.max_active_runs = self._integer("max_active_runs", runs, 1)  # type: ignore[assignment]
         self.max_consecutive_failed_dag_runs = self._integer("max_consecutive_failed_dag_runs", failed_runs, 0)
 
     def _integer(self, name: str, value: Any, minimum: int) -> int | None:
@@ -276,6 +279,10 @@ class DAG:
             return None if value is None else int(arguments.integer(minimum)(name, value))
         except DefinitionError as error:
             raise DefinitionError(self.located_message(error)) from None
+
+    def given(self, name: str) -> Any:
+        """What the author gave for an attribute whose default is a setting; None: nothing."""
+        return vars(self).get(name)
 
     def _check_older(self, name: str, value: Any) -> None:
         """Check an argument that is not in the signature: not supported yet, an old name, or unknown."""
@@ -669,7 +676,7 @@ class DAG:
         return self.fileloc
 
     @property
-    def concurrency(self) -> int | None:
+    def concurrency(self) -> int:
         """`max_active_tasks` in Airflow 1."""
         return self.max_active_tasks
 

@@ -100,7 +100,7 @@ def of_generation(dag: DAG, catchup: bool) -> str:
     Args:
         catchup: whether missed runs are created; the warning mentions it if the file does not set catchup.
     """
-    missed = ", missed runs are created (catchup)" if catchup and dag.catchup is None else ""
+    missed = ", missed runs are created (catchup)" if catchup and dag.given("catchup") is None else ""
     return (
         f"schedule: the file is one for Airflow {dag.generation}, so runs cover the interval before they start{missed} and "
         "max_active_tasks counts over all runs, as in Airflow 2; to change this, set core.schedule_meaning_of_folders"

@@ -1,4 +1,4 @@
-"""Default values of attributes that differ from task to task: an empty list, the own id.
+"""Default values of attributes that differ from object to object: an empty list, the own id, a setting.
 
 A task stores only the arguments that its author gave. These defaults are made when somebody reads them, as Airflow has them:
 `task.outlets.append(asset)` works on a task without outlets.
@@ -7,6 +7,8 @@ A task stores only the arguments that its author gave. These defaults are made w
 from __future__ import annotations
 
 from typing import Any
+
+from tradewind.sdk.generation import CURRENT
 
 
 class OwnList:
@@ -33,3 +35,42 @@ class OwnId:
 
     def __get__(self, one: Any, _owner: type) -> Any:
         return None if one is None else one.__dict__.get(self.attribute)
+
+
+class FromSetting:
+    """An integer, by default that of a setting: `dag.max_active_runs` is 16 where nothing else is given, as in Airflow.
+
+    Tests of DAG files and policies read such attributes. What the author gave is in the object's `__dict__`.
+    """
+
+    name = ""
+
+    def __init__(self, section: str, key: str) -> None:
+        self.section, self.key = section, key
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, one: Any, _owner: type) -> Any:
+        if one is None:
+            return None
+        given = one.__dict__.get(self.name)
+        return self._default(one) if given is None else given
+
+    def __set__(self, one: Any, value: Any) -> None:
+        one.__dict__[self.name] = value
+
+    def _default(self, one: Any) -> Any:
+        from tradewind.sdk.conf import conf  # lazy import: few files read a default
+
+        return conf.getint(self.section, self.key)
+
+
+class CatchupFromSetting(FromSetting):
+    """`dag.catchup`: the setting, or without one whether the file was written for Airflow 1 or 2."""
+
+    def _default(self, one: Any) -> bool:
+        from tradewind.sdk.conf import conf  # lazy import: few files read a default
+
+        setting = (conf.given(self.section, self.key) or "none").strip().lower()
+        return one.generation < CURRENT if setting == "none" else conf.getboolean(self.section, self.key)

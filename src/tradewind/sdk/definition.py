@@ -62,7 +62,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
     zone = dag.timezone_name or defaults.timezone
     start = _start(dag, defaults)
     end = _end(dag, defaults)
-    catchup = bool(defaults.catchup) if dag.catchup is None else dag.catchup
+    catchup = bool(_value_or(dag.given("catchup"), bool(defaults.catchup)))
     never = _is_never_scheduled(schedule, start, catchup)
     if never:
         schedule = dag.schedule_definition = NoSchedule()
@@ -76,9 +76,9 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         end_date=end,
         timezone=zone,
         catchup=catchup,
-        max_active_tasks=_value_or(dag.max_active_tasks, defaults.max_active_tasks),
+        max_active_tasks=_value_or(dag.given("max_active_tasks"), defaults.max_active_tasks),
         max_active_tasks_all_runs=dag.max_active_tasks_all_runs
-        or (dag.max_active_tasks if older else None)
+        or (dag.given("max_active_tasks") if older else None)
         or defaults.max_active_tasks_all_runs,
         max_active_runs=_max_active_runs(dag, schedule, defaults),
         max_consecutive_failed_dag_runs=_value_or(
@@ -212,22 +212,21 @@ def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | 
 
 
 def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults) -> int:
+    given: int | None = dag.given("max_active_runs")
     if isinstance(schedule, CustomSchedule) and schedule.active_runs_limit is not None:
         limit = schedule.active_runs_limit
-        if dag.max_active_runs is not None and dag.max_active_runs > limit:
+        if given is not None and given > limit:
             raise DefinitionError(
-                dag.located_message(
-                    f"the timetable {schedule.name} allows max_active_runs of at most {limit}, not {dag.max_active_runs}"
-                )
+                dag.located_message(f"the timetable {schedule.name} allows max_active_runs of at most {limit}, not {given}")
             )
-        return min(_value_or(dag.max_active_runs, defaults.max_active_runs), limit)
+        return min(_value_or(given, defaults.max_active_runs), limit)
     if not isinstance(schedule, ContinuousSchedule):
-        return _value_or(dag.max_active_runs, defaults.max_active_runs)
-    if dag.max_active_runs not in (None, 1):
+        return _value_or(given, defaults.max_active_runs)
+    if given not in (None, 1):
         raise DefinitionError(
             dag.located_message(
                 f"schedule='@continuous' starts a run when the previous run has ended, so max_active_runs must be 1, "
-                f"not {dag.max_active_runs}"
+                f"not {given}"
             )
         )
     return 1

@@ -24,7 +24,7 @@ def test_runs_have_an_execution_date(world: World) -> None:
     assert run["execution_date"] == run["logical_date"] == "2026-01-01T00:00:00Z"
     assert run["external_trigger"] is True
     found = v1(world, "GET", "dags/sales/dagRuns?execution_date_gte=2026-01-02T00:00:00Z").json()
-    assert found == {"dag_runs": [], "total_entries": 0, "next_cursor": None, "previous_cursor": None}
+    assert {name: found[name] for name in ("dag_runs", "total_entries")} == {"dag_runs": [], "total_entries": 0}
 
 
 def test_a_run_is_triggered_without_a_date_and_marked(world: World) -> None:

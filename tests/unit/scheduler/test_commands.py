@@ -55,7 +55,7 @@ def test_a_failed_command_is_answered_and_changes_nothing(bench: Bench) -> None:
         ({"dag_id": "dialy"}, "NotFound", "Did you mean 'daily'?"),
         ({}, "WrongArgument", "missing required field `dag_id`"),
         ({"dag_id": "daily", "run_id": "a/b"}, "Conflict", "a/b"),
-        ({"dag_id": "daily", "conf": [1]}, "Conflict", "conf must be an object"),
+        ({"dag_id": "daily", "conf": [1]}, "WrongConf", "conf must be an object"),
         ({"dag_id": "daily", "run_type": "sometimes"}, "WrongArgument", "sometimes"),
         ({"dag_id": "daily", "logical_date": "yesterday"}, "WrongArgument", "`$.logical_date`"),
         ({"dag_id": "daily", "logical_date": 2**63}, "WrongArgument", "`$.logical_date`"),
