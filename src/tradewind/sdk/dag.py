@@ -24,7 +24,7 @@ from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
 from tradewind.sdk.arguments import Callback
 from tradewind.sdk.default_args import accepted_names
-from tradewind.sdk.default_attributes import CatchupFromSetting, FromSetting, OwnId
+from tradewind.sdk.default_attributes import CatchupFromSetting, FromSetting, IsGiven, OwnId
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.names import MAX_LENGTH, check_dag_id
 from tradewind.sdk.params import NOTSET, DagParam, ParamsDict
@@ -537,13 +537,8 @@ class DAG:
         """Each direct upstream task of each teardown."""
         return [before for task in self.teardowns for before in task.upstream_list if not before.is_teardown]
 
-    @property
-    def has_on_success_callback(self) -> bool:
-        return bool(self.on_success_callback)
-
-    @property
-    def has_on_failure_callback(self) -> bool:
-        return bool(self.on_failure_callback)
+    has_on_success_callback = IsGiven("on_success_callback")
+    has_on_failure_callback = IsGiven("on_failure_callback")
 
     @property
     def owner(self) -> str:

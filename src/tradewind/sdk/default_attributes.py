@@ -37,6 +37,19 @@ class OwnId:
         return None if one is None else one.__dict__.get(self.attribute)
 
 
+class IsGiven:
+    """Whether another attribute has a value: `has_on_failure_callback`. Read-only; the class itself has False."""
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+
+    def __get__(self, one: Any, _owner: type) -> bool:
+        return one is not None and bool(getattr(one, self.attribute))
+
+    def __set__(self, one: Any, value: Any) -> None:
+        raise AttributeError(f"it cannot be set: it says whether {self.attribute} has a value")
+
+
 class FromSetting:
     """An integer, by default that of a setting: `dag.max_active_runs` is 16 where nothing else is given, as in Airflow.
 

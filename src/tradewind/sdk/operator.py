@@ -29,7 +29,7 @@ from tradewind.sdk.arguments import (
     refuse_unsupported,
 )
 from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of, refuse_or_warn, wrap_init
-from tradewind.sdk.default_attributes import OwnId, OwnList
+from tradewind.sdk.default_attributes import IsGiven, OwnId, OwnList
 from tradewind.sdk.dependencies import Node, link
 from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
 from tradewind.sdk.graph import reachable
@@ -466,25 +466,11 @@ class BaseOperator(Templater, Node):
     def downstream_task_ids(self, ids: Iterable[str]) -> None:
         self.__dict__["_downstream_ids_set"] = set(ids)
 
-    @property
-    def has_on_execute_callback(self) -> bool:
-        return bool(self.on_execute_callback)
-
-    @property
-    def has_on_success_callback(self) -> bool:
-        return bool(self.on_success_callback)
-
-    @property
-    def has_on_failure_callback(self) -> bool:
-        return bool(self.on_failure_callback)
-
-    @property
-    def has_on_retry_callback(self) -> bool:
-        return bool(self.on_retry_callback)
-
-    @property
-    def has_on_skipped_callback(self) -> bool:
-        return bool(self.on_skipped_callback)
+    has_on_execute_callback = IsGiven("on_execute_callback")
+    has_on_success_callback = IsGiven("on_success_callback")
+    has_on_failure_callback = IsGiven("on_failure_callback")
+    has_on_retry_callback = IsGiven("on_retry_callback")
+    has_on_skipped_callback = IsGiven("on_skipped_callback")
 
     def get_closest_mapped_task_group(self) -> TaskGroup | None:
         """Airflow's name for `mapped_group`."""
