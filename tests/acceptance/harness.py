@@ -355,7 +355,7 @@ class Standalone:
     def child(self, kind: str) -> int | None:
         """Pid of scheduler, host, parser or api; None if it does not run."""
         for pid, words in self.processes().items():
-            if f"tradewind.cli.process {kind} " in f"{words} ":
+            if words == f"tradewind: {kind}":
                 return pid
         return None
 

@@ -1,4 +1,4 @@
-"""Entry point of the supervisor's child processes: `python -m tradewind.cli.process KIND PARENT_PID`.
+"""Entry point of the supervisor's child processes: `main(KIND, PARENT_PID)`, or `python -m tradewind.cli.process KIND PARENT_PID`.
 
 KIND is scheduler, host (host-NAME for a further worker host), parser or api; examples registers the shipped examples and ends.
 When the parent dies, a child gets a signal: SIGTERM, SIGINT, or SIGKILL if it has nothing to clean up.
@@ -80,8 +80,8 @@ def _open_pipe(kind: str) -> None:
         logging.getLogger().addHandler(handler)
 
 
-def main() -> int:
-    kind, parent = sys.argv[1], int(sys.argv[2])
+def main(kind: str, parent: int) -> int:
+    """Run the service until it stops, and return the exit code of this process."""
     os.umask(0o077)
     if HAVE_LINUX and parent:
         from tradewind.platform import linux  # lazy import: Linux only
@@ -153,4 +153,4 @@ KINDS: dict[str, Callable[[Settings], None]] = {
 }
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1], int(sys.argv[2])))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-from tradewind.cli.process import ALIVE, DISPATCHED, PASSES, PASSES_DONE, SUPERVISOR_PIPE
+from tradewind.cli.process import ALIVE, DISPATCHED, PASSES, PASSES_DONE, SUPERVISOR_PIPE, main
 from tradewind.cli.process_logs import ChildPipe, rotate_own_files
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.cli.worker_hosts import is_host, with_worker_hosts
@@ -52,7 +52,7 @@ class SchedulerService:
         stops = with_worker_hosts([name for name in STOP_ORDER if name in parts or name == "scheduler"], hosts)
         self._children = {name: Child(name, environment) for name in stops}
         self.supervisor = Supervisor(
-            SystemClock(), list(self._children.values()), self._on_give_up, settings.core.stall_limit_us
+            SystemClock(), main, list(self._children.values()), self._on_give_up, settings.core.stall_limit_us
         )
         for name, child in self._children.items():
             pipe = ChildPipe(self.supervisor.loop, self._message_handler(name))

@@ -1,6 +1,6 @@
 """The supervisor of `standalone` and `scheduler`: starts the services as child processes, restarts them, and stops them.
 
-It imports little and does nothing else, so it is the last process to fail. It is a subreaper: when the worker host is killed, its
+It does nothing else, so it is the last process to fail. It is a subreaper: when the worker host is killed, its
 child processes become children of the supervisor, which kills them.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from tradewind.cli.service_start import Entry, ServiceProcess, start_service
 from tradewind.cli.watchdog import CHECKS_PER_LIMIT, Watchdog
 from tradewind.cli.worker_hosts import is_host
 from tradewind.model.moments import SECOND
@@ -46,7 +46,7 @@ class Child(msgspec.Struct, eq=False):
     """Descriptor for its stdout and stderr; None: those of the supervisor."""
     inherits: tuple[int, ...] = ()
     """Descriptors that it inherits, with the same numbers."""
-    process: subprocess.Popen[bytes] | None = None
+    process: ServiceProcess | None = None
     stop_timeout: int = STOP_TIMEOUT
     """Microseconds that it may take to stop before it is killed."""
     started_at: int = 0
@@ -62,17 +62,21 @@ class Supervisor:
     """Keeps its children running until `stop`.
 
     Args:
+        entry: runs a child, given its name.
         children: in the order in which they are stopped.
         on_give_up: called when the exit code of a child says that a restart would not help.
         stall_limit: microseconds after which a child that has reported no progress (`record_progress`) is killed and restarted;
             0: never.
     """
 
-    def __init__(self, clock: Clock, children: list[Child], on_give_up: Callable[[Child], None], stall_limit: int = 0) -> None:
+    def __init__(
+        self, clock: Clock, entry: Entry, children: list[Child], on_give_up: Callable[[Child], None], stall_limit: int = 0
+    ) -> None:
         self.clock = clock
         self.loop = Loop(clock)
         self.children = children
         self.stopping = False
+        self._entry = entry
         self._on_give_up = on_give_up
         self._stall_limit = stall_limit
         self._on_stop: Callable[[bool], None] = lambda at_once: None
@@ -154,7 +158,7 @@ class Supervisor:
                 self._on_stall(child, child.process, child.watchdog.silent_for(now) / SECOND)
         self.loop.call_later(self._stall_limit // CHECKS_PER_LIMIT, self._check_for_stalls)
 
-    def _on_stall(self, child: Child, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def _on_stall(self, child: Child, process: ServiceProcess, seconds: float) -> None:
         if is_host(child.name) and not child.continued and _is_stopped(process.pid):
             child.continued = True  # killing it would kill its tasks
             log.warning("a process was stopped by a signal; sending SIGCONT", name=child.name)
@@ -201,15 +205,7 @@ class Supervisor:
         child.watchdog, child.continued = Watchdog(self._stall_limit, child.started_at), False
         fp("supervisor.before_start")
         try:
-            child.process = subprocess.Popen(
-                [sys.executable, "-m", "tradewind.cli.process", child.name, str(os.getpid())],
-                env=dict(child.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=child.output,
-                stderr=child.output,
-                pass_fds=child.inherits,
-                start_new_session=True,
-            )
+            child.process = start_service(self._entry, child.name, child.environment, child.output, child.inherits)
         except OSError as error:
             log.error("a process could not be started; trying again", name=child.name, error=error.strerror)
             self._restart_later(child)
@@ -218,9 +214,10 @@ class Supervisor:
         """Handle SIGCHLD: find the processes that have ended."""
         for child in self.children:
             process = child.process
-            if process is not None and process.poll() is not None:
+            code = None if process is None else process.poll()
+            if code is not None:
                 child.process = None
-                self._ended(child, process.returncode)
+                self._ended(child, code)
         for pending in list(self._background):
             if pending.poll() is not None:
                 self._background.pop(pending)(pending.returncode)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -230,35 +228,21 @@ def test_a_process_sends_warnings_to_the_supervisor_and_its_children_do_not_inhe
 # --- the supervisor -------------------------------------------------------------------------------------------------------------
 
 
-class FakeChild:
-    """A child whose process writes its name when it is stopped."""
+def writes_its_name_when_stopped(name: str, parent: int) -> int:
+    def stop(*_: object) -> None:
+        os.write(1, f"{name} ".encode())
+        os._exit(0)
 
-    def __init__(self, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        real = subprocess.Popen
-
-        def popen(command: list[str], **options: Any) -> Any:
-            name = command[3] if command[1:3] == ["-m", "tradewind.cli.process"] else None
-            return real([sys.executable, "-c", script, name] if name else command, **options)
-
-        monkeypatch.setattr(subprocess, "Popen", popen)
+    signal.signal(signal.SIGTERM, stop)
+    os.write(1, b"up ")
+    while True:
+        signal.pause()
 
 
-STOPS_AT_SIGTERM = """
-import signal, sys, os
-def stop(*_):
-    os.write(1, sys.argv[1].encode() + b" ")
-    os._exit(0)
-signal.signal(signal.SIGTERM, stop)
-os.write(1, b"up ")
-while True: signal.pause()
-"""
-
-
-def test_children_stop_in_order_and_background_jobs_end_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_stop_in_order_and_background_jobs_end_too(tmp_path: Path) -> None:
     output = os.open(tmp_path / "out", os.O_CREAT | os.O_RDWR | os.O_APPEND)
     children = [Child(name, dict(os.environ), output=output) for name in ("first", "second", "third")]
-    supervisor = Supervisor(SystemClock(), children, lambda child: None)
-    FakeChild(supervisor, monkeypatch, STOPS_AT_SIGTERM)
+    supervisor = Supervisor(SystemClock(), writes_its_name_when_stopped, children, lambda child: None)
     ended: list[int] = []
     seen = ""
 

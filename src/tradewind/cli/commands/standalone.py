@@ -17,7 +17,7 @@ from tradewind.cli.extras import install_command
 from tradewind.cli.live_table import Lines, Screen, Table, missed_notices
 from tradewind.cli.locks import home_lock, writer_lock
 from tradewind.cli.notices import Follower
-from tradewind.cli.process import ALIVE, PREFIX, SUPERVISOR_PIPE
+from tradewind.cli.process import ALIVE, PREFIX, SUPERVISOR_PIPE, main
 from tradewind.cli.process_logs import CHECK_SECONDS, ChildPipe, log_file, logs_folder, open_log, rotate
 from tradewind.cli.reach import reach
 from tradewind.cli.supervisor import Child, Supervisor
@@ -189,7 +189,7 @@ class Standalone:
         stops = [
             self._children[name] for name in with_worker_hosts(_chosen(STOP_ORDER, settings), settings.runner.worker_hosts)
         ]
-        self.supervisor = Supervisor(SystemClock(), stops, self._on_give_up, settings.core.stall_limit_us)
+        self.supervisor = Supervisor(SystemClock(), main, stops, self._on_give_up, settings.core.stall_limit_us)
         for child in stops:
             child.stop_timeout += settings.runner.drain_timeout_us if is_host(child.name) else 0
         for name, child in self._children.items():
