@@ -16,6 +16,7 @@ class Namespace:
 
     Attributes:
         host: the address of this machine, seen from the namespace.
+        guest: the address of the namespace, seen from this machine.
         prefix: a command that runs another one in the namespace.
     """
 
@@ -24,7 +25,7 @@ class Namespace:
         self._name, self._cable = f"tw{number}", f"twc{number}"
         self._net = f"10.213.{number // 250}.{number % 250 // 4 * 4}".rpartition(".")
         base = int(self._net[2])
-        self.host, self._guest = (f"{self._net[0]}.{base + offset}" for offset in (1, 2))
+        self.host, self.guest = (f"{self._net[0]}.{base + offset}" for offset in (1, 2))
         self.prefix = ("ip", "netns", "exec", self._name)
 
     def make(self) -> None:
@@ -33,7 +34,7 @@ class Namespace:
         _ip("link", "add", cable, "type", "veth", "peer", "name", "uplink", "netns", name)
         _ip("addr", "add", f"{self.host}/30", "dev", cable)
         _ip("link", "set", cable, "up")
-        _ip("-n", name, "addr", "add", f"{self._guest}/30", "dev", "uplink")
+        _ip("-n", name, "addr", "add", f"{self.guest}/30", "dev", "uplink")
         for device in ("uplink", "lo"):
             _ip("-n", name, "link", "set", device, "up")
 

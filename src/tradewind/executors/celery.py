@@ -8,8 +8,9 @@ scheduler, so that priorities and limits hold, and a broker that loses all messa
 as with the LocalExecutor: the worker hosts are connected to the scheduler.
 
 A message counts as lost if it was published `LOST_AFTER` ago and a worker of its queue has had a free slot since then. If all
-workers are full, the message may still wait in the broker. If a message was only late, its start is refused because the other
-copy has started.
+workers are full, the message may still wait in the broker. Workers that are busy all the time never have a free slot for so
+long: a message counts as lost too if one of its queue has started that was published `LOST_AFTER` later, because brokers keep
+the order. If a message was only late, its start is refused because the other copy has started.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ class CeleryExecutor(LocalExecutor):
         self._published: dict[TaskKey, _Published] = {}
         self._in_broker: dict[str, int] = {}
         """Queue → number of its attempts in `_published`."""
+        self._newest_started: dict[str, int] = {}
+        """Queue → when the attempt that was published last, of those that have started, was published."""
         self._full_at: dict[str, int] = {}
         """Worker → the last time when it had no free slot, or connected; monotonic microseconds."""
 
@@ -144,6 +147,8 @@ class CeleryExecutor(LocalExecutor):
         since = self._clock.monotonic() - LOST_AFTER
         if known.at > since:
             return False
+        if self._newest_started.get(known.queue, 0) >= known.at + LOST_AFTER:
+            return True
         return any(
             one.load.has_free_slot and self._full_at.get(one.name, 0) <= since for one in self._celery_workers(known.queue)
         )
@@ -164,6 +169,7 @@ class CeleryExecutor(LocalExecutor):
         known = self._published.get(task)
         if known is not None and known.fence == answer.attempt[2] and isinstance(answer.body, Accepted):
             worker = self._workers.get(worker_of(host))
+            self._newest_started[known.queue] = max(known.at, self._newest_started.get(known.queue, 0))
             self._forget(task)
             if worker is not None:
                 self._assign(task, known.fence, worker)

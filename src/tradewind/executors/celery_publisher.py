@@ -2,8 +2,8 @@
 
 This module builds the messages of Celery's protocol 2 itself, because each `apply_async` costs the scheduler's process almost
 a millisecond. With Redis, all waiting messages are sent in one pipeline. With other brokers, kombu sends them one after the
-other on one channel. An unavailable broker delays messages and loses none: they wait in this process, at most as many as the
-executor allows in the broker.
+other on one channel. An unavailable broker delays messages and loses none: they wait in this process, each attempt once, however
+often the executor publishes it again meanwhile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from tradewind.observe.log import Log
 from tradewind.platform.backoff import Backoff
 from tradewind.wire.celery_messages import TASK_NAME, seal, task_id
-from tradewind.wire.messages import Workload
+from tradewind.wire.messages import AttemptKey, Workload
 
 log = Log("celery")
 
@@ -44,6 +44,8 @@ class CeleryPublisher:
         self._broker = broker
         self._key = key
         self._queue: queue.SimpleQueue[Workload | None] = queue.SimpleQueue()
+        self._waiting: set[AttemptKey] = set()
+        """Attempts that the broker has not confirmed yet."""
         self._stopping = threading.Event()
         self._origin = f"{os.getpid()}@{socket.gethostname()}"
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
@@ -55,7 +57,9 @@ class CeleryPublisher:
             self._started = True
             self._thread.start()
         for workload in workloads:
-            self._queue.put(workload)
+            if workload.key not in self._waiting:
+                self._waiting.add(workload.key)
+                self._queue.put(workload)
 
     def stop(self) -> None:
         """End the thread. The next scheduler publishes the remaining workloads."""
@@ -77,6 +81,7 @@ class CeleryPublisher:
                 if sender is None:
                     sender = _RedisSender(self._broker) if is_redis(self._broker) else _KombuSender(self._broker)
                 sender.send([(one.queue, self._message(one)) for one in batch])
+                self._waiting.difference_update(one.key for one in batch)
                 batch = []
                 waits.succeeded()
             except Exception as error:

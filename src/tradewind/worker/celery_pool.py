@@ -26,6 +26,7 @@ from billiard.einfo import ExceptionInfo
 from celery import Celery
 from celery.concurrency.base import BasePool
 from celery.exceptions import Ignore, Reject
+from celery.worker.request import Request
 
 from tradewind.executors.celery import EXTRA_SHARE
 from tradewind.executors.celery_publisher import celery_queue, is_redis
@@ -74,6 +75,31 @@ class _Job:
     def terminate(self, number: int) -> None:
         """Stop the attempt: its Celery task was revoked."""
         self.pool.revoke(self.id)
+
+
+class AttemptRequest(Request):  # type: ignore[misc]
+    """A message as Celery handles it. Its acknowledgement may come when its connection is lost; then kombu raises whatever a
+    half-closed channel raises, which would end the Celery worker and its tasks. The broker gives the message to a worker again,
+    and the scheduler refuses a second start.
+    """
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        super().__init__(*words, **options)
+        self._connection_errors = (Exception,)  # these are logged
+
+    def acknowledge(self) -> None:
+        if self._is_taken_once():
+            self.acknowledged = True
+        super().acknowledge()
+
+    def reject(self, requeue: bool = False) -> None:
+        if self._is_taken_once():
+            self.acknowledged = True
+        super().reject(requeue)
+
+    def _is_taken_once(self) -> bool:
+        """Whether the broker has forgotten the message when it was taken. See `make_app`."""
+        return bool(self.task.app.conf.tradewind_no_ack)
 
 
 class HostPool(BasePool):  # type: ignore[misc]
@@ -320,11 +346,12 @@ def make_app(broker: str, queues: Sequence[str] = ()) -> Celery:
         broker_connection_max_retries=None,
         broker_transport_options={"visibility_timeout": VISIBILITY_SECONDS},
         task_queues=[celery_queue(name, no_ack=is_redis(broker)) for name in queues],
+        tradewind_no_ack=is_redis(broker),
         task_default_queue=queues[0] if queues else "default",
         task_create_missing_queues=True,
     )
 
-    @app.task(name=TASK_NAME, ignore_result=True)  # type: ignore[untyped-decorator]
+    @app.task(name=TASK_NAME, ignore_result=True, Request=AttemptRequest, shared=False)  # type: ignore[untyped-decorator]
     def attempt(envelope: str) -> None:
         raise AttemptFailed("attempts run only in the pool of `tradewind celery worker`; start the worker with that command")
 

@@ -24,9 +24,12 @@ REQUIRED = os.environ.get("TESTS_REQUIRE_BROKERS") == "1"
 class Broker:
     """A running server. `close` ends it."""
 
-    def __init__(self, url: str, command: list[str], environment: dict[str, str], folder: Path, port: int) -> None:
+    def __init__(
+        self, url: str, command: list[str], environment: dict[str, str], folder: Path, port: int, host: str = "127.0.0.1"
+    ) -> None:
         self.url = url
         self.port = port
+        self.host = host
         self._command = command
         self._environment = environment
         self._folder = folder
@@ -55,7 +58,7 @@ class Broker:
 
     def _answers(self) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
+            with socket.create_connection((self.host, self.port), timeout=1) as link:
                 if self.url.startswith("redis"):
                     link.sendall(b"PING\r\n")
                     return link.recv(16).startswith(b"+PONG")
@@ -75,7 +78,34 @@ class Broker:
         self.kill()
         self._end_helpers()
         shutil.rmtree(self._folder / "data", ignore_errors=True)
+        (self._folder / "data").mkdir(exist_ok=True)
         self.start()
+
+    def restart(self) -> None:
+        """Kill the broker, and start it again with what it had on the disk."""
+        self.kill()
+        self._end_helpers()
+        self.start()
+
+    def flush(self) -> None:
+        """Delete all messages while the broker runs, as an operator would."""
+        if self.url.startswith("redis"):
+            with redis.Redis.from_url(self.url) as client:
+                client.flushall()
+            return
+        with kombu.Connection(self.url, connect_timeout=5) as connection:
+            for name in ("default", "far"):
+                try:
+                    connection.default_channel.queue_delete(name)
+                except amqp.NotFound:
+                    pass
+
+    def freeze(self) -> None:
+        """Stop all its processes: connections stay open, and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
 
     def waiting(self, queue: str) -> int:
         """How many messages the queue has that no worker holds; 0 also if there is no such queue."""
@@ -96,12 +126,15 @@ class Broker:
 
     def _end_helpers(self) -> None:
         """End the processes that it has started in other process groups."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
         mark = f"BROKER_FOLDER={self._folder}".encode()
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
                     if mark in (entry / "environ").read_bytes().split(b"\0"):
-                        os.kill(int(entry.name), signal.SIGKILL)
+                        os.kill(int(entry.name), number)
                 except OSError:
                     pass
 
@@ -113,26 +146,41 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def redis_broker(folder: Path) -> Broker:
-    """A Redis server that is not started."""
+def redis_broker(folder: Path, host: str = "127.0.0.1", prefix: tuple[str, ...] = (), *, durable: bool = False) -> Broker:
+    """A Redis server that is not started.
+
+    Args:
+        host: the address at which it listens.
+        prefix: a command that runs the server, such as `ip netns exec NAME`.
+        durable: every message is on the disk before it is acknowledged. Otherwise nothing is written.
+    """
     program = _program("redis-server", shutil.which("redis-server"))
     port = free_port()
-    words = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]
-    return Broker(f"redis://127.0.0.1:{port}/0", [program, *words], _environment(folder), folder, port)
+    (folder / "data").mkdir()
+    words = ["--port", str(port), "--bind", host, "--dir", str(folder / "data"), "--save", "", "--protected-mode", "no"]
+    kept = ["--appendonly", "yes", "--appendfsync", "always"] if durable else ["--appendonly", "no"]
+    return Broker(f"redis://{host}:{port}/0", [*prefix, program, *words, *kept], _environment(folder), folder, port, host)
 
 
-def rabbitmq_broker(folder: Path) -> Broker:
-    """A RabbitMQ server that is not started."""
+def rabbitmq_broker(folder: Path, host: str = "127.0.0.1", prefix: tuple[str, ...] = (), *, durable: bool = True) -> Broker:
+    """A RabbitMQ server that is not started. It always writes durable messages to the disk.
+
+    Args:
+        host: the address at which it listens.
+        prefix: a command that runs the server, such as `ip netns exec NAME`.
+    """
+    assert durable, "the queues of Tradewind are durable"
     found = next(iter(sorted(glob.glob("/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server"))), None)
     program = _program("rabbitmq-server", found or shutil.which("rabbitmq-server"))
     port = free_port()
     (folder / "plugins").write_text("[].\n")
+    (folder / "rabbitmq.conf").write_text("loopback_users = none\n")
     environment = {
         **_environment(folder),
         "HOME": str(folder),
         "RABBITMQ_NODENAME": f"tradewind{port}@localhost",
         "RABBITMQ_NODE_PORT": str(port),
-        "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODE_IP_ADDRESS": host,
         "RABBITMQ_DIST_PORT": str(free_port()),
         "ERL_EPMD_PORT": str(free_port()),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -142,7 +190,7 @@ def rabbitmq_broker(folder: Path) -> Broker:
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
         "RABBITMQ_PID_FILE": str(folder / "pid"),
     }
-    return Broker(f"amqp://guest:guest@127.0.0.1:{port}//", [program], environment, folder, port)
+    return Broker(f"amqp://guest:guest@{host}:{port}//", [*prefix, program], environment, folder, port, host)
 
 
 def _program(name: str, path: str | None) -> str:

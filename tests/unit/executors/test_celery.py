@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+
 import pytest
 
+from tradewind.executors import celery_publisher
 from tradewind.executors.celery import LOST_AFTER, CeleryExecutor
+from tradewind.executors.celery_publisher import Message
 from tradewind.model.executor_names import CELERY, LOCAL
 from tradewind.platform.clock import ManualClock
 from tradewind.wire.messages import Accepted, AttemptKey, FromScheduler, Refused, Submit, ToRunner, Withdraw, Workload
@@ -137,6 +142,22 @@ def test_a_message_that_waits_for_a_full_worker_is_not_lost(world: World) -> Non
     assert world.slots == [1, 2, 2]
 
 
+def test_a_message_is_lost_if_later_ones_have_started(world: World) -> None:
+    """Workers that are full again and again never have a free slot for long enough."""
+    world.connect("one", slots=1)
+    world.submit(1, 2)
+    world.start(1)
+    for former, slot in ((1, 3), (3, 4)):
+        world.executor.release((1, former))
+        world.clock.advance(LOST_AFTER // 2)
+        world.submit(slot, 2)
+        world.start(slot)
+    assert world.slots == [1, 2, 3, 4]
+    for _ in range(2):
+        world.submit(2)
+    assert world.slots == [1, 2, 3, 4, 2]
+
+
 def test_a_refused_start_of_a_copy_changes_nothing(world: World) -> None:
     world.connect("one")
     world.submit(1)
@@ -161,3 +182,43 @@ def test_the_next_attempt_waits_for_the_end_of_the_last_one(world: World) -> Non
     assert [type(one) for one in world.sent["one"]] == [Withdraw]
     world.executor.withdrawn("one", (1, 1, 2))
     assert world.slots == [1]
+
+
+class _AwayBroker:
+    """A broker that refuses messages until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.tries = threading.Semaphore(0)
+        self.is_back = threading.Event()
+        self.arrived = threading.Event()
+
+    def send(self, messages: Sequence[tuple[str, Message]]) -> None:
+        self.tries.release()
+        if not self.is_back.is_set():
+            raise OSError("away")
+        self.sent += [headers["id"] for _, (headers, _) in messages]
+        self.arrived.set()
+
+    def close(self) -> None: ...
+
+
+def test_a_broker_that_comes_back_gets_each_attempt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The executor publishes an attempt again every few seconds while the broker is away. After an hour there are not hundreds."""
+    broker = _AwayBroker()
+    monkeypatch.setattr(celery_publisher, "_RedisSender", lambda url: broker)
+    monkeypatch.setattr(celery_publisher, "FIRST_RETRY_US", 1)
+    monkeypatch.setattr(celery_publisher, "LONGEST_RETRY_US", 1)
+    publisher = celery_publisher.CeleryPublisher("redis://nowhere", b"key")
+    try:
+        for _ in range(5):
+            publisher.publish([work(1), work(2)])
+            assert broker.tries.acquire(timeout=10)
+        broker.is_back.set()
+        assert broker.arrived.wait(10)
+        broker.arrived.clear()
+        publisher.publish([work(3)])
+        assert broker.arrived.wait(10)
+    finally:
+        publisher.stop()
+    assert sorted(broker.sent) == ["tradewind-1-1-1", "tradewind-1-2-1", "tradewind-1-3-1"]
