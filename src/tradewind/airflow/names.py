@@ -452,7 +452,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.types", "ID_LEN", "models.base"),
     ("tradewind.airflow.compat.server_internals", "pprinttable", "utils.helpers:1"),
     ("tradewind.airflow.compat.priority_strategy", "PriorityWeightStrategy", "task.priority_strategy:2"),
-    ("tradewind.sdk.taskgroup", "MappedTaskGroup=TaskGroup", "utils.task_group:2 sdk.definitions.taskgroup:3"),
+    ("tradewind.sdk.taskgroup", "MappedTaskGroup", "utils.task_group:2 sdk.definitions.taskgroup:3"),
     ("tradewind.execution.context", "get_current_context", "sdk.execution_time.context:3 sdk.definitions.context:3"),
     ("tradewind.airflow.compat.lineage", "DataSet=File DataBase=Table", "lineage.datasets:1"),
     # --- names that only Airflow has --------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from tradewind.model.definition import (
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
 from tradewind.model.states import WeightRule
-from tradewind.sdk import access_control, dag_warnings
+from tradewind.sdk import access_control, dag_warnings, graph
 from tradewind.sdk.arguments import CALLBACKS, as_list, callbacks, trigger_rule, weight_rule
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.generation import CURRENT
@@ -102,16 +102,14 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
                 parent=group.parent_group.group_id if group.parent_group is not None else None,
                 mapped=group.expand_input is not None,
                 expand=group.expand_input.sources() if group.expand_input is not None else (),
-                tooltip=group.tooltip,
+                tooltip=group.tooltip or group.doc_md or "",
                 display_name=group.group_display_name or None,
                 ui_color=group.ui_color if group.ui_color != TaskGroup.DEFAULT_COLOR else None,
                 ui_fgcolor=group.ui_fgcolor if group.ui_fgcolor != TaskGroup.DEFAULT_FGCOLOR else None,
             )
             for group_id, group in dag.task_group_dict.items()
         ),
-        edge_labels=tuple(
-            sorted((up, down, str(info["label"])) for up, ends in dag.edge_info.items() for down, info in ends.items())
-        ),
+        edge_labels=graph.edge_labels(dag),
         render_template_as_native_obj=dag.render_template_as_native_obj,
         access_control=access_control.granted(dag.access_control),
         fileloc=fileloc,

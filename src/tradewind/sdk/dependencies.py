@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
@@ -23,11 +23,8 @@ _T = TypeVar("_T")
 class Node:
     """An object that can have upstream and downstream dependencies."""
 
-    records_relatives: ClassVar[bool] = False
-    """True for task groups: they know what was set before and after the group as a whole."""
-
-    def record_relative(self, other: Node, upstream: bool) -> None:
-        """Record that `other` was set before (with `upstream`) or after this node."""
+    def update_relative(self, other: Node, upstream: bool = True, edge_modifier: EdgeModifier | None = None) -> None:
+        """Called when `other` is set before this node (after it, with `upstream=False`). Task groups and labels record it."""
 
     @property
     def roots(self) -> Sequence[BaseOperator]:
@@ -41,11 +38,11 @@ class Node:
 
     def set_downstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
         """Run `other` (a node or a list of nodes) after this node."""
-        _connect(self, other, edge_modifier)
+        _connect(self, other, False, edge_modifier)
 
     def set_upstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
         """Run `other` (a node or a list of nodes) before this node."""
-        _connect(other, self, edge_modifier)
+        _connect(self, other, True, edge_modifier)
 
     def __rshift__(self, other: _T) -> _T:
         self.set_downstream(other)  # type: ignore[arg-type]
@@ -67,33 +64,68 @@ class Node:
 
 
 class EdgeModifier(Node):
-    """A label on a dependency: `a >> Label("when it rains") >> b`. It collects both sides and then connects them."""
+    """A label on a dependency: `a >> Label("when it rains") >> b`. It collects both sides and then connects them.
+
+    As in Airflow, a labelled dependency between a task in a group and a node outside of this group belongs to the group:
+    `group_task >> Label("x") >> b` makes all last tasks of the group upstream tasks of `b`.
+    """
 
     def __init__(self, label: str | None = None) -> None:
         self.label = label
-        self._upstream: list[BaseOperator] = []
-        self._downstream: list[BaseOperator] = []
+        self._upstream: list[Node] = []
+        self._downstream: list[Node] = []
 
     @property
     def roots(self) -> Sequence[BaseOperator]:
-        return self._downstream
+        return ()
 
     @property
     def leaves(self) -> Sequence[BaseOperator]:
-        return self._upstream
+        return ()
+
+    def update_relative(self, other: Node, upstream: bool = True, edge_modifier: EdgeModifier | None = None) -> None:
+        self._extend(other, upstream)
 
     def set_downstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
-        self._downstream.extend(_ends(other, "roots"))
-        self._join()
+        self._extend(other, False)
 
     def set_upstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
-        self._upstream.extend(_ends(other, "leaves"))
-        self._join()
+        self._extend(other, True)
 
-    def _join(self) -> None:
-        for upstream in self._upstream:
-            for downstream in self._downstream:
-                link(upstream, downstream, self.label)
+    def _extend(self, other: Node | Iterable[Node], upstream: bool) -> None:
+        """Add nodes to one side, and connect them with the nodes of the other side."""
+        added = list(_nodes(other))
+        (self._upstream if upstream else self._downstream).extend(added)
+        if not self._upstream or not self._downstream:
+            return
+        if len({_group_key(node) for node in (*self._upstream, *self._downstream)}) != 1:
+            self._upstream = [_group_of(node) for node in self._upstream]
+            self._downstream = [_group_of(node) for node in self._downstream]
+        for node in self._downstream if upstream else self._upstream:
+            _connect(node, added, upstream, self)
+
+
+def _group_key(node: Node) -> str | None:
+    """The id of the group that a node belongs to, or of the node if it is a group; None: the DAG itself."""
+    if isinstance(node, TaskGroupLike):
+        return node.group_id
+    group = getattr(getattr(node, "operator", node), "task_group", None)
+    return None if group is None else group.group_id
+
+
+def _group_of(node: Node) -> Node:
+    """The group of a task; other nodes, and tasks outside of groups, unchanged."""
+    group: Any = getattr(node, "task_group", None)
+    return node if group is None or isinstance(node, TaskGroupLike) or group.group_id is None else group
+
+
+class TaskGroupLike(Node):
+    """The base class of `TaskGroup`, which this module cannot import."""
+
+    @property
+    def group_id(self) -> str | None:
+        """The id; None for the group that contains the whole DAG."""
+        raise NotImplementedError
 
 
 def Label(label: str) -> EdgeModifier:
@@ -140,43 +172,49 @@ def _common_dag(upstream: BaseOperator, downstream: BaseOperator) -> Any:
     )
 
 
-def _connect(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node], label: EdgeModifier | None) -> None:
-    if isinstance(downstream, EdgeModifier):
-        downstream.set_upstream(upstream)
-        return
-    if isinstance(upstream, EdgeModifier):
-        upstream.set_downstream(downstream)
-        return
-    text = label.label if label is not None else None
+def _connect(one: Node, others: Node | Iterable[Node], upstream: bool, label: EdgeModifier | None) -> None:
+    """Set `others` before (with `upstream`) or after a node. A label is recorded at the edges that Airflow records it at."""
     try:
-        starts = list(_ends(upstream, "leaves"))
-        ends = list(_ends(downstream, "roots"))
+        found = list(_nodes(others))
     except DefinitionError:
-        if open_dags.generation() == 1 and _assign_dag(upstream, downstream):
+        if open_dags.generation() == 1 and _assign_dag(one, others):
             return
         raise
-    for start in starts:
-        for end in ends:
-            link(start, end, text)
-    _record_relatives(upstream, downstream)
-
-
-def _record_relatives(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node]) -> None:
-    """Tell the task groups on both sides what was set before and after them."""
-    before, after = list(_nodes(upstream)), list(_nodes(downstream))
-    if any(node.records_relatives for node in (*before, *after)):
-        for first in before:
-            for second in after:
-                first.record_relative(second, upstream=False)
-                second.record_relative(first, upstream=True)
+    ends: Sequence[BaseOperator]
+    if isinstance(one, TaskGroupLike):
+        ends = one.roots if upstream else one.leaves
+        for other in found:
+            one.update_relative(other, upstream, label)
+        label = None
+    else:
+        ends = one.roots if upstream else one.leaves
+    text = label.label if label is not None else None
+    for end in ends:
+        for other in found:
+            other.update_relative(end, not upstream, label)
+            for relative in other.leaves if upstream else other.roots:
+                if upstream:
+                    link(relative, end, text)
+                else:
+                    link(end, relative, text)
 
 
 def _nodes(nodes: Node | Iterable[Node]) -> Iterator[Node]:
+    """The nodes of (nested) lists of nodes.
+
+    Raises:
+        DefinitionError: one is no node.
+    """
     if isinstance(nodes, Node):
         yield nodes
-    else:
+    elif isinstance(nodes, list | tuple | set | frozenset) or (hasattr(nodes, "__iter__") and not isinstance(nodes, str)):
         for node in nodes:
             yield from _nodes(node)
+    else:
+        raise DefinitionError(
+            f"a dependency can be set on a task, a task group, the result of a @task function, or a list of these, "
+            f"not to {nodes!r} ({type(nodes).__name__})"
+        )
 
 
 def _assign_dag(upstream: Any, downstream: Any) -> bool:
@@ -186,20 +224,6 @@ def _assign_dag(upstream: Any, downstream: Any) -> bool:
         return False
     task.dag = dag
     return True
-
-
-def _ends(nodes: Node | Iterable[Node], side: str) -> Iterator[BaseOperator]:
-    """The tasks on one side (`roots` or `leaves`) of a node or of (nested) lists of nodes."""
-    if isinstance(nodes, Node):
-        yield from getattr(nodes, side)
-    elif isinstance(nodes, list | tuple | set | frozenset) or (hasattr(nodes, "__iter__") and not isinstance(nodes, str)):
-        for node in nodes:
-            yield from _ends(node, side)
-    else:
-        raise DefinitionError(
-            f"a dependency can be set on a task, a task group, the result of a @task function, or a list of these, "
-            f"not to {nodes!r} ({type(nodes).__name__})"
-        )
 
 
 # --- helper functions -------------------------------------------------------------------------------------------------
@@ -236,9 +260,10 @@ def chain_linear(*elements: Node | Sequence[Node]) -> None:
     if len(steps) < 2:
         raise DefinitionError("chain_linear needs at least two non-empty elements")
     for before, after in pairwise(steps):
-        _connect(before, after, None)
+        cross_downstream(before, after)
 
 
-def cross_downstream(from_tasks: Sequence[Node], to_tasks: Node | Sequence[Node]) -> None:
+def cross_downstream(from_tasks: Node | Sequence[Node], to_tasks: Node | Sequence[Node]) -> None:
     """Run every task of `from_tasks` before every task of `to_tasks`."""
-    _connect(from_tasks, to_tasks, None)
+    for node in _nodes(from_tasks):
+        node.set_downstream(to_tasks)

@@ -71,6 +71,22 @@ def reachable(tasks: Iterable[BaseOperator], upstream: bool = False) -> dict[str
     return found
 
 
+def edge_labels(dag: DAG) -> tuple[tuple[str, str, str], ...]:
+    """(upstream task, downstream task, label), sorted. The label of a group's dependency is that of each of its edges."""
+    ends: dict[str, list[str]] = {}
+    for group in dag.task_group_dict.values() if dag.edge_info else ():
+        ends[group.downstream_join_id] = [task.task_id for task in group.get_leaves()]
+        ends[group.upstream_join_id] = [task.task_id for task in group.get_roots()]
+    found: dict[tuple[str, str], str] = {}
+    for before, infos in dag.edge_info.items():
+        for after, info in infos.items():
+            for up in ends.get(before, [before]):
+                for down in ends.get(after, [after]):
+                    if down in dag.task_dict and up in (dag.task_dict[down]._upstream or ()):
+                        found[up, down] = str(info["label"])
+    return tuple(sorted((up, down, label) for (up, down), label in found.items()))
+
+
 def copy_with(dag: DAG, kept: set[str]) -> DAG:
     """A copy of a DAG with only the tasks in `kept`, the dependencies between them, and the groups around them."""
     subset = type(dag).__new__(type(dag))
@@ -92,6 +108,11 @@ def copy_with(dag: DAG, kept: set[str]) -> DAG:
         for child in dag.task_dict[task_id]._downstream or ():
             if child in kept:
                 link(task, subset.task_dict[child], dag.get_edge_info(task_id, child).get("label"))
+    joins = {one for group in subset.task_group_dict.values() for one in (group.upstream_join_id, group.downstream_join_id)}
+    for before, infos in dag.edge_info.items():
+        for after, info in infos.items():
+            if before in joins | kept and after in joins | kept and (before in joins or after in joins):
+                subset.set_edge_info(before, after, info)
     return subset
 
 
@@ -121,13 +142,13 @@ def move_into(source: DAG, group: TaskGroup) -> None:
     parents: dict[int, TaskGroup] = {id(source.task_group): group}
     for inner in source.task_group_dict.values():
         known = parents[id(inner.parent_group)]
-        made = parents[id(inner)] = TaskGroup(inner.label, inner.prefix_group_id, known, default_args=inner.default_args)
+        made = parents[id(inner)] = TaskGroup(inner.id_in_group, inner.prefix_group_id, known, default_args=inner.default_args)
         if "subdag" in vars(inner):
             vars(made)["subdag"] = vars(inner)["subdag"]
     before = {id(task): task.task_id for task in tasks}
     for task in tasks:
         place = parents[id(task.task_group)]
-        task.task_id, task._dag, task._upstream, task._downstream = task.label, None, None, None
+        task.task_id, task._dag, task._upstream, task._downstream = task.id_in_group, None, None, None
         task._params = ParamsDict({**source.params._params, **task.params._params})
         place.add(task)
     for task in tasks:

@@ -16,12 +16,12 @@ from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_g
 from tradewind.sdk.dependencies import link
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.taskgroup import MappedTaskGroup, TaskGroup
 from tradewind.sdk.xcom_arg import BaseXComArg, ResolveMixin, element, referenced_operators, resolved_items
 
 if TYPE_CHECKING:
     from tradewind.model.definition import MapSource
     from tradewind.sdk.dag import DAG
-    from tradewind.sdk.taskgroup import TaskGroup
 
 
 # --- lists to map over ------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class MappedOperator(BaseOperator):
         instance = self.instance_class.__new__(self.instance_class)
         instance._is_copy = True
         instance._dag = self._dag
-        arguments["task_id"] = self.label
+        arguments["task_id"] = self.id_in_group
         arguments["default_args"] = self._defaults(arguments.pop("default_args", None))
         arguments.pop("dag", None)
         arguments.pop("task_group", None)
@@ -414,6 +414,7 @@ def fill_group(group: TaskGroup, expand_input: ExpandInput, fill: Callable[[], A
                 "mapped group is not possible, as in Airflow. Map only one of the two"
             )
         around = around.parent_group
+    group.__class__ = MappedTaskGroup
     group.expand_input = expand_input
     group.dag.record_map_providers(expand_input.sources())
     with group:

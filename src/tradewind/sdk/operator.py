@@ -391,6 +391,11 @@ class BaseOperator(Templater, Node):
 
     @property
     def label(self) -> str:
+        """The display name, or the task id without the prefix of its group."""
+        return self.__dict__.get("task_display_name") or self.id_in_group
+
+    @property
+    def id_in_group(self) -> str:
         """The task id without the prefix of its group."""
         group = self.task_group
         if group is None or group.prefix is None:

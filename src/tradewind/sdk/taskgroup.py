@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tradewind.model.errors import DefinitionError, DuplicateTaskId
+from tradewind.model.errors import CycleError, DefinitionError, DuplicateTaskId, NotFound
 from tradewind.sdk import open_dags
-from tradewind.sdk.dependencies import Node
+from tradewind.sdk.dependencies import EdgeModifier, Node, TaskGroupLike
 from tradewind.sdk.names import check_group_id, with_suffix
 
 if TYPE_CHECKING:
@@ -16,18 +18,19 @@ if TYPE_CHECKING:
     from tradewind.sdk.operator import BaseOperator
 
 
-class TaskGroup(Node):
+class TaskGroup(TaskGroupLike):
     """Tasks and groups created inside `with TaskGroup("name"):` belong to the group; their ids begin with `name.`.
 
     Args:
         group_id: unique among the tasks and groups of the DAG; the ids of the parent groups are put in front.
-        prefix_group_id: False leaves out the group id in the ids of tasks and groups inside.
+        prefix_group_id: False leaves out the group id, and the ids of the groups around it, in the ids of tasks and groups inside.
         parent_group: default is the innermost open group.
         dag: default is the DAG of the innermost open block.
         default_args: default arguments for operators inside; they override those of the DAG and of the parent groups.
         tooltip: text shown for the group.
         add_suffix_on_collision: if the id is already used, append `__1`, `__2`, … instead of raising an error.
         group_display_name: name shown instead of the id.
+        doc_md: Markdown, or the path of a `.md` file, shown for the group if there is no tooltip.
 
     Raises:
         DuplicateTaskId: the DAG already uses this id.
@@ -37,7 +40,6 @@ class TaskGroup(Node):
     DEFAULT_COLOR = "CornflowerBlue"
     DEFAULT_FGCOLOR = "#000"
 
-    records_relatives = True
     expand_input: ExpandInput | None = None
     """The lists that a mapped group is mapped over (see `mapping`)."""
 
@@ -53,6 +55,7 @@ class TaskGroup(Node):
         ui_fgcolor: str = DEFAULT_FGCOLOR,
         add_suffix_on_collision: bool = False,
         group_display_name: str = "",
+        doc_md: str | None = None,
     ) -> None:
         self.prefix_group_id = prefix_group_id
         self.default_args: dict[str, Any] = dict(default_args or {})
@@ -60,6 +63,8 @@ class TaskGroup(Node):
         self.ui_color = ui_color
         self.ui_fgcolor = ui_fgcolor
         self.group_display_name = group_display_name
+        self.doc_md = _doc(doc_md)
+        self.add_suffix_on_collision = add_suffix_on_collision
         self.children: dict[str, BaseOperator | TaskGroup] = {}
         """Tasks and groups directly inside, by id, in the order of creation."""
         self._group_id: str | None = None
@@ -93,7 +98,7 @@ class TaskGroup(Node):
         elif wanted in owner.ids:
             raise DuplicateTaskId(f"DAG {owner.dag_id!r} already has a task or group {wanted!r}")
         self._group_id = wanted
-        self.prefix = wanted if self.prefix_group_id else self.parent_group.prefix
+        self.prefix = wanted if self.prefix_group_id else None
         self.default_args = {**self.parent_group.default_args, **self.default_args}
         self.parent_group.children[wanted] = self
         owner.register_group(self)
@@ -114,6 +119,11 @@ class TaskGroup(Node):
 
     @property
     def label(self) -> str | None:
+        """The display name, or the id without the prefix of the parent groups."""
+        return self.group_display_name or self.id_in_group
+
+    @property
+    def id_in_group(self) -> str | None:
         """The id without the prefix of the parent groups."""
         parent = self.parent_group
         if self._group_id is None or parent is None or parent.prefix is None:
@@ -139,14 +149,30 @@ class TaskGroup(Node):
     def get_dag(self) -> DAG | None:
         return self.dag
 
-    def record_relative(self, other: Node, upstream: bool) -> None:
-        """Record a task or group that was set before or after this group as a whole. Packages (databricks, openlineage) read it."""
+    def update_relative(self, other: Node, upstream: bool = True, edge_modifier: EdgeModifier | None = None) -> None:
+        """Record what was set before or after this group as a whole, and the label. Packages (databricks, openlineage) read it.
+
+        The join ids of the groups stand for the ends of a labelled dependency, as in Airflow.
+        """
         if isinstance(other, TaskGroup):
-            if other.group_id is not None:
-                (self.upstream_group_ids if upstream else self.downstream_group_ids).add(other.group_id)
+            if self.group_id is None or other.group_id is None:
+                return
+            before, after = (other, self) if upstream else (self, other)
+            after.upstream_group_ids.add(before.group_id)  # type: ignore[arg-type]
+            before.downstream_group_ids.add(after.group_id)  # type: ignore[arg-type]
+            self._label(edge_modifier, before.downstream_join_id, after.upstream_join_id)
             return
-        ids = {task.task_id for task in (other.leaves if upstream else other.roots)}
-        (self.upstream_task_ids if upstream else self.downstream_task_ids).update(ids)
+        for task in other.roots:
+            if upstream:
+                self.upstream_task_ids.add(task.task_id)
+                self._label(edge_modifier, task.task_id, self.upstream_join_id)
+            else:
+                self.downstream_task_ids.add(task.task_id)
+                self._label(edge_modifier, self.downstream_join_id, task.task_id)
+
+    def _label(self, modifier: EdgeModifier | None, upstream: str, downstream: str) -> None:
+        if modifier is not None:
+            self.dag.set_edge_info(upstream, downstream, {"label": modifier.label})
 
     @property
     def upstream_list(self) -> list[BaseOperator]:
@@ -163,6 +189,20 @@ class TaskGroup(Node):
 
     def get_direct_relatives(self, upstream: bool = False) -> list[BaseOperator]:
         return self.upstream_list if upstream else self.downstream_list
+
+    def get_flat_relatives(self, upstream: bool = False) -> list[BaseOperator]:
+        """All tasks after this group (before it, with `upstream`), near ones first, each once."""
+        found: dict[str, BaseOperator] = {}
+        pending = deque(self.get_direct_relatives(upstream))
+        while pending:
+            task = pending.popleft()
+            if task.task_id not in found:
+                found[task.task_id] = task
+                pending.extend(task.get_direct_relatives(upstream))
+        return list(found.values())
+
+    def get_flat_relative_ids(self, *, upstream: bool = False) -> set[str]:
+        return {task.task_id for task in self.get_flat_relatives(upstream)}
 
     def get_task_group_dict(self) -> dict[str | None, TaskGroup]:
         """This group and all groups inside, by id."""
@@ -211,8 +251,8 @@ class TaskGroup(Node):
         """The id of the point in a graph where dependencies leave the group."""
         return f"{self.group_id}.downstream_join_id"
 
-    def iter_tasks(self) -> Iterator[BaseOperator]:
-        """All tasks inside, including those of inner groups, in the order of creation."""
+    def __iter__(self) -> Iterator[BaseOperator]:
+        """All tasks inside, those of an inner group at its place among its neighbours."""
         pending: list[BaseOperator | TaskGroup] = list(reversed(self.children.values()))
         while pending:
             node = pending.pop()
@@ -220,6 +260,51 @@ class TaskGroup(Node):
                 pending.extend(reversed(node.children.values()))
             else:
                 yield node
+
+    def iter_tasks(self) -> Iterator[BaseOperator]:
+        """All tasks inside: first those directly in the group, then those of its inner groups, as in Airflow."""
+        pending: deque[TaskGroup] = deque([self])
+        while pending:
+            for child in pending.popleft().children.values():
+                if isinstance(child, TaskGroup):
+                    pending.append(child)
+                else:
+                    yield child
+
+    def iter_mapped_task_groups(self) -> Iterator[TaskGroup]:
+        """The mapped groups among this group and the groups around it, the innermost first."""
+        group: TaskGroup | None = self
+        while group is not None:
+            if group.expand_input is not None:
+                yield group
+            group = group.parent_group
+
+    def hierarchical_alphabetical_sort(self) -> list[BaseOperator | TaskGroup]:
+        """The children by id: first the groups, then the tasks."""
+        return sorted(self.children.values(), key=lambda node: (not isinstance(node, TaskGroup), str(node.node_id)))
+
+    def topological_sort(self, *, group_dict: Mapping[str, TaskGroup] | None = None) -> list[BaseOperator | TaskGroup]:
+        """The children, each after the children that it depends on.
+
+        Raises:
+            CycleError: the children depend on each other in a circle.
+        """
+        left = dict(self.children)
+        members = {key: list(node) if isinstance(node, TaskGroup) else [node] for key, node in left.items()}
+        child_of = {task.task_id: key for key, tasks in members.items() for task in tasks}
+        needed = {
+            key: {child_of[up] for task in tasks for up in task.upstream_task_ids if up in child_of} - {key}
+            for key, tasks in members.items()
+        }
+        order: list[BaseOperator | TaskGroup] = []
+        while left:
+            before = len(left)
+            for key in list(left):
+                if left.keys().isdisjoint(needed[key]):
+                    order.append(left.pop(key))
+            if len(left) == before:
+                raise CycleError(f"the dependencies inside the task group {self.group_id!r} contain a cycle")
+        return order
 
     def has_task(self, task: BaseOperator) -> bool:
         group = task.task_group
@@ -232,15 +317,26 @@ class TaskGroup(Node):
     def get_child_by_label(self, label: str) -> BaseOperator | TaskGroup:
         return self.children[self.child_id(label)]
 
+    def __getitem__(self, label: str) -> BaseOperator | TaskGroup:
+        """The task or group directly inside with this id, which is given without the prefix of this group.
+
+        Raises:
+            NotFound: there is none.
+        """
+        try:
+            return self.get_child_by_label(label)
+        except KeyError:
+            raise NotFound(f"the task group {self.group_id!r} has no task or group {label!r}") from None
+
     def get_roots(self) -> list[BaseOperator]:
         """Tasks inside without a direct upstream task inside."""
-        tasks = list(self.iter_tasks())
+        tasks = list(self)
         inside = {task.task_id for task in tasks}
         return [task for task in tasks if not task._upstream or inside.isdisjoint(task._upstream)]
 
     def get_leaves(self) -> list[BaseOperator]:
         """Tasks inside without a direct downstream task inside. Teardowns are replaced with the last tasks before them."""
-        tasks = list(self.iter_tasks())
+        tasks = list(self)
         inside = {task.task_id for task in tasks}
         found: dict[str, BaseOperator] = {}
         for task in tasks:
@@ -283,6 +379,20 @@ class TaskGroup(Node):
 
     def __repr__(self) -> str:
         return f"<TaskGroup: {self._group_id}>"
+
+
+class MappedTaskGroup(TaskGroup):
+    """A task group that is mapped over lists: `expand_input`."""
+
+
+def _doc(text: str | None) -> str | None:
+    """The text, or the content of the `.md` file that it names."""
+    if text is None or not text.endswith(".md"):
+        return text
+    try:
+        return Path(text).read_text(encoding="utf-8")
+    except OSError:
+        return text
 
 
 def _before_teardown(teardown: BaseOperator, inside: set[str]) -> Iterator[BaseOperator]:

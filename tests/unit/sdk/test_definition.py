@@ -155,7 +155,7 @@ class TestTasks:
             ("g.b", "g", ()),
             ("c", None, ("g.b", "g.h.a")),
         ]
-        assert found.edge_labels == (("g.b", "c", "x"),)
+        assert found.edge_labels == (("g.b", "c", "x"), ("g.h.a", "c", "x"))
 
     def test_references_to_other_dags(self) -> None:
         class Waits(BaseOperator):

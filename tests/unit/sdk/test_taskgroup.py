@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 
-from tradewind.model.errors import DefinitionError, DuplicateTaskId
+from tradewind.model.definition import DefinitionDefaults
+from tradewind.model.errors import DefinitionError, DuplicateTaskId, NotFound
 from tradewind.operators.python import PythonOperator
+from tradewind.sdk import graph, open_dags
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.decorators import task_group
+from tradewind.sdk.definition import to_definition
+from tradewind.sdk.dependencies import Label
 from tradewind.sdk.operator import BaseOperator
-from tradewind.sdk.taskgroup import TaskGroup
+from tradewind.sdk.taskgroup import MappedTaskGroup, TaskGroup
 
 from .test_edges import edges
 
@@ -22,13 +27,13 @@ def test_ids_have_the_enclosing_groups_as_prefix() -> None:
             task = BaseOperator("t")
         with TaskGroup("bare", prefix_group_id=False) as bare:
             plain = BaseOperator("plain")
-    assert (task.task_id, inner.group_id, bare.group_id, plain.task_id) == ("g.h.t", "g.h", "g.bare", "g.plain")
+    assert (task.task_id, inner.group_id, bare.group_id, plain.task_id) == ("g.h.t", "g.h", "g.bare", "plain")
     assert (task.label, inner.label, outer.label, plain.label) == ("t", "h", "g", "plain")
     assert dag["g.h"] is inner
     assert dag["g.h.t"] is task
     assert dag.task_group_dict == {"g": outer, "g.h": inner, "g.bare": bare}
     assert outer.has_task(task)
-    assert list(outer.iter_tasks()) == [task, plain]
+    assert list(outer) == list(outer.iter_tasks()) == [task, plain]
     assert outer.get_child_by_label("h") is inner
 
 
@@ -160,3 +165,119 @@ def test_what_comes_after_an_empty_group_runs_after_what_comes_before_it() -> No
         group >> end
     assert edges(dag) == {"start>end"}
     assert dag.partial_subset(["end"]).task_group_dict == {}
+
+
+def pair(name: str) -> tuple[TaskGroup, BaseOperator, BaseOperator]:
+    with TaskGroup(name) as group:
+        return group, BaseOperator("a"), BaseOperator("b")
+
+
+def recorded(group: TaskGroup) -> tuple[set[str], set[str], set[str], set[str]]:
+    return group.upstream_group_ids, group.downstream_group_ids, group.upstream_task_ids, group.downstream_task_ids
+
+
+class TestLabelsOfGroups:
+    """Expected values: Airflow 3.3.2."""
+
+    def test_a_label_between_groups_belongs_to_their_join_points(self) -> None:
+        with DAG("d") as dag:
+            g, h = pair("g")[0], pair("h")[0]
+            g >> Label("l") >> h
+        assert dag.edge_info == {"g.downstream_join_id": {"h.upstream_join_id": {"label": "l"}}}
+        assert recorded(g) == (set(), {"h"}, set(), set())
+        assert recorded(h) == ({"g"}, set(), {"g.a", "g.b"}, set())
+        assert edges(dag) == {"g.a>h.a", "g.a>h.b", "g.b>h.a", "g.b>h.b"}
+
+    def test_a_label_after_a_task_of_a_group_belongs_to_the_group(self) -> None:
+        with DAG("d") as dag:
+            g, a, _ = pair("g")
+            x = BaseOperator("x")
+            a >> Label("l") >> x
+        assert edges(dag) == {"g.a>x", "g.b>x"}
+        assert dag.edge_info == {"g.downstream_join_id": {"x": {"label": "l"}}}
+        assert recorded(g) == (set(), set(), set(), {"x"})
+
+    def test_a_label_before_a_task_of_a_group_belongs_to_the_task(self) -> None:
+        with DAG("d") as dag:
+            _, a, _ = pair("g")
+            BaseOperator("x") >> Label("l") >> a
+        assert edges(dag) == {"x>g.a"}
+        assert dag.edge_info == {"x": {"g.a": {"label": "l"}}}
+
+    def test_a_label_between_tasks_of_one_group(self) -> None:
+        with DAG("d") as dag:
+            _, a, b = pair("g")
+            a >> Label("l") >> b
+        assert edges(dag) == {"g.a>g.b"}
+        assert dag.edge_info == {"g.a": {"g.b": {"label": "l"}}}
+
+    def test_a_label_between_tasks_and_a_group_belongs_to_the_group_and_to_each_edge(self) -> None:
+        with DAG("d") as dag:
+            g = pair("g")[0]
+            [BaseOperator("x")] >> Label("l") >> g
+        label = {"label": "l"}
+        assert dag.edge_info == {"x": {"g.upstream_join_id": label, "g.a": label, "g.b": label}}
+        assert recorded(g) == (set(), set(), {"x"}, set())
+
+    def test_the_definition_has_the_label_at_each_edge(self) -> None:
+        with DAG("d") as dag:
+            g, x = pair("g")[0], BaseOperator("x")
+            g >> Label("l") >> x
+        assert graph.edge_labels(dag) == (("g.a", "x", "l"), ("g.b", "x", "l"))
+        assert graph.edge_labels(dag.partial_subset(["x"])) == (("g.a", "x", "l"), ("g.b", "x", "l"))
+
+
+class TestAttributes:
+    def test_children_are_found_by_their_ids_in_the_group(self) -> None:
+        with DAG("d"):
+            g, a, _ = pair("g")
+        assert g["a"] is a
+        with pytest.raises(NotFound, match="has no task or group 'x'"):
+            g["x"]
+
+    def test_orders_of_the_children(self) -> None:
+        with DAG("d"), TaskGroup("g") as g:
+            last, first = BaseOperator("z"), BaseOperator("b")
+            with TaskGroup("inner") as inner:
+                inside = BaseOperator("i")
+            tail = BaseOperator("c")
+            first >> inner >> last
+        assert list(g) == [last, first, inside, tail]
+        assert list(g.iter_tasks()) == [last, first, tail, inside]
+        assert g.topological_sort() == [first, inner, tail, last]
+        assert g.hierarchical_alphabetical_sort() == [inner, first, tail, last]
+
+    def test_everything_after_a_group(self) -> None:
+        with DAG("d"):
+            g = pair("g")[0]
+            x, y = BaseOperator("x"), BaseOperator("y")
+            g >> x >> y
+        assert g.get_flat_relatives() == [x, y]
+        assert g.get_flat_relative_ids() == {"x", "y"}
+        assert g.get_flat_relatives(upstream=True) == []
+
+    def test_the_label_is_the_display_name(self) -> None:
+        with DAG("d"), TaskGroup("g", group_display_name="All") as g:
+            assert BaseOperator("a", task_display_name="First").label == "First"
+            assert BaseOperator("b").label == "b"
+        assert g.label == "All"
+
+    def test_its_documentation_may_be_in_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "doc.md").write_text("# Text")
+        with DAG("d") as dag:
+            assert TaskGroup("g", doc_md=str(tmp_path / "doc.md")).doc_md == "# Text"
+            assert TaskGroup("h", doc_md="missing.md").doc_md == "missing.md"
+        definition = to_definition(dag, "d.py", DefinitionDefaults())
+        assert [group.tooltip for group in definition.groups] == ["# Text", "missing.md"]
+
+    def test_a_mapped_group_is_a_mapped_task_group(self) -> None:
+        with DAG("d"):
+
+            @task_group
+            def mapped(x: int) -> None:
+                BaseOperator("t")
+
+            mapped.expand(x=[1, 2])
+            (found,) = open_dags.current_dag().task_group_dict.values()  # type: ignore[union-attr]
+        assert isinstance(found, MappedTaskGroup)
+        assert list(found.iter_mapped_task_groups()) == [found]
