@@ -59,10 +59,10 @@ def plan(run: RunData, rows: frozenset[int], before: VerifiedVersion) -> Verific
     for slot in sorted(rows):
         code = state[slot]
         if slot in run.gone:
+            if code in HOLDS_LIMITS:  # also a queued one: it counts until its removal is applied
+                _keep_limits(run, found, slot, before.version)
             if code not in _STAYS:
                 found.removed.append(slot)
-            elif code != REMOVED:
-                _keep_limits(run, found, slot, before.version)
             continue
         task = instances.task(slot)
         if code == REMOVED:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.scheduler.bench import NOW, Bench, task
+from tests.unit.scheduler.bench import NOW, Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model.definition import MapLiteral, MapXCom
 from tradewind.model.moments import SECOND
+from tradewind.model.rows import Batch
 from tradewind.model.states import Outcome, RunState
 from tradewind.model.waits import Deferral, TriggerWait
 from tradewind.scheduler.inbox import Item, RunEvent
@@ -101,6 +102,31 @@ def test_a_running_instance_of_a_removed_task_runs_to_its_end(bench: Bench, end:
     assert bench.states("r") == {"gone": "removed", "b": "success"}
     assert bench.run("r").state is RunState.SUCCESS
     assert bench.states("o")["x"] == "queued"
+
+
+def test_a_queued_attempt_of_a_removed_task_counts_until_its_removal_is_written(make_bench: MakeBench) -> None:
+    """The simulation found two attempts in a pool of one slot: the removal was in the batch after the one that used its slot."""
+    bench = make_bench(batch_max_rows=4)
+    bench.pool("p", 1)
+    others = [task(f"other{i}") for i in range(4)]
+    bench.dag("d", *others, task("gone", pool="p", priority_weight=9))
+    bench.dag("waiting", task("x", pool="p"))
+    bench.trigger("d", "first")
+    bench.trigger("d", "r")
+    bench.finish("first.gone")
+    bench.trigger("waiting", "w")
+    assert (bench.states("r")["gone"], bench.states("w")["x"]) == ("queued", "scheduled")
+    held: list[set[str]] = []
+
+    def look(batch: Batch) -> None:
+        states = {"gone": bench.states("r")["gone"], "x": bench.states("w")["x"]}
+        held.append({name for name, state in states.items() if state == "queued"})
+
+    with failing(bench.watched, look):
+        bench.dag("d", task("kept"))
+    assert (bench.states("r")["gone"], bench.states("w")["x"]) == ("removed", "queued")
+    assert len(held) > 2
+    assert {"gone", "x"} not in held
 
 
 @pytest.mark.spec("S161")
