@@ -433,7 +433,7 @@ ROWS: tuple[Row, ...] = (
     ),
     (
         "tradewind.airflow.compat.asset_extras",
-        "AssetWatcher AssetAccessControl BaseDeadlineReference deadline_reference result NEVER_EXPIRE",
+        "AssetWatcher AssetAccessControl BaseDeadlineReference deadline_reference NEVER_EXPIRE",
         "sdk:3",
     ),
     (
@@ -445,7 +445,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.asset_extras", "NEVER_EXPIRE", "sdk.execution_time.context:3"),
     ("tradewind.airflow.compat.asset_extras", "BaseDeadlineReference deadline_reference", "sdk.definitions.deadline:3"),
     ("tradewind.airflow.compat.asset_extras", "DirectoryFileDeleteTrigger", f"{_STANDARD}.triggers.file:3"),
-    ("tradewind.airflow.compat.asset_extras", "result", "sdk.definitions.decorators:3"),
+    ("tradewind.sdk.decorators", "result", "sdk:3 sdk.definitions.decorators:3"),
     ("tradewind.execution.macros", "*", "sdk.macros:3"),
     ("tradewind.execution.context", "TaskInstance", "sdk:3"),
     ("tradewind.sdk.setup_teardown", "setup teardown", "sdk.definitions.decorators:3"),

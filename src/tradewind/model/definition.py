@@ -293,6 +293,8 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Names of the objects that it reads (`inlets`) and writes (`outlets`)."""
     extra_links: tuple[tuple[str, str], ...] = ()
     """Links that are shown with the task: (name, key of the XCom that holds the URL)."""
+    returns_dag_result: bool = False
+    """Its return value is a result of the run: who waits for the end of the run gets it."""
 
 
 class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):

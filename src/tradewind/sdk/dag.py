@@ -30,6 +30,7 @@ from tradewind.sdk.names import MAX_LENGTH, check_dag_id
 from tradewind.sdk.params import NOTSET, DagParam, ParamsDict
 from tradewind.sdk.positional import positional_as_in_airflow_1
 from tradewind.sdk.taskgroup import TaskGroup
+from tradewind.sdk.xcom_arg import XComArg, is_return_value
 
 if TYPE_CHECKING:
     from tradewind.model.definition import MapSource, Schedule
@@ -461,6 +462,19 @@ class DAG:
         from tradewind.model.definition import map_providers
 
         self.map_provider_ids = self.map_provider_ids.union(map_providers(sources))
+
+    def add_result(self, xcom_arg: XComArg) -> XComArg:
+        """Make the return value of a task a result of each run: who waits for the end of a run gets it.
+
+        Raises:
+            ValueError: it is not the return value of a task.
+        """
+        if not is_return_value(xcom_arg):
+            raise ValueError(
+                f"DAG {self.dag_id!r}: a result has to be the return value of a task, such as task.output; got {xcom_arg!r}"
+            )
+        xcom_arg.operator.returns_dag_result = True
+        return xcom_arg
 
     def param(self, name: str, default: Any = NOTSET) -> DagParam:
         """A DAG parameter as a task argument. The value is filled in when the task runs."""

@@ -31,10 +31,11 @@ from tradewind.sdk.mapping import (
 from tradewind.sdk.names import check_task_id, with_suffix
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.taskgroup import TaskGroup
-from tradewind.sdk.xcom_arg import XComArg
+from tradewind.sdk.xcom_arg import XComArg, is_return_value
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 
 TASK_DECORATORS: dict[str, str] = {
     "python": "tradewind.operators.python:PythonDecoratedOperator",
@@ -245,6 +246,7 @@ class TaskFunction(Generic[_P, _R]):
         self.is_setup = False
         self.is_teardown = False
         self.on_failure_fail_dagrun = False
+        self.returns_dag_result = False
         self.kwargs: dict[str, Any] = dict(arguments)
         self.kwargs.setdefault("task_id", function.__name__)
         if self.kwargs.get("multiple_outputs") is None:
@@ -259,17 +261,20 @@ class TaskFunction(Generic[_P, _R]):
         return XComArg(operator)
 
     def mark(self, operator: BaseOperator) -> None:
-        """Make a new task of this function a setup or a teardown, if the function is one."""
+        """Give a new task what the decorators above `@task` say: `@setup`, `@teardown` and `@result`."""
         if self.is_setup:
             operator.as_setup()
         if self.is_teardown:
             operator.as_teardown(on_failure_fail_dagrun=self.on_failure_fail_dagrun)
+        if self.returns_dag_result:
+            operator.returns_dag_result = True
 
     def override(self, **arguments: Any) -> TaskFunction[_P, _R]:
         """A copy with other operator arguments."""
         copied = TaskFunction(self.function, self.operator_class, self.decorator, {**self.kwargs, **arguments})
         copied.is_setup, copied.is_teardown = self.is_setup, self.is_teardown
         copied.on_failure_fail_dagrun = self.on_failure_fail_dagrun
+        copied.returns_dag_result = self.returns_dag_result
         return copied
 
     @property
@@ -565,10 +570,20 @@ def _dag_factory(function: Callable[..., Any], dag_id: str, arguments: Mapping[s
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         with DAG(dag_id, **given) as made:
-            function(**{name: _as_param(made, name, value) for name, value in bound.arguments.items()})
+            returned = function(**{name: _as_param(made, name, value) for name, value in bound.arguments.items()})
+            if is_return_value(returned):
+                made.add_result(returned)
         return made
 
     return factory
+
+
+def result(function: _T) -> _T:
+    """Decorator above `@task`: the return value of the task is a result of each run, as with `DAG.add_result`."""
+    if not isinstance(function, TaskFunction):
+        raise TypeError(f"@result has to be above @task; got {function!r}")
+    function.returns_dag_result = True
+    return function
 
 
 def _as_param(made: DAG, name: str, value: Any) -> Any:

@@ -350,6 +350,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         inlets=tuple(map(_data_name, task.inlets)),
         outlets=tuple(map(_data_name, task.outlets)),
         extra_links=tuple((str(link.name), key_of(link)) for link in task.operator_extra_links),
+        returns_dag_result=task.returns_dag_result,
     )
 
 

@@ -143,6 +143,7 @@ class BaseOperator(Templater, Node):
     """True for a copy for another DAG object. Its XComArgs refer to tasks of the original DAG; the copier adds its dependencies."""
     _pre_execute_hook: Callable[[Any], None] | None = None
     map_index_template: str | None = None
+    returns_dag_result: bool = False
     """Template of the text that is shown instead of the map index."""
     _default_params: dict[str, Any] | None = None
     """Set by `warm_up`: the validated parameters of a run without a conf."""

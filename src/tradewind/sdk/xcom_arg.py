@@ -7,7 +7,7 @@ A task that gets an `XComArg` in a templated field depends on the task of the re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeGuard
 
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk.dependencies import EdgeModifier, Node
@@ -298,6 +298,11 @@ class ConcatXComArg(BaseXComArg):
             raise IndexError(index)
 
         return LazyList(sum(len(part) for part in parts), at)
+
+
+def is_return_value(value: Any) -> TypeGuard[XComArg]:
+    """True for the future return value of a task."""
+    return isinstance(value, XComArg) and value.key == XCOM_RETURN_KEY
 
 
 def _checked_results(what: str, first: BaseXComArg, others: Sequence[Any]) -> tuple[BaseXComArg, ...]:

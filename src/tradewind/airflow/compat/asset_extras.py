@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from tradewind.execution.state_stores import NEVER_EXPIRE
 from tradewind.sdk.asset_watchers import AssetWatcher
@@ -21,10 +21,7 @@ __all__ = [
     "BaseDeadlineReference",
     "DirectoryFileDeleteTrigger",
     "deadline_reference",
-    "result",
 ]
-
-T = TypeVar("T")
 
 
 class AssetAccessControl:
@@ -92,8 +89,3 @@ def deadline_reference(*_args: Any, **_kwargs: Any) -> Any:
     if len(_args) == 1 and isinstance(_args[0], type):
         return _args[0]
     return lambda cls: cls
-
-
-def result(value: T) -> T:
-    """Return the result of a task unchanged. In Airflow it becomes the result of the run."""
-    return value

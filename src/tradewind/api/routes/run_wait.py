@@ -42,7 +42,9 @@ async def wait_for_run(
     dag_id: str,
     dag_run_id: str,
     interval: Annotated[float, Query(gt=0, le=3600, description="Seconds between two reads of the state.")],
-    result: Annotated[Names, Query(description="Ids of tasks: their return values are in the last line.")] = None,
+    result: Annotated[
+        Names, Query(description="Ids of tasks: the last line has their return values. Default: the DAG's results.")
+    ] = None,
     accept: Annotated[str, Header()] = "*/*",
 ) -> Response:
     """Wait until a run has ended."""
@@ -74,11 +76,13 @@ async def _lines(
 
 
 def _read_state(api: Services, dag_id: str, run_id: str, tasks: list[str] | None) -> dict[str, Any]:
-    """The state of the run; of an ended one with the results of these tasks. Raises NotFound."""
+    """The state of the run; of an ended one with the results of these tasks (None: the DAG's results). Raises NotFound."""
     reader = api.reader()
     reader.need_dag(dag_id)
     run = reader.need_run(dag_id, run_id)
     found: dict[str, Any] = {"state": RunState(run.state).value}
+    if run.state in FINISHED_RUNS and tasks is None:
+        tasks = [task.task_id for task in reader.definition(run.version).tasks if task.returns_dag_result]
     if run.state in FINISHED_RUNS and tasks:
         results = {task: _result(api, run.id, task) for task in tasks}
         present = {task: values for task, values in results.items() if values is not None}
