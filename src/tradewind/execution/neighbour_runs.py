@@ -31,7 +31,7 @@ def _schedule(dag: DAG, workload: Workload) -> Schedule:
     The worker does not know whether cron expressions and timedeltas mean points in time (Airflow 3) or the data intervals before
     them (Airflow 1 and 2). The run's own data interval shows which.
     """
-    schedule = timedelta(days=1) if dag.schedule is NOTSET else dag.time_schedule
+    schedule = timedelta(days=1) if dag.given("schedule") is NOTSET else dag.time_schedule
     return timetables.parse_schedule(
         schedule,
         timezone=dag.timezone_name or str(conf.get("core", "default_timezone", fallback="UTC")),

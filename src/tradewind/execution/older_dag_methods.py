@@ -76,7 +76,7 @@ class OlderDagMethods:
             NotYetSupported: it is a timetable of the author.
         """
         written = self._dag.time_schedule
-        if self._dag.schedule is NOTSET:
+        if self._dag.given("schedule") is NOTSET:
             written = timedelta(days=1) if self._dag.generation < CURRENT else None
         schedule = timetables.parse_schedule(written, timezone=self._dag.timezone_name or "UTC", defaults="data")
         if isinstance(schedule, CustomSchedule):

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from tradewind.execution.context import Context
 from tradewind.model.errors import did_you_mean
 from tradewind.sdk.exceptions import AirflowException
-from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.templater import overrides_rendering
 from tradewind.sdk.xcom_arg import ResolveMixin
 
@@ -390,9 +389,7 @@ def environment_for(dag: Any = None, *, native: bool | None = None, force_sandbo
 
     options: dict[str, Any] = {
         "loader": jinja2.FileSystemLoader(search_path(dag)),
-        # until Airflow 2, a name that is not there was an empty text
-        "undefined": getattr(dag, "template_undefined", None)
-        or (jinja2.Undefined if getattr(dag, "generation", CURRENT) == 1 else jinja2.StrictUndefined),
+        "undefined": getattr(dag, "template_undefined", None) or jinja2.StrictUndefined,
         "extensions": ["jinja2.ext.do"],
         "cache_size": 0,
     }

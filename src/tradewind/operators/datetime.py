@@ -65,7 +65,7 @@ class BranchDateTimeOperator(BaseBranchOperator):
 
     def _compared_time(self, context: Any) -> datetime.datetime:
         """The current time or the date of the run, in the DAG's time zone, which also applies to bounds without a time zone."""
-        zone = self.dag.timezone
+        zone = self.dag.zone_in_use
         if not self.use_task_logical_date:
             return datetime.datetime.now(zone)
         run = context["dag_run"]

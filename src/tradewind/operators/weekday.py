@@ -41,7 +41,9 @@ class BranchDayOfWeekOperator(BaseBranchOperator):
         self.use_task_logical_date = use_task_logical_date or warn_renamed_argument(self, use_task_execution_day)
 
     def choose_branch(self, context: Any) -> Choice:
-        today = weekday_of_run(context) if self.use_task_logical_date else WeekDay(datetime.now(self.dag.timezone).isoweekday())
+        today = (
+            weekday_of_run(context) if self.use_task_logical_date else WeekDay(datetime.now(self.dag.zone_in_use).isoweekday())
+        )
         self.log.info("The day is %s", today.name.capitalize())
         return self.follow_task_ids_if_true if today in self.days else self.follow_task_ids_if_false
 

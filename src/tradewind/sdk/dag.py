@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
-from zoneinfo import ZoneInfo
 
 from tradewind.model.errors import (
     DefinitionError,
@@ -24,7 +23,17 @@ from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
 from tradewind.sdk.arguments import Callback
 from tradewind.sdk.default_args import accepted_names
-from tradewind.sdk.default_attributes import CatchupFromSetting, FromSetting, IsGiven, OwnId
+from tradewind.sdk.default_attributes import (
+    CatchupFromSetting,
+    FlagFromSetting,
+    FromSetting,
+    IsGiven,
+    OwnId,
+    ScheduleAsGiven,
+    UndefinedOfTemplates,
+    UtcDate,
+    default_zone,
+)
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.names import MAX_LENGTH, check_dag_id
 from tradewind.sdk.params import NOTSET, DagParam, ParamsDict
@@ -103,6 +112,14 @@ _TEST_ARGUMENTS = ("logical_date", "run_conf", "conn_file_path", "variable_file_
 _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
 
 
+def _folders(given: str | Iterable[str] | None) -> Iterable[str] | None:
+    return (given,) if isinstance(given, str) else given
+
+
+def _first(dates: Iterable[Any]) -> Any:
+    return next(iter(dates))
+
+
 class TagSet(set[str]):
     """Tags of a DAG. Files for Airflow 2 append to them as to a list."""
 
@@ -152,6 +169,16 @@ class DAG:
 
     map_provider_ids: frozenset[str] = frozenset()
     """Ids of the tasks over whose results other tasks are mapped."""
+    schedule: ScheduleInput = ScheduleAsGiven()
+    start_date: datetime | None = UtcDate(lambda dag, name: (dag.default_args.get(name),), _first)  # type: ignore[assignment]
+    end_date: datetime | None = UtcDate(lambda dag, name: (dag.default_args.get(name),), _first)  # type: ignore[assignment]
+    """Moments in UTC; without a value those of `default_args`."""
+    template_undefined: type = UndefinedOfTemplates()  # type: ignore[assignment]
+    """A class of jinja2."""
+    disable_bundle_versioning: bool = FlagFromSetting("dag_processor", "disable_bundle_versioning")  # type: ignore[assignment]
+    max_consecutive_failed_dag_runs: int = FromSetting(  # type: ignore[assignment]
+        "core", "max_consecutive_failed_dag_runs_per_dag"
+    )
     dag_display_name: str = OwnId("dag_id")  # type: ignore[assignment]
     max_active_tasks: int = FromSetting("core", "max_active_tasks_per_dag")  # type: ignore[assignment]
     max_active_runs: int = FromSetting("core", "max_active_runs_per_dag")  # type: ignore[assignment]
@@ -216,13 +243,13 @@ class DAG:
         self.catchup, self.fail_fast = catchup, bool(older.get("fail_fast", fail_fast))  # type: ignore[assignment]
         self._read_callbacks(on_success_callback, on_failure_callback, sla_miss_callback, deadline)
         self.access_control = access_control
-        self.disable_bundle_versioning, self.rerun_with_latest_version = disable_bundle_versioning, rerun_with_latest_version
+        self.__dict__["disable_bundle_versioning"] = disable_bundle_versioning
+        self.rerun_with_latest_version = rerun_with_latest_version
         self.is_paused_upon_creation, self.auto_register = is_paused_upon_creation, auto_register
         self._read_dates(start_date, end_date)
         self._describe(doc_md, tags, owner_links, dag_display_name)
-        self.template_searchpath: list[str] = arguments.as_list("template_searchpath", template_searchpath or [])
-        self.template_undefined = template_undefined
-        """A class of jinja2; None means `StrictUndefined`."""
+        self.template_searchpath = _folders(template_searchpath)
+        self.template_undefined = template_undefined  # type: ignore[assignment]
         self.user_defined_macros = user_defined_macros
         self.user_defined_filters = user_defined_filters
         self.jinja_environment_kwargs = jinja_environment_kwargs
@@ -253,13 +280,17 @@ class DAG:
             raise DefinitionError(self.located_message(error)) from None
 
     def _read_callbacks(self, on_success: Any, on_failure: Any, sla_miss: Any, deadline: Any) -> None:
-        self.deadline: list[DeadlineAlert] = self._read_deadline(deadline) if deadline else []
-        try:
-            self.on_success_callback = arguments.callbacks("on_success_callback", on_success)
-            self.on_failure_callback = arguments.callbacks("on_failure_callback", on_failure)
-            self.sla_miss_callback = arguments.callbacks("sla_miss_callback", sla_miss)
-        except DefinitionError as error:
-            raise DefinitionError(self.located_message(error)) from None
+        self.deadline: list[DeadlineAlert] | None = self._read_deadline(deadline) if deadline else None
+        self.on_success_callback, self.on_failure_callback = on_success, on_failure
+        self.sla_miss_callback = sla_miss
+        for name in ("on_success_callback", "on_failure_callback", "sla_miss_callback"):
+            given = getattr(self, name)
+            try:
+                found = arguments.callbacks(name, given)
+            except DefinitionError as error:
+                raise DefinitionError(self.located_message(error)) from None
+            if isinstance(given, list | tuple | set) or not found:
+                setattr(self, name, found or None)
 
     def _read_deadline(self, value: Any) -> list[DeadlineAlert]:
         from tradewind.sdk import deadlines  # lazy import: needs msgspec; few DAGs have a deadline
@@ -273,7 +304,9 @@ class DAG:
         self.max_active_tasks = self._integer("max_active_tasks", tasks, 1)  # type: ignore[assignment]
         self.max_active_tasks_all_runs = self._integer("max_active_tasks_all_runs", tasks_of_all_runs, 1)
         self.max_active_runs = self._integer("max_active_runs", runs, 1)  # type: ignore[assignment]
-        self.max_consecutive_failed_dag_runs = self._integer("max_consecutive_failed_dag_runs", failed_runs, 0)
+        self.max_consecutive_failed_dag_runs = self._integer(  # type: ignore[assignment]
+            "max_consecutive_failed_dag_runs", failed_runs, 0
+        )
 
     def _integer(self, name: str, value: Any, minimum: int) -> int | None:
         try:
@@ -350,8 +383,7 @@ class DAG:
         zoned: datetime | None = start or self.default_args.get("start_date")
         self.zone: tzinfo | None = zoned.tzinfo if zoned is not None else None
         """Time zone of the start date; None: the default time zone of the configuration applies."""
-        self.start_date: datetime | None = start
-        self.end_date: datetime | None = end
+        self.start_date, self.end_date = start, end
 
     def _describe(
         self,
@@ -565,9 +597,16 @@ class DAG:
         return str(Path(self.fileloc).parent)
 
     @property
-    def timezone(self) -> tzinfo:
-        """The time zone of the start date; without one, UTC."""
-        return self.zone or ZoneInfo("UTC")
+    def timezone(self) -> Any:
+        """The time zone of the start date as an object of pendulum; without one, the default time zone of the configuration."""
+        import pendulum  # lazy import: 80 ms, and few files read it
+
+        return pendulum.instance(datetime(2000, 1, 1, tzinfo=self.zone_in_use)).timezone
+
+    @property
+    def zone_in_use(self) -> tzinfo:
+        """The time zone of the start date; without one, the default time zone of the configuration."""
+        return self.zone or default_zone()
 
     @property
     def timezone_name(self) -> str | None:
@@ -577,7 +616,7 @@ class DAG:
     @property
     def schedule_interval(self) -> ScheduleInput:
         """Airflow 2's name for `schedule`."""
-        return None if self.schedule is NOTSET else self.schedule
+        return self.schedule
 
     @schedule_interval.setter
     def schedule_interval(self, value: ScheduleInput) -> None:
@@ -637,6 +676,26 @@ class DAG:
 
     default_view = "grid"
     orientation = "LR"
+
+    # --- names of Airflow 3 ----------------------------------------------------------------------------------------------
+
+    partial = False
+    last_loaded: datetime | None = None
+    relative_fileloc: str | None = None
+    """Airflow sets these after a DAG file is read."""
+
+    def resolve_template_files(self) -> None:
+        """Replace the names of template files in the tasks by the content of the files."""
+        for task in self.tasks:
+            task.resolve_template_files()
+
+    def validate_setup_teardown(self) -> None:
+        """Check the setups and teardowns.
+
+        Raises:
+            DefinitionError: a trigger rule that a setup or a teardown does not allow.
+        """
+        setup_teardown.validate(self)
 
     def __getattr__(self, name: str) -> Any:
         """Methods of Airflow 1 and 2. Those that need its database raise NotYetSupported when they are called.

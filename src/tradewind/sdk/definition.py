@@ -82,7 +82,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         or defaults.max_active_tasks_all_runs,
         max_active_runs=_max_active_runs(dag, schedule, defaults),
         max_consecutive_failed_dag_runs=_value_or(
-            dag.max_consecutive_failed_dag_runs, defaults.max_consecutive_failed_dag_runs
+            dag.given("max_consecutive_failed_dag_runs"), defaults.max_consecutive_failed_dag_runs
         ),
         dagrun_timeout=None if dag.dagrun_timeout is None else duration_micros(dag.dagrun_timeout),
         fail_fast=dag.fail_fast,
@@ -93,7 +93,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         owner_links=dag.owner_links,
         display_name=dag.__dict__.get("dag_display_name"),
         is_paused_upon_creation=dag.is_paused_upon_creation,
-        disable_bundle_versioning=bool(_value_or(dag.disable_bundle_versioning, defaults.disable_bundle_versioning)),
+        disable_bundle_versioning=bool(_value_or(dag.given("disable_bundle_versioning"), defaults.disable_bundle_versioning)),
         rerun_with_latest_version=_flag(dag.rerun_with_latest_version, defaults.rerun_with_latest_version),
         params=_params(dag, assets is not None or not isinstance(schedule, NoSchedule)),
         groups=tuple(
@@ -114,7 +114,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         access_control=access_control.granted(dag.access_control),
         fileloc=fileloc,
         callbacks=_callbacks(dag, DAG_CALLBACKS),
-        deadlines=tuple(alert.definition() for alert in dag.deadline),
+        deadlines=tuple(alert.definition() for alert in dag.deadline or ()),
         slas=tuple(sorted({_micros(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
         warnings=dag_warnings.all_of(dag, defaults.executors, catchup, never=never, older=older),
         assets=assets,
@@ -146,7 +146,7 @@ def _schedule(dag: DAG, defaults: DefinitionDefaults) -> Schedule:
 
 def _time_schedule(dag: DAG, defaults: DefinitionDefaults) -> Any:
     """The time part of the schedule as the author gave it, or the default schedule."""
-    if dag.schedule is not NOTSET:
+    if dag.given("schedule") is not NOTSET:
         return dag.time_schedule
     return timedelta(days=1) if defaults.schedule_meaning == "airflow2" else None
 
@@ -236,19 +236,25 @@ def _as_micros(value: datetime | None, defaults: DefinitionDefaults) -> int | No
     return to_micros(value if value.tzinfo is not None else value.replace(tzinfo=ZoneInfo(defaults.timezone)))
 
 
+def _given_date(task: BaseOperator, name: str) -> datetime | None:
+    """The date that the author gave to a task, without the bounds of its DAG."""
+    found: datetime | None = vars(task).get(name)
+    return found
+
+
 def _start(dag: DAG, defaults: DefinitionDefaults) -> int | None:
     """The DAG's start date; without one, the earliest start date of its tasks (for example from `default_args`)."""
-    if dag.start_date is not None:
-        return _as_micros(dag.start_date, defaults)
-    starts = {_as_micros(date, defaults) for date in {task.start_date for task in dag.task_dict.values()}}
+    if dag.given("start_date") is not None:
+        return _as_micros(dag.given("start_date"), defaults)
+    starts = {_as_micros(date, defaults) for date in {_given_date(task, "start_date") for task in dag.task_dict.values()}}
     return min((start for start in starts if start is not None), default=None)
 
 
 def _end(dag: DAG, defaults: DefinitionDefaults) -> int | None:
     """The DAG's end date; without one, the latest end date of its tasks if every task has one."""
-    if dag.end_date is not None:
-        return _as_micros(dag.end_date, defaults)
-    ends = [_as_micros(date, defaults) for date in {task.end_date for task in dag.task_dict.values()}]
+    if dag.given("end_date") is not None:
+        return _as_micros(dag.given("end_date"), defaults)
+    ends = [_as_micros(date, defaults) for date in {_given_date(task, "end_date") for task in dag.task_dict.values()}]
     known = [end for end in ends if end is not None]
     return max(known) if known and len(known) == len(ends) else None
 
@@ -322,8 +328,8 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         executor=task.executor,
         max_active_tis_per_dag=task.max_active_tis_per_dag,
         max_active_tis_per_dagrun=task.max_active_tis_per_dagrun,
-        start_date=_later(_as_micros(task.start_date, defaults), start),
-        end_date=_earlier(_as_micros(task.end_date, defaults), end),
+        start_date=_later(_as_micros(own.get("start_date"), defaults), start),
+        end_date=_earlier(_as_micros(own.get("end_date"), defaults), end),
         owner=task.owner,
         group=group.group_id if group is not None else None,
         empty=_does_nothing(task),
@@ -358,12 +364,12 @@ DAG_CALLBACKS = ("on_success_callback", "on_failure_callback", "sla_miss_callbac
 
 
 def _callbacks(owner: DAG | BaseOperator, arguments: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Names of the callbacks that are set, by argument. One that was set after its owner was made becomes a list."""
-    for name in arguments:
-        given = getattr(owner, name)
-        if given and not isinstance(given, list | tuple):
-            setattr(owner, name, callbacks(name, given))
-    return {name: tuple(map(dag_warnings.callback_name, found)) for name in arguments if (found := getattr(owner, name))}
+    """Names of the callbacks that are set, by argument. Authors may have set one after its owner was made."""
+    return {
+        name: tuple(map(dag_warnings.callback_name, callbacks(name, given)))
+        for name in arguments
+        if (given := getattr(owner, name))
+    }
 
 
 def _data_name(data: Any) -> str:

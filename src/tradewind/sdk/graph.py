@@ -157,7 +157,8 @@ def move_into(source: DAG, group: TaskGroup) -> None:
             link(task, child, label)
     target.user_defined_macros = {**(source.user_defined_macros or {}), **(target.user_defined_macros or {})} or None
     target.user_defined_filters = {**(source.user_defined_filters or {}), **(target.user_defined_filters or {})} or None
-    target.template_searchpath += [path for path in source.template_searchpath if path not in target.template_searchpath]
+    folders = dict.fromkeys((*(target.template_searchpath or ()), *(source.template_searchpath or ())))
+    target.template_searchpath = list(folders) or None
     source.task_dict.clear()
     source.ids.clear()
     open_dags.forget(source)

@@ -29,7 +29,7 @@ from tradewind.sdk.arguments import (
     refuse_unsupported,
 )
 from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of, refuse_or_warn, wrap_init
-from tradewind.sdk.default_attributes import IsGiven, OwnId, OwnList
+from tradewind.sdk.default_attributes import IsGiven, OwnId, OwnList, UtcDate
 from tradewind.sdk.dependencies import Node, link
 from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
 from tradewind.sdk.graph import reachable
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from tradewind.sdk.taskgroup import TaskGroup
 
 Context = Mapping[str, Any]
+
+
+def _dates_of_dag(task: BaseOperator, name: str) -> tuple[datetime | None, ...]:
+    return () if task._dag is None else (getattr(task._dag, name),)
 
 
 class BaseOperator(Templater, Node):
@@ -88,8 +92,8 @@ class BaseOperator(Templater, Node):
     max_retry_delay: timedelta | None = None
     retry_policy: Any = None
     """Decides from the exception whether to retry, and after which delay. Called in the process of the task."""
-    start_date: datetime | None = None
-    end_date: datetime | None = None
+    start_date: datetime | None = UtcDate(_dates_of_dag, max)  # type: ignore[assignment]
+    end_date: datetime | None = UtcDate(_dates_of_dag, min)  # type: ignore[assignment]
     depends_on_past: bool = False
     ignore_first_depends_on_past: bool = False
     wait_for_past_depends_before_skipping: bool = False

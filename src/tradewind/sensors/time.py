@@ -26,13 +26,13 @@ class TimeSensor(MomentSensor):
         self.target_time = target_time
 
     def moment(self, context: Any) -> datetime.datetime:
-        zone = self.target_time.tzinfo or self.dag.timezone
+        zone = self.target_time.tzinfo or self.dag.zone_in_use
         return datetime.datetime.combine(wait_start(context).astimezone(zone).date(), self.target_time, tzinfo=zone)
 
     def plan(self) -> MomentPlan | None:
         at = self.target_time
         micros = ((at.hour * 60 + at.minute) * 60 + at.second) * SECOND + at.microsecond
-        return MomentPlan("midnight", micros, zone_name(at.tzinfo or self.dag.timezone) or "")
+        return MomentPlan("midnight", micros, zone_name(at.tzinfo or self.dag.zone_in_use) or "")
 
 
 class TimeSensorAsync(TimeSensor):

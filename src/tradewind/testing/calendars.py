@@ -40,7 +40,9 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
             Airflow 3.3.2 raises an error too.
     """
     definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc, dag.generation))
-    if isinstance(definition.schedule, NoSchedule) and dag.schedule is not None:  # the DAG is valid, but has no first run
+    if (
+        isinstance(definition.schedule, NoSchedule) and dag.given("schedule") is not None
+    ):  # the DAG is valid, but has no first run
         raise ScheduleError(f"DAG {dag.dag_id!r} has catchup and no start date, so it has no first run; give it a start_date")
     bounds = timetables.Bounds(definition.start_date, definition.end_date, definition.catchup)
     clock, last, found = _micros(now), None, list[PlannedRun]()

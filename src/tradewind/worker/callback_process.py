@@ -116,7 +116,8 @@ def _call_listeners(workload: Workload, wanted: Call, dags: Mapping[str, DAG] | 
 
 def _find_callback(owner: Any, workload: Workload, wanted: Call) -> Any:
     """Return the callback that has the workload's position in the argument now."""
-    found = getattr(owner, wanted.argument)
+    given = getattr(owner, wanted.argument)
+    found = given if isinstance(given, list | tuple) else [given] if given else []
     if wanted.index >= len(found):
         raise CannotCall(f"{_description(workload)} does not exist any more: {workload.file} has {len(found)} of them now")
     return found[wanted.index]

@@ -84,7 +84,7 @@ class TestArguments:
         assert DAG("d", start_date=datetime(2024, 1, 1, tzinfo=paris)).timezone_name == "Europe/Paris"
         naive = DAG("d", start_date=datetime(2024, 1, 1))  # noqa: DTZ001 (what authors write)
         assert naive.timezone_name is None
-        assert naive.timezone == ZoneInfo("UTC")
+        assert naive.timezone.name == "UTC"
         inherited = DAG("d", default_args={"start_date": "2024-01-01T00:00:00+02:00"})
         assert inherited.default_args["start_date"] == datetime(2024, 1, 1, tzinfo=inherited.timezone)
         assert inherited.timezone_name == "+02:00"
@@ -222,7 +222,7 @@ class TestPositionalArguments:
         dag = DAG(
             "d", "text", "@daily", start, None, None, "/sql", None, macros, None, {"retries": 3}, 7, 2, timedelta(hours=1)
         )
-        assert (dag.description, dag.template_searchpath, dag.default_args["retries"]) == ("text", ["/sql"], 3)
+        assert (dag.description, dag.template_searchpath, dag.default_args["retries"]) == ("text", ("/sql",), 3)
         assert (dag.max_active_tasks, dag.max_active_runs, dag.dagrun_timeout) == (7, 2, timedelta(hours=1))
         assert dag.user_defined_macros == macros
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -56,7 +56,7 @@ class TestArguments:
             ("trigger_rule", "dummy", TriggerRule.ALWAYS),
             ("trigger_rule", TriggerRule.ONE_DONE, TriggerRule.ONE_DONE),
             ("weight_rule", "absolute", WeightRule.ABSOLUTE),
-            ("start_date", "2024-02-29", datetime(2024, 2, 29)),  # noqa: DTZ001 (the DAG's zone is meant)
+            ("start_date", "2024-02-29", datetime(2024, 2, 29, tzinfo=UTC)),
         ],
     )
     def test_values_are_converted(self, name: str, given: Any, kept: Any) -> None:
