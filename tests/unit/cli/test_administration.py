@@ -217,12 +217,14 @@ def test_an_airflow_config_is_checked_and_converted(
     file = tmp_path / "airflow.cfg"
     file.write_text(
         "[core]\nparallelism = 7\nexecutor = KubernetesExecutor\nfernet_key = canary\nhostname_callable = x\n"
+        "donot_pickle = True\n"
         "[smtp]\nsmtp_password = canary\n"
     )
     done = run("config", "lint", "--file", str(file))
     assert done.exit_code == 1
     assert "core.hostname_callable" in done.stdout
     assert "core.parallelism" not in done.stdout
+    assert "core.donot_pickle" not in done.stdout  # Airflow's default
     assert "canary" not in done.stdout
     assert run("config", "lint", "--file", str(file), "--section", "api").exit_code == 0
     shown = run("config", "update", "--file", str(file))
@@ -235,7 +237,10 @@ def test_an_airflow_config_is_checked_and_converted(
     again = run("config", "update", "--file", str(file), "--fix")
     assert (again.exit_code, "was not changed" in again.stderr) == (1, True)
     monkeypatch.setenv("AIRFLOW__CORE__HOSTNAME_CALLABLE", "x")
-    assert "AIRFLOW__CORE__HOSTNAME_CALLABLE" in run("config", "lint").stdout
+    monkeypatch.setenv("AIRFLOW__CORE__XCOM_BACKEND", "team.xcoms.Backend")  # has an effect in the processes of tasks
+    linted = run("config", "lint").stdout
+    assert "AIRFLOW__CORE__HOSTNAME_CALLABLE" in linted
+    assert "AIRFLOW__CORE__XCOM_BACKEND" not in linted
     assert "no airflow.cfg" in run("config", "update").stderr
 
 
@@ -322,6 +327,16 @@ def test_each_setting_of_airflow_is_explained(run: Run, home: Path, tmp_path: Pa
     assert "secret" in meanings["celery.broker_url"]
     assert "has no meaning here" in meanings["celery.result_backend"]
     assert "conf.get" in meanings["team.bucket"]
+    monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "")
+    rows = {
+        row["setting"]: row for row in json.loads(run("config", "airflow", "-o", "json").stdout) if "AIRFLOW" in row["source"]
+    }
+    assert (rows["core.load_examples"]["value"], rows["core.load_examples"]["meaning"]) == (
+        "False",
+        "used as core.load_examples",
+    )
+    assert rows["core.fernet_key"]["meaning"] == "is empty, so it is not used"
     assert run("config", "get-value", "core", "parallelism").stdout == "7\n"
     assert run("config", "get-value", "team", "bucket").stdout == "b\n"
     assert run("config", "get-value", "webserver", "web_server_port").exit_code == 0

@@ -12,9 +12,11 @@ import click
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import NotFound
 from tradewind.platform.private_file import create_private_file
+from tradewind.sdk.conf_defaults import default_of
 from tradewind.settings import OPTIONS, Option, Settings, home, load, values
 from tradewind.settings.airflow_options import (
     FILE_OPTIONS_NOT_USED,
+    NO_MEANING,
     READABLE,
     UNKNOWN,
     USED,
@@ -73,8 +75,13 @@ def read_airflow_config(path: str) -> list[Line]:
     ]
 
 
+def _shown(setting: str, value: str) -> str:
+    """A value, or `***` if its name is like that of a secret."""
+    return "***" if value and any(word in setting.lower() for word in _SECRET_NAMES) else value
+
+
 def _line(setting: str, value: str, option: Option | None) -> Line:
-    shown = "***" if value and any(word in setting for word in _SECRET_NAMES) else value
+    shown = _shown(setting, value)
     if option is None:
         return Line(setting, None, shown, "has no effect in Tradewind")
     if option.secret:
@@ -107,7 +114,8 @@ def airflow_settings(path: str | None, section: str | None, only_unknown: bool, 
         rows += [_file_row(line) for line in read_airflow_config(file)]
     rows = [row for row in rows if section is None or row["setting"].startswith(f"{section.lower()}.")]
     rows = [row for row in rows if not only_unknown or row["kind"] == UNKNOWN]
-    show(rows, output, ("setting", "value", "source", "meaning"), empty="No setting of Airflow is given.")
+    nothing = "Every given setting is one of Airflow's." if only_unknown else "No setting of Airflow is given."
+    show(rows, output, ("setting", "value", "source", "meaning"), empty=nothing)
     if file is not None and settings.airflow.path is None:
         click.echo(f"{file} is not used: set AIRFLOW_CONFIG={file}, or convert it: tradewind config update --fix", err=True)
     for sentence in settings.ignored:
@@ -116,7 +124,9 @@ def airflow_settings(path: str | None, section: str | None, only_unknown: bool, 
 
 def _environment_row(settings: Settings, variable: str) -> dict[str, str]:
     section, _, key = variable.removeprefix("AIRFLOW__").lower().partition("__")
-    return _outcome_row(f"{section}.{key}", "***", f"environment variable {variable}", is_from_file=False)
+    value = _shown(f"{section}.{key}", os.environ[variable])
+    row = _outcome_row(f"{section}.{key}", value, f"environment variable {variable}", is_from_file=False)
+    return row if os.environ[variable] else row | {"kind": NO_MEANING, "meaning": "is empty, so it is not used"}
 
 
 def _file_row(line: Line) -> dict[str, str]:
@@ -130,7 +140,8 @@ def _outcome_row(name: str, value: str, source: str, *, is_from_file: bool) -> d
     elif found.option is not None and found.option.secret and is_from_file:
         meaning = "has no meaning here: secrets are not taken from this file; tradewind import-airflow reads it"
     elif found.kind == USED:
-        meaning = f"used as {found.text}"
+        schema = ", if it names PostgreSQL: the tables of Tradewind are in the schema tradewind of this database"
+        meaning = f"used as {found.text}{schema if found.text == 'database.url' else ''}"
     elif found.kind == READABLE:
         meaning = found.text
     elif found.kind == UNKNOWN:
@@ -157,22 +168,29 @@ def lint(
     ignored_options: tuple[str, ...],
     output: str,
 ) -> int:
-    """List Airflow settings (environment, airflow.cfg) that have no effect in Tradewind. The exit code is 1 if there are any."""
+    """List Airflow settings (environment, airflow.cfg) that have no effect in Tradewind, except values that are Airflow's
+    defaults. The exit code is 1 if there are any.
+    """
     settings = load()  # fails if a setting of Tradewind is wrong, and names its place and the nearest valid name
-    lines = [Line(name, None, "***", "has no effect in Tradewind (environment)") for name in settings.unused]
+    rows = [_environment_row(settings, name) for name in settings.unused if os.environ[name]]
     file = airflow_config(path)
     if file is not None:
-        lines += [line for line in read_airflow_config(file) if line.here is None]
+        rows += [_file_row(line) for line in read_airflow_config(file) if line.here is None and not _is_default(line)]
 
-    def concerns(line: Line) -> bool:
-        words = line.setting.removeprefix("AIRFLOW__").lower().replace("__", ".")
-        first, _, rest = words.partition(".")
+    def concerns(row: dict[str, str]) -> bool:
+        first, _, rest = row["setting"].partition(".")
         wanted = (section is None or first == section.lower()) and (option is None or rest == option.lower())
         return wanted and first not in ignored_sections and rest not in ignored_options
 
-    rows = [line._asdict() for line in lines if concerns(line)]
-    show(rows, output, ("setting", "meaning"), empty="All settings have an effect in Tradewind.")
+    rows = [row for row in rows if row["kind"] in (NO_MEANING, UNKNOWN) and concerns(row)]
+    show(rows, output, ("setting", "source", "meaning"), empty="All settings have an effect in Tradewind.")
     return 1 if rows else 0
+
+
+def _is_default(line: Line) -> bool:
+    section, _, key = line.setting.lower().partition(".")
+    default = default_of(section, key)
+    return line.value == "" if default is None else line.value.strip().lower() == default.strip().lower()
 
 
 @click.command()
