@@ -40,6 +40,7 @@ class Form(NamedTuple):
         options: rules for the options that are different.
         arguments: a text for each argument that changes, with `{}` for its value.
         sentence: what to use instead.
+        unneeded: there is nothing to do: the command prints `sentence` and succeeds, so that scripts continue.
     """
 
     airflow: str
@@ -51,6 +52,7 @@ class Form(NamedTuple):
     options: tuple[OptionRule, ...] = ()
     arguments: tuple[str, ...] = ()
     sentence: str = ""
+    unneeded: bool = False
 
     @property
     def shown(self) -> str:
@@ -76,9 +78,9 @@ def _same(group: str, verbs: str, since: int, until: int, *options: OptionRule) 
     return tuple(Form(name, name, since, until, options=options) for name in names)
 
 
-def _answer(names: str, since: int, until: int, sentence: str) -> tuple[Form, ...]:
+def _answer(names: str, since: int, until: int, sentence: str, *, unneeded: bool = False) -> tuple[Form, ...]:
     """Commands that Tradewind does not have. Names are separated by commas."""
-    return tuple(Form(name.strip(), "", since, until, sentence=sentence) for name in names.split(","))
+    return tuple(Form(name.strip(), "", since, until, sentence=sentence, unneeded=unneeded) for name in names.split(","))
 
 
 _NOT_PICKLED = "code is not pickled: tasks are loaded from their DAG file"
@@ -182,7 +184,10 @@ _MIGRATE = (
 
 _CELERY = "Tradewind does not have this command; to see the workers: tradewind info"
 _QUEUES = "a worker host gets its queues at its start: tradewind worker-host --queues NAME"
-_NO_KUBERNETES = "the Kubernetes executor is not supported yet: tasks run on this machine"
+_NO_KUBERNETES = (
+    "the KubernetesExecutor is not supported yet; tasks run on this machine, on workers on other machines "
+    "(tradewind worker), or on Celery workers (tradewind celery worker)"
+)
 _GRANTS = "a role has grants for DAGs: tradewind roles grant, tradewind roles revoke; see: tradewind roles list"
 _ROLES_KNOWN = "built-in roles have fixed permissions, so there is nothing to synchronise; see: tradewind roles list"
 _ARCHIVE = "`db clean` deletes rows and keeps no archive; make a copy first: tradewind db backup FILE"
@@ -219,7 +224,8 @@ FORMS: tuple[Form, ...] = (
         "Tradewind does not renew Kerberos tickets; run k5start beside it (tasks find the ticket cache through KRB5CCNAME)",
     ),
     *_answer("internal-api", 2, 2, "tasks communicate with the worker host, which needs no extra server"),
-    *_answer("kubernetes, kubernetes cleanup-pods, kubernetes generate-dag-yaml, edge, local-client", 1, 3, _NO_KUBERNETES),
+    *_answer("kubernetes, kubernetes cleanup-pods, kubernetes generate-dag-yaml, local-client", 1, 3, _NO_KUBERNETES),
+    *_answer("edge", 3, 3, "to run tasks on another machine: tradewind worker, with a token of tradewind workers token"),
     *_answer("kubernetes_generate_dag_yaml, generate_pod_template", 1, 1, _NO_KUBERNETES),
     # --- DAGs and runs ------------------------------------------------------------------------------------------------
     *_same(
@@ -319,13 +325,7 @@ FORMS: tuple[Form, ...] = (
     Form("roles", "roles create", 1, 1, ("-c", "--create"), 1),
     Form("roles", "roles list", 1, 1),
     *_answer("roles add-perms, roles del-perms, roles export, roles import", 2, 3, _GRANTS),
-    *_answer("sync-perm", 1, 3, _ROLES_KNOWN),
-    *_answer(
-        "sync_perm, permissions-cleanup",
-        1,
-        3,
-        _ROLES_KNOWN,
-    ),
+    *_answer("sync-perm, sync_perm, permissions-cleanup", 1, 3, _ROLES_KNOWN, unneeded=True),
     *_answer("aws-auth-manager, keycloak-auth-manager", 3, 3, "to manage users: tradewind users --help"),
     # --- settings, assets and the rest --------------------------------------------------------------------------------
     *_same(

@@ -54,7 +54,9 @@ def find_form(words: Sequence[str]) -> tuple[Form, list[str]]:
         hint = did_you_mean(given, known) or f" There are: {', '.join(known)}."
         raise WrongArgument(f"airflow {words[0]} has no command {given!r}.{hint}")
     given = words[0] if words else ""
-    raise WrongArgument(f"airflow has no command {given!r}.{did_you_mean(given, names)} See: tradewind airflow --help")
+    hint = did_you_mean(" ".join(words[:2]), [name for name in names if " " in name]) if len(words) > 1 else ""
+    hint = hint or did_you_mean(given, [*names, *(name.partition(" ")[0] for name in names)])
+    raise WrongArgument(f"airflow has no command {given!r}.{hint}")
 
 
 def _chosen(forms: Sequence[Form], rest: list[str]) -> tuple[Form, list[str]]:
@@ -84,6 +86,8 @@ def translate(words: Sequence[str], options_of: Callable[[str], OurOptions]) -> 
         WrongArgument: Airflow has no such command.
     """
     form, rest = find_form(words)
+    if form.unneeded:
+        return Translation(form, [], [form.sentence])
     if not form.tradewind:
         raise NotYetSupported(form.sentence)
     reading = _OptionReader(form, options_of(form.tradewind))

@@ -8,13 +8,14 @@ Airflow's `-v` after a command) shows the traceback of an error.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 import click
 
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
-from tradewind.model.errors import NotFound, TradewindError
+from tradewind.model.errors import NotFound, StoreUnreachable, TradewindError, did_you_mean
 
 COMPLETE = "_TRADEWIND_COMPLETE"
 """Environment variable with which a shell requests completions; the same for `tradewind` and `tw`."""
@@ -124,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: Exception) -> int:
     if isinstance(error, click.UsageError):
-        message = error.format_message()
+        message = _usage_message(error)
         end = "" if message.endswith((".", "?", "!")) else "."
         hint = f"{end} See: {error.ctx.command_path} --help" if error.ctx is not None else ""
         click.echo(f"tradewind: {message}{hint}", err=True)
@@ -135,6 +136,8 @@ def _explain(error: Exception) -> int:
         click.echo(f"tradewind: {error}", err=True)
         if isinstance(error, NotFound) and error.kind == "DAG" and not _scheduler_runs():
             click.echo("No scheduler is running, so new DAG files are not read. Start one: tradewind standalone", err=True)
+        elif isinstance(error, StoreUnreachable) or "psycopg" in str(error):
+            _name_airflows_setting()
     elif isinstance(error, OSError) and error.strerror:
         name = f"{error.filename}: " if error.filename else ""
         click.echo(f"tradewind: {name}{error.strerror}", err=True)
@@ -142,6 +145,34 @@ def _explain(error: Exception) -> int:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         click.echo(f"tradewind: unexpected error: {text}. Run the command again with --debug to see the traceback", err=True)
     return 1
+
+
+def _name_airflows_setting() -> None:
+    """Print which variable of Airflow names the database server, because a user of Airflow may not expect that it is used."""
+    from tradewind.settings import load  # lazy import: only for an error message
+
+    source = load().explanations["database.url"].source
+    if "AIRFLOW__" in source:
+        click.echo(
+            f"The {source} names this database. To use the SQLite file of the home folder: export TRADEWIND__DATABASE__URL=none",
+            err=True,
+        )
+
+
+def _usage_message(error: click.UsageError) -> str:
+    """click's message in plain words: the name of an argument in place of its list of values, and the nearest valid value."""
+    if not isinstance(error, click.BadParameter):
+        return error.format_message()
+    if isinstance(error.param, click.Argument) and error.param_hint is None:
+        error.param_hint = repr((error.param.name or "").upper())
+    wrong = re.match("'(.*)' is not (one of|a valid integer( range)?|a valid float( range)?)", error.message, re.DOTALL)
+    if wrong is None:
+        return error.format_message()
+    if wrong[2] == "one of":
+        choices = error.param.type.choices if error.param and isinstance(error.param.type, click.Choice) else ()
+        return f"{error.format_message()}{did_you_mean(wrong[1], [str(one) for one in choices])}"
+    kind = "a whole number" if "integer" in wrong[2] else "a number"
+    return error.format_message().replace(wrong[2], kind, 1).removesuffix(".")
 
 
 def _scheduler_runs() -> bool:

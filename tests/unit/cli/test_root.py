@@ -59,6 +59,11 @@ def test_every_command_has_help_and_the_list_agrees_with_it(run: Run, names: lis
         (["pools", "set", "p", "many"], "many"),
         (["pools", "set", "p", "1", "--include-defered"], "--include-deferred"),
         (["dags", "list", "-o", "xml"], "table"),
+        (["dags", "list", "-o", "jsn"], "Did you mean 'json'?"),
+        (["tasks", "mark", "d", "sucess"], "'STATE': 'sucess' is not one of"),
+        (["pools", "set", "p", "two"], "'two' is not a whole number. See"),
+        (["airflow", "task", "list"], "Did you mean 'tasks list'?"),
+        (["airflow", "tasks", "logs", "d", "t"], "Tradewind has it: tradewind tasks logs"),
     ],
 )
 def test_wrong_usage_ends_with_2_and_one_line(run: Run, words: list[str], hint: str) -> None:
@@ -75,6 +80,16 @@ def test_invalid_settings_are_reported_without_traceback(run: Run, monkeypatch: 
     assert done.exit_code == 1
     assert "TRADEWIND__CORE__PARALLELISM" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_airflows_variable_names_is_explained(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql+psycopg2://airflow:secret@127.0.0.1:1/airflow")
+    done = run("dags", "list")
+    assert done.exit_code == 1
+    assert "The environment variable AIRFLOW__DATABASE__SQL_ALCHEMY_CONN names this database" in done.stderr
+    assert "secret" not in done.stderr
+    monkeypatch.setenv("TRADEWIND__DATABASE__URL", "none")
+    assert "AIRFLOW__" not in run("dags", "list").stderr
 
 
 def test_an_unexpected_error_is_one_line_without_debug(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,6 +135,9 @@ def test_pools(run: Run, known: Path) -> None:
     (row,) = json.loads(run("pools", "get", "p", "-o", "json").stdout)
     assert (row["pool"], row["slots"], row["description"]) == ("p", -1, "for tests")
     assert run("pools", "delete", "p", input="n\n").exit_code == 1
+    wrong = run("pools", "delete", "pp")
+    assert "Did you mean 'p'?" in wrong.stderr
+    assert "Really delete" not in wrong.stdout + wrong.stderr
     assert run("pools", "delete", "p", "-y").exit_code == 0
     assert "'default_pool'" in run("pools", "get", "defaultpool").stderr
 

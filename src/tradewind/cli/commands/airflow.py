@@ -10,6 +10,7 @@ import click
 
 from tradewind.cli.airflow_command_table import FORMS
 from tradewind.cli.airflow_translation import Translation, translate
+from tradewind.model.errors import WrongArgument
 
 OLD_DAG_LIST = f"\n\n{'-' * 67}\nDAGS\n{'-' * 67}"
 """The heading that `airflow list_dags` of Airflow 1.10 prints above the ids. Scripts expect it and remove it."""
@@ -37,9 +38,16 @@ def airflow(context: click.Context, words: tuple[str, ...]) -> object:
 
         click.echo(installed_version() or VERSION)
         return 0
-    done = translate(words, options_of)
+    try:
+        done = translate(words, options_of)
+    except WrongArgument as error:
+        own = own_command(words)
+        sentence = f"airflow has no command {own!r}; Tradewind has it: tradewind {own}" if own else str(error)
+        raise click.UsageError(sentence, context) from None
     for line in messages(done):
         click.echo(line, err=True)
+    if done.form.unneeded:
+        return 0
     if done.form.airflow == "list_dags":
         _list_dag_ids()
         return 0
@@ -54,8 +62,25 @@ def airflow(context: click.Context, words: tuple[str, ...]) -> object:
 def messages(done: Translation) -> list[str]:
     """The messages about a translated command: its words in Tradewind if they differ, and options without effect."""
     form = done.form
-    named = [] if form.airflow == form.tradewind else [f"`airflow {form.shown}` runs: tradewind {form.tradewind}"]
+    named = (
+        [] if form.unneeded or form.airflow == form.tradewind else [f"`airflow {form.shown}` runs: tradewind {form.tradewind}"]
+    )
     return [*named, *(f"{note}." for note in done.notes)]
+
+
+def own_command(words: Sequence[str]) -> str:
+    """The words of the command of Tradewind with which a command line begins; empty: there is none."""
+    from tradewind.cli.main import cli
+
+    command: click.Command | None = cli
+    with click.Context(cli, info_name="tradewind") as context:
+        for count, word in enumerate(words, start=1):
+            command = command.get_command(context, word) if isinstance(command, click.Group) else None
+            if command is None:
+                return ""
+            if not isinstance(command, click.Group):
+                return " ".join(words[:count])
+    return ""
 
 
 def options_of(path: str) -> dict[str, int]:

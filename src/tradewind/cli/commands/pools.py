@@ -74,6 +74,10 @@ def delete(pool: str, yes: bool) -> None:
     """Delete a pool."""
     from tradewind.wire import commands as c
 
+    settings = load()
+    if database_exists(settings):
+        with reading(settings) as store:
+            store.pool_details(pool)
     confirm(f"Really delete the pool {pool}?", yes)
     command_client().call(c.DeletePool(pool))
     click.echo(f"The pool {pool} is deleted.")
