@@ -10,6 +10,7 @@ import itertools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 
+import psutil
 import pytest
 
 REQUIRED = "TESTS_REQUIRE_POSTGRES"
@@ -51,8 +53,9 @@ class PostgresServer:
         folder: contains the socket.
     """
 
-    def __init__(self, folder: Path, programs: Path, user: str | None, options: str = OPTIONS) -> None:
+    def __init__(self, folder: Path, programs: Path, user: str | None, options: str = OPTIONS, port: int | None = None) -> None:
         self.folder = folder
+        self._port = port
         self._programs = programs
         self._user = user
         self._options = options
@@ -76,13 +79,30 @@ class PostgresServer:
 
     def start(self) -> None:
         options = f"{self._options} -k {self.folder}"
+        if self._port is not None:
+            options += f" -c listen_addresses=127.0.0.1 -p {self._port}"
         self.run("pg_ctl", "-D", str(self.data), "-o", options, "-l", str(self.folder / "log"), "-w", "start")
 
     def stop(self, mode: str = "immediate") -> None:
         """`mode`: "fast" ends connections in order, "immediate" is a crash."""
         self.run("pg_ctl", "-D", str(self.data), "-m", mode, "-w", "stop", check=False)
 
+    def freeze(self) -> None:
+        """Stop all its processes: connections stay open, and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        postmaster = psutil.Process(int((self.data / "postmaster.pid").read_text().split()[0]))
+        postmaster.send_signal(number)  # first of all: stopped, it has no new children
+        for child in postmaster.children(recursive=True):
+            child.send_signal(number)
+
     def url(self, database: str) -> str:
+        if self._port is not None:
+            return f"postgresql://postgres@127.0.0.1:{self._port}/{database}"
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
@@ -137,8 +157,12 @@ def unavailable(why: str) -> None:
 
 
 @contextmanager
-def private_server(options: str = OPTIONS) -> Iterator[PostgresServer]:
-    """A new server; skips the test if there is none on this machine."""
+def private_server(options: str = OPTIONS, port: int | None = None) -> Iterator[PostgresServer]:
+    """A new server; skips the test if there is none on this machine.
+
+    Args:
+        port: on which it listens at 127.0.0.1. By default it listens only on a Unix socket.
+    """
     if importlib.util.find_spec("psycopg") is None:
         unavailable("the driver psycopg is not installed (extra postgres)")
     folder = programs()
@@ -155,7 +179,7 @@ def private_server(options: str = OPTIONS) -> Iterator[PostgresServer]:
                 raise AssertionError
             os.chown(home, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
         home.chmod(0o755)
-        server = PostgresServer(home, folder, user, options)
+        server = PostgresServer(home, folder, user, options, port)
         server.run(
             "initdb", "-D", str(server.data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync", *_locale(folder)
         )

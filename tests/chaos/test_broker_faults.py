@@ -80,14 +80,21 @@ def test_a_broker_that_hangs(make: Make, folder: Path, kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @BOTH
-def test_the_network_to_the_broker_is_cut(make: Make, folder: Path, kind: str) -> None:
-    """No packet arrives in either direction for 45 s; and the broker restarts while nobody can reach it."""
+def test_a_broker_whose_network_is_cut(make: Make, folder: Path, kind: str) -> None:
+    """No packet arrives in either direction for 45 s. Then the machine of the broker is lost: nobody is told that the connections
+    have ended, and another machine with its address has no messages.
+    """
     with namespace() as net:
         world = make(MAKERS[kind](folder, net.guest, net.prefix))
         with world.fault("the network to the broker is cut for 45 s"):
             net.cut()
             world.load_for(45)
             net.mend()
+        with world.fault("the machine of the broker is replaced"):
+            net.remove()
+            world.broker.kill()
+            net.make()
+            world.broker.lose_everything()
         judge_all(world)
 
 

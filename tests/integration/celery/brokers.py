@@ -75,7 +75,8 @@ class Broker:
 
     def lose_everything(self) -> None:
         """Kill the broker, delete its data, and start it again without messages and queues."""
-        self.kill()
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
         self._end_helpers()
         shutil.rmtree(self._folder / "data", ignore_errors=True)
         (self._folder / "data").mkdir(exist_ok=True)

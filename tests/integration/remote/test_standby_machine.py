@@ -15,9 +15,9 @@ from tests.acceptance.harness import COMMAND, Standalone
 from tests.acceptance.test_postgres import epoch_of, scheduler_of
 from tests.chaos.namespace import namespace
 from tests.integration.remote.test_remote_worker import SLOW
-from tests.integration.remote.world import RULE, RemoteWorker, World, read_marks
+from tests.integration.remote.world import RULE, RemoteWorker, World, free_port, read_marks
 from tests.postgres_proxy import proxied
-from tests.postgres_server import PostgresServer
+from tests.postgres_server import PostgresServer, private_server
 
 pytest.importorskip("websockets", reason="tests of gateways need websockets: pip install 'tradewind[remote]'")
 
@@ -216,6 +216,36 @@ def test_a_machine_that_is_cut_off_ends_its_tasks_before_another_machine_starts_
     alive = lives(marks)
     assert set(alive) == {1, 2}
     assert alive[1][1] < alive[2][0], "the first attempt has ended before the second one began"
+
+
+@pytest.mark.slow  # the database hangs for longer than every lease
+@pytest.mark.timeout(300)
+def test_a_database_that_hangs_ends_no_task(tmp_path: Path) -> None:
+    """While the database does not answer, no other scheduler can take over, so the task may go on."""
+    marks, go, port = tmp_path / "marks", tmp_path / "go", free_port()
+    with private_server(port=port) as server:
+        machines = Machines(tmp_path, server.create_database())
+        active, standby = machines.standalones
+        for standalone in machines.standalones:
+            standalone.write_dag("takes_long.py", TAKES_LONG.format(marks=str(marks), go=str(go)))
+        try:
+            machines.start()
+            active.wait_dag("takes_long")
+            active.cli("dags", "unpause", "takes_long")
+            active.wait(lambda: "another scheduler stands by" in log_of_host(active), "its worker host knows of the standby")
+            run_id = active.trigger("takes_long")
+            begun = active.wait(lambda: lives(marks).get(1), "the first attempt")[0]
+            server.freeze()
+            try:
+                active.wait(lambda: lives(marks)[1][1] - begun > 75 or None, "75 seconds of the first attempt", 90)
+            finally:
+                server.thaw()
+            standby.wait(lambda: max(epoch_of(one) for one in machines.standalones) or None, "a scheduler", 60)
+            go.touch()
+            assert standby.wait_run("takes_long", run_id) == "success"
+        finally:
+            machines.close()
+    assert set(lives(marks)) == {1}
 
 
 def test_a_takeover_keeps_the_tasks_of_workers_on_other_machines(machines: Machines) -> None:
