@@ -193,14 +193,14 @@ models.asset AssetAliasModel AssetDagRunQueue AssetWatcherModel DagScheduleAsset
 models.backfill Backfill BackfillDagRun ReprocessBehavior
 models.base COLLATION_ARGS Operator SQL_ALCHEMY_SCHEMA TaskInstanceDependencies get_id_collation_args
 models.baseoperator
-    BASEOPERATOR_ARGS_EXPECTED_TYPES BaseOperatorMeta ExecutorSafeguard coerce_resources coerce_timedelta get_merged_defaults
+    BASEOPERATOR_ARGS_EXPECTED_TYPES ExecutorSafeguard coerce_resources coerce_timedelta get_merged_defaults
     parse_retries partial
 models.callback Callback ExecutorCallback TriggererCallback
 models.chart Chart
 models.connection RE_SANITIZE_CONN_ID parse_netloc_to_hostname sanitize_conn_id
 models.crypto FernetProtocol InvalidFernetToken NullFernet get_fernet
 models.dag
-    DAG_ARGS_EXPECTED_TYPES DagContext DagOwnerAttributes InconsistentDataInterval create_timetable
+    DAG_ARGS_EXPECTED_TYPES DagOwnerAttributes InconsistentDataInterval create_timetable
     get_dataset_triggered_next_run_info
 models.dagbag DagPriorityParsingRequest generate_md5_hash
 models.dagcode DagCode
@@ -407,7 +407,7 @@ utils.sqlalchemy
     get_orm_mapper is_lock_not_available_error is_sqlalchemy_v1 lock_rows nowait nulls_first prohibit_commit
     sanitize_for_serialization setup_event_handlers skip_locked tuple_in_condition tuple_not_in_condition with_row_locks
 utils.state PokeState
-utils.task_group MappedTaskGroup TASKGROUP_ARGS_EXPECTED_TYPES TaskGroupContext task_group_to_dict
+utils.task_group MappedTaskGroup TASKGROUP_ARGS_EXPECTED_TYPES task_group_to_dict
 utils.task_instance_session get_current_task_instance_session set_current_task_instance_session
 utils.template literal
 utils.tests

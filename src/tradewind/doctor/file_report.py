@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tradewind.doctor import old_names
 from tradewind.doctor.source_facts import SourceFacts
 from tradewind.model.definition import CronSchedule, DagDefinition, DeltaSchedule
+from tradewind.sdk.decorators import PROVIDER_OF_DECORATOR
 from tradewind.sdk.generation import CURRENT
 
 LOADS, NOTES, CANNOT = "loads", "loads with notes", "cannot load"
@@ -79,6 +80,7 @@ def report_on(file: str, facts: SourceFacts, generation: int, loaded: LoadResult
         installed: short names of the installed provider packages.
     """
     needed = dict.fromkeys(name for one in facts.imports if (name := old_names.provider_of(one.module, one.name)) is not None)
+    needed |= dict.fromkeys(PROVIDER_OF_DECORATOR[name] for name in facts.task_decorators if name in PROVIDER_OF_DECORATOR)
     notes = [*_error(facts, loaded), *_old_names(facts), *_arguments(facts), *_meaning(loaded.dags, generation)]
     notes += [Note("warning", None, f"{dag.dag_id}: {text}") for dag in loaded.dags for text in _own_warnings(dag)]
     notes += [Note("warning", None, _CHANGED.format(text)) for text in loaded.lookups if text.startswith("change of ")]
@@ -125,7 +127,7 @@ def _arguments(facts: SourceFacts) -> list[Note]:
     for one in facts.arguments:
         newer = old_names.present_argument(one.callee, one.name)
         if newer is not None:
-            found.append(Note("argument", one.line, f"{one.callee}: {one.name} is {newer} since", True))
+            found.append(Note("argument", one.line, f"{one.callee}: {one.name} is now called {newer}", True))
         elif one.name in old_names.REMOVED_ARGUMENTS:
             found.append(
                 Note("argument", one.line, f"{one.callee}: {one.name} has no effect: {old_names.REMOVED_ARGUMENTS[one.name]}")

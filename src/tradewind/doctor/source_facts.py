@@ -47,6 +47,8 @@ class SourceFacts(NamedTuple):
     connections: tuple[tuple[str, int], ...] = ()
     """(connection id, line) of constants."""
     variables: tuple[tuple[str, int], ...] = ()
+    task_decorators: tuple[str, ...] = ()
+    """Names after `@task.`."""
     error: tuple[str, int] | None = None
     """Message and line of the syntax error."""
 
@@ -63,6 +65,7 @@ def read_source(source: str) -> SourceFacts:
     arguments: list[Argument] = []
     connections: dict[str, int] = {}
     variables: dict[str, int] = {}
+    decorators: dict[str, None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports += imported_names(node)
@@ -72,13 +75,17 @@ def read_source(source: str) -> SourceFacts:
             _read_call(node, callee, connections, variables)
         elif isinstance(node, ast.Dict):
             _read_dict(node, connections)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            decorators.update(dict.fromkeys(_task_decorators(node)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "{{" in node.value:
             for patterns in (_IN_TEMPLATE, _IN_TEMPLATE_GET):
                 for found, where in (("connections", connections), ("variables", variables)):
                     for name in patterns[found].findall(node.value):
                         if name != "get":
                             where.setdefault(name, node.lineno)
-    return SourceFacts(tuple(imports), tuple(arguments), tuple(connections.items()), tuple(variables.items()))
+    return SourceFacts(
+        tuple(imports), tuple(arguments), tuple(connections.items()), tuple(variables.items()), tuple(decorators)
+    )
 
 
 def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[ImportedName]:
@@ -97,6 +104,16 @@ def callee_name(node: ast.Call) -> str:
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
     return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _task_decorators(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """`docker` of `@task.docker` and `@dag.task.docker(image="…")`."""
+    for one in function.decorator_list:
+        made = one.func if isinstance(one, ast.Call) else one
+        if isinstance(made, ast.Attribute):
+            owner = made.value
+            if (owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else "") == "task":
+                yield made.attr
 
 
 def _text(node: ast.expr | None) -> str | None:

@@ -65,6 +65,11 @@ class DagRunType(str, Enum):  # noqa: UP042 (as in Airflow, str() of a member is
         """`manual__<suffix>`."""
         return f"{self.value}__{suffix}"
 
+    @staticmethod
+    def from_run_id(run_id: str) -> DagRunType:
+        """The type that the beginning of a run id names; `MANUAL` if it names none."""
+        return next((kind for kind in DagRunType if run_id.startswith(f"{kind.value}__")), DagRunType.MANUAL)
+
 
 def to_pendulum(micros: int | None) -> DateTime | None:
     """A date for DAG authors: a pendulum datetime in UTC."""
@@ -302,6 +307,19 @@ class TaskInstanceKey(NamedTuple):
     run_id: str
     try_number: int = 1
     map_index: int = -1
+
+    @property
+    def primary(self) -> tuple[str, str, str, int]:
+        """What identifies the task instance, whatever the try."""
+        return self.dag_id, self.task_id, self.run_id, self.map_index
+
+    @property
+    def key(self) -> TaskInstanceKey:
+        return self
+
+    def with_try_number(self, try_number: int) -> TaskInstanceKey:
+        """The key of another try."""
+        return self._replace(try_number=try_number)
 
 
 class OtherTaskInstance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.operators.callables import rendered_result
+from tradewind.operators.subprocess_hook import SubprocessHook
 from tradewind.operators.subprocesses import Command, attempt_environment, check_encoding, describe_exit, exit_codes
 from tradewind.sdk.decorators import DecoratedOperator
 from tradewind.sdk.exceptions import AirflowException, AirflowSkipException
@@ -102,9 +104,16 @@ class BashOperator(BaseOperator):
             raise AirflowException(f"cwd of task {self.task_id!r} is {str(path)!r}, which is not a folder")
         yield str(path)
 
+    @functools.cached_property
+    def subprocess_hook(self) -> SubprocessHook:
+        """Runs commands for operators that are derived from this one: `self.subprocess_hook.run_command([...])`."""
+        return SubprocessHook()
+
     def on_kill(self) -> None:
         if self._command is not None:
             self._command.stop()
+        if "subprocess_hook" in self.__dict__:
+            self.subprocess_hook.send_sigterm()
 
 
 def bash_path() -> str:

@@ -652,11 +652,17 @@ class DAG:
 
     def tree_view(self) -> None:
         """Print the tasks as a tree that begins with the tasks without upstream tasks."""
+        sys.stdout.write(self.get_tree_view())
+
+    def get_tree_view(self) -> str:
+        """What `tree_view` prints."""
+        lines: list[str] = []
         pending = [(task, 0) for task in reversed(self.roots)]
         while pending:
             task, depth = pending.pop()
-            sys.stdout.write(f"{'    ' * depth}{task!r}\n")
+            lines.append(f"{'    ' * depth}{task!r}\n")
             pending += [(child, depth + 1) for child in reversed(task.downstream_list)]
+        return "".join(lines)
 
     @property
     def normalized_schedule_interval(self) -> ScheduleInput:
@@ -742,6 +748,11 @@ class DAG:
     def full_filepath(self) -> str:
         """`fileloc` in Airflow 1."""
         return self.fileloc
+
+    @property
+    def fail_stop(self) -> bool:
+        """`fail_fast` in Airflow 2."""
+        return self.fail_fast
 
     @property
     def concurrency(self) -> int:

@@ -48,6 +48,7 @@ TASK_DECORATORS: dict[str, str] = {
     "branch_external_python": "tradewind.operators.external_python:BranchExternalPythonDecoratedOperator",
     "virtualenv": "tradewind.operators.virtualenv:VirtualenvDecoratedOperator",
     "branch_virtualenv": "tradewind.operators.virtualenv:BranchVirtualenvDecoratedOperator",
+    "stub": "tradewind.operators.stub:StubDecoratedOperator",
 }
 """Name after `@task.` → import path of the operator class. Packages may add names."""
 
@@ -71,7 +72,6 @@ PROVIDER_OF_DECORATOR = {
     "pyspark": "apache-spark",
     "sftp_sensor": "sftp",
     "snowpark": "snowflake",
-    "stub": "standard",
 }
 """Names after `@task.` of decorators in provider packages, and the package to install."""
 

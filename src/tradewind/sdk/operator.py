@@ -600,6 +600,10 @@ class BaseOperator(Templater, Node):
         copied._is_copy = True
         return copied
 
+    def prepare_for_execution(self) -> Self:
+        """A copy of the task, for tests that execute it themselves."""
+        return copy.copy(self)
+
     def __lt__(self, other: object) -> bool:
         """Tasks are ordered by their ids, as in Airflow: `sorted(dag.tasks)`."""
         return self.task_id < other.task_id if isinstance(other, BaseOperator) else NotImplemented

@@ -143,6 +143,11 @@ class TaskGroup(TaskGroupLike):
     def dag_id(self) -> str:
         return self.dag.dag_id
 
+    @property
+    def used_group_ids(self) -> set[str | None]:
+        """All ids of tasks and groups of the DAG."""
+        return set(self.dag.ids)
+
     def has_dag(self) -> bool:
         return self.dag is not None
 

@@ -568,6 +568,11 @@ class BaseHook:
         return Connection.get(conn_id)
 
     @classmethod
+    def get_connections(cls, conn_id: str) -> list[Connection]:
+        """The connection with this id, in a list. Airflow 1 chose one of several connections with the same id."""
+        return [cls.get_connection(conn_id)]
+
+    @classmethod
     def get_hook(cls, conn_id: str, hook_params: dict[str, Any] | None = None) -> Any:
         return cls.get_connection(conn_id).get_hook(hook_params=hook_params)
 

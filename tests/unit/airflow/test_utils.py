@@ -231,3 +231,70 @@ def test_settings_have_the_defaults_of_airflow() -> None:
     assert conf.get("logging", "fab_logging_level") == "WARNING"
     assert conf.getint("celery", "worker_concurrency") == 16
     assert conf.get("webserver", "secret_key") == ""
+
+
+def test_groups_of_run_states() -> None:
+    from airflow.utils.state import State
+
+    assert State.finished_dr_states == {"success", "failed"}
+    assert State.unfinished_dr_states == {"queued", "running"}
+
+
+def test_the_type_of_a_run_from_its_id() -> None:
+    from airflow.utils.types import DagRunType
+
+    ids = ("scheduled__2024-01-01T00:00:00+00:00", "asset_triggered__x", "backfill__x", "my own id")
+    assert [DagRunType.from_run_id(run_id).value for run_id in ids] == ["scheduled", "asset_triggered", "backfill", "manual"]
+
+
+def test_the_key_of_a_task_instance() -> None:
+    from airflow.models.taskinstancekey import TaskInstanceKey
+
+    key = TaskInstanceKey("d", "t", "r", 2, 3)
+    assert key.primary == ("d", "t", "r", 3)
+    assert key.with_try_number(5) == ("d", "t", "r", 5, 3)
+    assert key.key is key
+
+
+def test_get_connections_is_a_list_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow.hooks.base import BaseHook
+
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP", "http://shop")
+    assert [one.host for one in BaseHook.get_connections("shop")] == ["shop"]
+
+
+def test_operators_derived_from_bash_operator_run_commands_themselves() -> None:
+    from airflow.operators.bash import BashOperator
+
+    class Twice(BashOperator):
+        def execute(self, context: object) -> object:
+            return [self.subprocess_hook.run_command(command=["bash", "-c", self.bash_command]).output for _ in range(2)]
+
+    task = Twice(task_id="t", bash_command="echo hello")
+    assert task.prepare_for_execution().execute({}) == ["hello", "hello"]
+    task.on_kill()
+
+
+def test_the_metaclass_of_operators_can_be_subclassed() -> None:
+    from airflow.models.baseoperator import BaseOperator, BaseOperatorMeta
+
+    class Meta(BaseOperatorMeta):
+        pass
+
+    class Own(BaseOperator, metaclass=Meta):
+        pass
+
+    assert isinstance(Own, BaseOperatorMeta)
+    assert Own(task_id="t").task_id == "t"
+
+
+def test_older_attributes_of_dags_and_groups() -> None:
+    from airflow import DAG
+    from airflow.operators.empty import EmptyOperator
+    from airflow.utils.task_group import TaskGroup
+
+    with DAG("d", fail_stop=True) as dag, TaskGroup("g") as group:
+        EmptyOperator(task_id="a") >> EmptyOperator(task_id="b")
+    assert dag.fail_stop is True
+    assert group.used_group_ids == {"g", "g.a", "g.b"}
+    assert dag.get_tree_view() == "<Task(EmptyOperator): g.a>\n    <Task(EmptyOperator): g.b>\n"

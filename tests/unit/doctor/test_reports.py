@@ -48,6 +48,22 @@ def test_providers_are_known_by_the_import() -> None:
     assert provider_of("airflow.providers", "google") is None
 
 
+def test_providers_are_known_by_task_decorators() -> None:
+    source = """
+@task.docker(image="python:3.12")
+def a(): ...
+
+@dag.task.kubernetes
+async def b(): ...
+
+@task.bash
+@other.pyspark
+def c(): ...
+"""
+    assert report_on("a.py", read_source(source), 3, LoadResult(), ("docker",)).providers == ("docker", "cncf-kubernetes")
+    assert report_on("a.py", read_source(source), 3, LoadResult(), ("docker",)).missing_providers == ("cncf-kubernetes",)
+
+
 def test_names_that_airflow_3_has_are_not_old() -> None:
     assert present_place("airflow.models", "Variable") is None
     assert present_place("airflow.operators.bash", "BashOperator") is None

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.execution.world import World, carry_out, pushed
 from tradewind import DAG, TaskGroup, task
 from tradewind.model.branch import Branch
-from tradewind.model.errors import DefinitionError
+from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.model.states import Outcome
 from tradewind.operators.branch import BaseBranchOperator
 from tradewind.operators.empty import DummyOperator, EmptyOperator
@@ -280,3 +280,19 @@ def test_on_kill_stops_the_processes_of_the_function_and_no_older_ones() -> None
             for process in (older, *started):
                 process.kill()
                 process.wait(30)
+
+
+def test_a_stub_is_part_of_the_dag_and_fails_when_it_runs() -> None:
+    with DAG("d") as dag:
+
+        @task.stub(queue="golang")
+        def transform() -> None: ...
+
+        @task
+        def load(value: object) -> None: ...
+
+        load(transform())
+    stub = dag.get_task("transform")
+    assert (stub.queue, stub.downstream_task_ids) == ("golang", {"load"})
+    with pytest.raises(NotYetSupported, match=r"'transform' is not in Python \(@task.stub, queue 'golang'\)"):
+        stub.execute({})

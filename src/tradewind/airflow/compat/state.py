@@ -63,3 +63,5 @@ class State:
     failed_states = _States({TaskState.FAILED, TaskState.UPSTREAM_FAILED})
     success_states = _States({TaskState.SUCCESS, TaskState.SKIPPED})
     running = _States({TaskState.RUNNING, TaskState.DEFERRED})
+    finished_dr_states = _States({RunState.SUCCESS, RunState.FAILED})
+    unfinished_dr_states = _States({RunState.QUEUED, RunState.RUNNING})
