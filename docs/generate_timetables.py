@@ -109,6 +109,8 @@ that it is Friday, 27 March 2026, 10:00 UTC, and that the DAG has `start_date=da
 `catchup` is False unless the example sets it. Each run is shown as **its start time** (its logical date; its data interval). All
 times are in UTC.
 
+The id of a scheduled run names its start time, as in Airflow 3: `scheduled__2026-03-27T00:00:00+00:00`.
+
 | schedule | meaning | next three runs |
 |---|---|---|
 """

@@ -193,7 +193,7 @@ def test_why_says_that_the_backfill_is_paused(daily: Bench) -> None:
 @pytest.mark.spec("S194")
 def test_the_ids_of_backfilled_runs_are_airflows(daily: Bench) -> None:
     create(daily, days=1)
-    assert "backfill__2025-12-27T00:00:00+00:00" in daily.run_states("d")
+    assert "backfill__2025-12-28T00:00:00+00:00" in daily.run_states("d"), "named by the end of its data interval"
 
 
 def test_a_superseded_scheduler_advances_no_backfill(daily: Bench) -> None:
@@ -242,3 +242,19 @@ def test_a_run_that_a_backfill_runs_again_has_no_sla(bench: Bench) -> None:
     create(bench, days=1, reprocess_behavior="completed")
     assert bench.run("r1").run_type is RunType.BACKFILL
     assert bench.store.due_outbox_items(NOW, only=DEADLINE) == []
+
+
+@pytest.mark.parametrize("kind", ["backfill", "scheduled"])
+def test_runs_that_are_named_by_their_logical_date_are_neither_repeated_nor_in_the_way(daily: Bench, kind: str) -> None:
+    """Runs of Airflow 2, and those of earlier versions, have the name that the run of the day before gets now."""
+    version = daily.store.need_dag("d").version
+    day = NOW - 5 * DAY
+    text = "2025-12-27T00:00:00+00:00"
+    daily.store.create_run(
+        NewRun("d", f"{kind}__{text}", RunType(kind), version, day, day, day + DAY, day + DAY, day + DAY, "test")
+    )
+    create(daily, days=2, reprocess_behavior="none")
+    daily.work()
+    found = {row.run_id: row.logical_date for row in daily.runs("d") if row.logical_date in (day, day - DAY)}
+    before = f"backfill__{text}__2" if kind == "backfill" else f"backfill__{text}"
+    assert found == {f"{kind}__{text}": day, before: day - DAY}

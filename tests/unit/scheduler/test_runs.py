@@ -49,7 +49,7 @@ def test_a_scheduled_run_starts_running_at_the_clocks_time_not_at_its_date(bench
     bench.clock.advance(MINUTE)
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - DAY, catchup=True)
     (row,) = bench.runs("d")
-    assert (row.run_id, row.run_type) == ("scheduled__2025-12-31T00:00:00+00:00", RunType.SCHEDULED)
+    assert (row.run_id, row.run_type) == ("scheduled__2026-01-01T00:00:00+00:00", RunType.SCHEDULED)
     assert (row.state, row.logical_date, row.started_at) == (RunState.RUNNING, NOW - DAY, NOW + MINUTE)
     bench.check()
 
@@ -374,13 +374,13 @@ def test_fail_fast_stops_live_attempts(bench: Bench) -> None:
 def test_a_run_that_timed_out_fails_before_the_next_one_is_created(bench: Bench, restarted: bool) -> None:
     """Its run slot is free at once, so that the next run is created; also where both moments passed without a scheduler."""
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - DAY, catchup=True, max_active_runs=1, dagrun_timeout=DAY)
-    first = "scheduled__2025-12-31T00:00:00+00:00"
+    first = "scheduled__2026-01-01T00:00:00+00:00"
     assert bench.run_states("d") == {first: "running"}
     bench.clock.advance(DAY)
     if restarted:
         bench.restart()
     bench.process()
-    second = "scheduled__2026-01-01T00:00:00+00:00"
+    second = "scheduled__2026-01-02T00:00:00+00:00"
     assert bench.run_states("d") == {first: "failed", second: "running"}
     told = [(notice.run_id, notice.state) for notice in bench.notices if notice.kind == "run"]
     assert told == [(first, "queued"), (first, "running"), (first, "failed"), (second, "queued"), (second, "running")]

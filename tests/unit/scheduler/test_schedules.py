@@ -11,8 +11,9 @@ from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind import timetables
 from tradewind.model.definition import CronSchedule, OnceSchedule
-from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
-from tradewind.model.states import Outcome, RunState
+from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND, iso
+from tradewind.model.rows import NewRun
+from tradewind.model.states import Outcome, RunState, RunType
 from tradewind.scheduler.dags import schedule
 from tradewind.store.sql.store import SqlStore
 
@@ -32,7 +33,7 @@ def next_of(bench: Bench, dag_id: str) -> tuple[Any, ...] | None:
 @pytest.mark.spec("S244", "S247", "S466")
 def test_without_catchup_only_the_latest_run_is_created(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 50 * DAY)
-    assert list(bench.run_states("d")) == ["scheduled__2025-12-31T00:00:00+00:00"]
+    assert list(bench.run_states("d")) == ["scheduled__2026-01-01T00:00:00+00:00"], "named by the end of its data interval"
     bench.work()
     bench.pass_time(5 * DAY)
     bench.work()
@@ -366,3 +367,30 @@ def test_the_position_of_a_schedule_never_goes_back(make_bench: MakeBench) -> No
     for plan in bench.store.plans():
         assert plan.last is not None
         assert plan.last == bench.scheduler.dags[plan.dag_id].plan.last
+
+
+def test_a_scheduled_run_is_named_by_the_moment_from_which_it_may_start(bench: Bench) -> None:
+    """Expected ids: Airflow 3.3.2."""
+    bench.dag("data", task("a"), schedule=DAILY, start_date=NOW - DAY)
+    bench.dag("tick", task("a"), schedule=CronSchedule(("0 0 * * *",)), start_date=NOW)
+    bench.dag("once", task("a"), schedule=OnceSchedule(), start_date=NOW)
+    named = ["scheduled__2026-01-01T00:00:00+00:00"]
+    assert [list(bench.run_states(dag)) for dag in ("data", "tick", "once")] == [named, named, named]
+
+
+def test_no_run_is_repeated_that_was_named_by_its_logical_date(bench: Bench) -> None:
+    """Imported runs of Airflow 2 and runs of earlier versions are named so."""
+    bench.dag("d", task("a", empty=True), schedule=DAILY, start_date=NOW - 3 * DAY, catchup=True, paused=True)
+    version = bench.store.need_dag("d").version
+    for days in (3, 2):
+        date = NOW - days * DAY
+        name = f"scheduled__{iso(date)}".replace("Z", "+00:00")
+        bench.store.create_run(NewRun("d", name, RunType.SCHEDULED, version, date, date, date + DAY, date + DAY, NOW, "test"))
+    bench.restart()
+    bench.command("set_paused", dag_id="d", is_paused=False)
+    bench.work()
+    assert sorted((row.logical_date, row.run_id) for row in bench.runs("d")) == [
+        (NOW - 3 * DAY, "scheduled__2025-12-29T00:00:00+00:00"),
+        (NOW - 2 * DAY, "scheduled__2025-12-30T00:00:00+00:00"),
+        (NOW - DAY, "scheduled__2026-01-01T00:00:00+00:00"),
+    ]

@@ -415,7 +415,7 @@ def test_the_next_run_and_what_keeps_it(bench: Bench) -> None:
     assert told["earliest_start"] == "2026-01-03T00:00:00Z"
     bench.pass_time(3 * DAY)
     told = as_dict(why_no_run(bench.store, bench.scheduler, "d"))
-    assert _of(told, "max_active_runs")["holders"][0]["run_id"] == "scheduled__2026-01-02T00:00:00+00:00"
+    assert _of(told, "max_active_runs")["holders"][0]["run_id"] == "scheduled__2026-01-03T00:00:00+00:00"
     bench.command("set_paused", dag_id="d", is_paused=True)
     assert {one["rule"] for one in as_dict(why_no_run(bench.store, bench.scheduler, "d"))["blockers"]} == {
         "paused",

@@ -87,8 +87,8 @@ def turn_of(store: RowReader, dag_id: str, times: RunTimes, behavior: str) -> Tu
 
 
 def backfill_run_id(times: RunTimes) -> str:
-    """Return the run id in Airflow's form."""
-    return f"backfill__{(iso(times.logical_date) or '').replace('Z', '+00:00')}"
+    """Return the run id in the form of Airflow 3: the moment from which a scheduled run would have started."""
+    return f"backfill__{(iso(times.run_after) or '').replace('Z', '+00:00')}"
 
 
 class BackfillPlanner:

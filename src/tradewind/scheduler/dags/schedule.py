@@ -287,7 +287,9 @@ _NOT_IN_RUN_IDS = re.compile(r"[^A-Za-z0-9_.~:+-]")
 
 
 def scheduled_run_id(times: RunTimes) -> str:
-    """Return the run id in Airflow's form. The same moment of a schedule always gives the same id."""
-    moment = times.logical_date if times.logical_date is not None else times.run_after
-    text = f"scheduled__{(iso(moment) or '').replace('Z', '+00:00')}"
+    """Return the run id in the form of Airflow 3: the moment from which the run may start, which is the end of a data interval.
+
+    The same moment of a schedule always gives the same id.
+    """
+    text = f"scheduled__{(iso(times.run_after) or '').replace('Z', '+00:00')}"
     return text if times.partition_key is None else f"{text}__{_NOT_IN_RUN_IDS.sub('_', times.partition_key)}"

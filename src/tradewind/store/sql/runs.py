@@ -163,8 +163,10 @@ class RunOperations(DagOperations):
         if existing is not None:
             if new.run_type is RunType.SCHEDULED and existing.logical_date in (new.logical_date, None):
                 return existing
-            if new.run_type is RunType.SCHEDULED:
-                # Airflow 3 names runs by their time, not by their logical date: the run of the interval before may have this id
+            by_schedule = new.run_type in (RunType.SCHEDULED, RunType.BACKFILL)
+            if by_schedule and existing.logical_date not in (new.logical_date, None):
+                # Runs of earlier versions, and imported ones of Airflow 2, are named by their logical date. Such a date is the time
+                # of the run of the data interval before, which gets the same name now
                 return self._create_run(replace(new, run_id=f"{new.run_id}__2"))
             raise Conflict(english(phrase("error_run_exists", dag=new.dag_id, run=new.run_id)))
         if new.logical_date is not None:
