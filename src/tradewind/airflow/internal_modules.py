@@ -40,7 +40,9 @@ api.common.mark_tasks
 api_connexion.exceptions
     AlreadyExists BadRequest EXCEPTIONS_LINK_MAP NotFound PermissionDenied Unauthenticated Unknown common_error_handler
 api_connexion.parameters apply_sorting check_limit format_datetime format_parameters validate_istimezone
+api_connexion.schemas.dataset_schema DatasetCollection dataset_collection_schema
 api_connexion.security get_readable_dags
+api_internal.internal_api_call InternalApiConfig
 auth.managers.utils.fab get_fab_action_from_method_map get_method_from_fab_action_map
 bin.cli
     api_client
@@ -75,7 +77,7 @@ configuration
     create_provider_config_fallback_defaults default_config_yaml ensure_secrets_loaded expand_env_var generate_fernet_key
     get_airflow_test_config get_all_expansion_variables get_custom_secret_backend initialize_auth_manager
     initialize_secrets_backends load_standard_airflow_configuration make_group_other_inaccessible parameterized_config
-    retrieve_configuration_description run_command write_default_airflow_configuration_if_needed
+    retrieve_configuration_description run_command secrets_backend_list write_default_airflow_configuration_if_needed
     write_webserver_configuration_if_needed
 contrib.auth.backends.github_enterprise_auth AuthenticationError GHEAuthBackend GHEUser LOGIN_MANAGER get_config_param login
 contrib.auth.backends.google_auth AuthenticationError GoogleAuthBackend GoogleUser LOGIN_MANAGER get_config_param login
@@ -94,6 +96,7 @@ contrib.kubernetes.kubernetes_request_factory.pod_request_factory ExtractXcomPod
 contrib.kubernetes.pod_launcher PodStatus
 contrib.kubernetes.worker_configuration WorkerConfiguration
 contrib.operators.bigquery_operator BigQueryConsoleIndexableLink BigQueryConsoleLink
+contrib.operators.databricks_operator DatabricksHook
 contrib.operators.dataflow_operator GoogleCloudBucketHelper
 contrib.operators.dataproc_operator DataprocOperationBaseOperator
 contrib.operators.ecs_operator ECSProtocol
@@ -191,7 +194,7 @@ models InvalidFernetToken NullFernet get_fernet get_last_dagrun import_all_model
 models.abstractoperator NotMapped
 models.asset AssetAliasModel AssetDagRunQueue AssetWatcherModel DagScheduleAssetReference TaskOutletAssetReference
 models.backfill Backfill BackfillDagRun ReprocessBehavior
-models.base COLLATION_ARGS Operator SQL_ALCHEMY_SCHEMA TaskInstanceDependencies get_id_collation_args
+models.base COLLATION_ARGS Operator SQL_ALCHEMY_SCHEMA TaskInstanceDependencies _sentinel get_id_collation_args
 models.baseoperator
     BASEOPERATOR_ARGS_EXPECTED_TYPES ExecutorSafeguard coerce_resources coerce_timedelta get_merged_defaults
     parse_retries partial
@@ -202,7 +205,7 @@ models.crypto FernetProtocol InvalidFernetToken NullFernet get_fernet
 models.dag
     DAG_ARGS_EXPECTED_TYPES DagOwnerAttributes InconsistentDataInterval create_timetable
     get_dataset_triggered_next_run_info
-models.dagbag DagPriorityParsingRequest generate_md5_hash
+models.dagbag DagPriorityParsingRequest generate_md5_hash sync_bag_to_db
 models.dagcode DagCode
 models.dagpickle DagPickle
 models.dagrun DagRunNote RUN_ID_REGEX TISchedulingDecision
@@ -221,8 +224,9 @@ models.operator needs_expansion
 models.param NoValueSentinel process_params
 models.pool PoolStats
 models.renderedtifields get_serialized_template_fields
+models.revoked_token RevokedToken
 models.sensorinstance SensorInstance
-models.taskinstance TaskInstanceNote TaskReturnCode load_error_file set_current_context set_error_file
+models.taskinstance TaskInstanceNote TaskInstanceStateType TaskReturnCode load_error_file set_current_context set_error_file
 models.taskinstancehistory TaskInstanceHistory
 models.tasklog LogTemplate
 models.taskmap TaskMap TaskMapVariant
@@ -235,8 +239,8 @@ models.xcom_arg deserialize_xcom_arg serialize_xcom_arg
 operators.datetime target_times_as_dates
 operators.hive_to_druid DEFAULT_TARGET_PARTITION_SIZE LOAD_CHECK_INTERVAL
 plugins_manager
-    AirflowPluginSource EntryPointSource PLUGINS_ATTRIBUTES_TO_DUMP PluginsDirectorySource entry_points_with_dist
-    get_plugin_info initialize_hook_lineage_readers_plugins initialize_priority_weight_strategy_plugins
+    AirflowPluginSource EntryPointSource PLUGINS_ATTRIBUTES_TO_DUMP PluginsDirectorySource ReactAppDict entry_points_with_dist
+    get_plugin_info import_errors initialize_hook_lineage_readers_plugins initialize_priority_weight_strategy_plugins
     initialize_web_ui_plugins is_valid_plugin load_entrypoint_plugins load_plugins_from_plugin_directory load_providers_plugins
     make_deprecated_module make_module register_inbuilt_operator_links register_plugin
 policies
@@ -260,8 +264,10 @@ serialization.dag_dependency DagDependency
 serialization.enums DagAttributeTypes Encoding
 serialization.helpers serialize_template_field
 serialization.json_schema Validator load_dag_schema load_dag_schema_dict
+serialization.pydantic.taskinstance TaskInstancePydantic
 serialization.serde
-    CACHE CLASSNAME DATA DEFAULT_VERSION MAX_RECURSION_DEPTH OLD_DATA OLD_DICT OLD_SOURCE OLD_TYPE SCHEMA_ID VERSION
+    CACHE CLASSNAME DATA DEFAULT_VERSION MAX_RECURSION_DEPTH OLD_DATA OLD_DICT OLD_SOURCE OLD_TYPE SCHEMA_ID U VERSION
+    _extra_allowed
 serialization.serialized_objects
     BUILTIN_OPERATOR_EXTRA_LINKS BaseSerialization DagDependency DependencyDetector FAILED HAS_KUBERNETES SerializedTaskGroup
     TaskGroupSerialization add_pydantic_class_type_mapping decode_dataset_condition decode_outlet_event_accessor
@@ -284,12 +290,13 @@ settings
     GUNICORN_WORKER_READY_PREFIX HIDE_SENSITIVE_VAR_CONN_FIELDS IS_EXECUTOR_CONTAINER IS_K8S_EXECUTOR_POD
     IS_K8S_OR_K8SCELERY_EXECUTOR KILOBYTE LAZY_LOAD_PROVIDERS LOGGING_CLASS_PATH MASK_SECRETS_IN_LOGS MAX_DB_RETRIES MEGABYTE
     MIN_SERIALIZED_DAG_FETCH_INTERVAL POLICY_PLUGIN_MANAGER STORE_DAG_CODE SafeStatsdLogger SkipDBTestsSession TracebackSession
-    TracebackSessionForTests USE_JOB_SCHEDULE configure_action_logging configure_adapters configure_policy_plugin_manager
-    configure_vars custom_show_warning dag_policy dispose_orm force_traceback_session_for_untrusted_components
-    get_airflow_context_vars get_cleaned_traceback get_dagbag_import_timeout get_session_lifetime_config import_local_settings
-    initialize load_policy_plugins policy prepare_classpath prepare_engine_args prepare_syspath
-    prepare_syspath_for_config_and_plugins prepare_syspath_for_dags_folder reconfigure_orm replace_showwarning
-    run_providers_custom_runtime_checks run_with_db_retries task_instance_mutation_hook task_policy validate_session
+    TracebackSessionForTests USE_JOB_SCHEDULE _ENABLE_AIP_44 configure_action_logging configure_adapters
+    configure_policy_plugin_manager configure_vars custom_show_warning dag_policy dispose_orm
+    force_traceback_session_for_untrusted_components get_airflow_context_vars get_cleaned_traceback get_dagbag_import_timeout
+    get_policy_plugin_manager get_session_lifetime_config import_local_settings initialize load_policy_plugins policy
+    prepare_classpath prepare_engine_args prepare_syspath prepare_syspath_for_config_and_plugins prepare_syspath_for_dags_folder
+    reconfigure_orm replace_showwarning run_providers_custom_runtime_checks run_with_db_retries task_instance_mutation_hook
+    task_policy validate_session
 stats
     ALLOWED_CHARACTERS AllowListValidator BlockListValidator DummyStatsLogger ListValidator NoStatsLogger SafeDogStatsdLogger
     SafeStatsdLogger StatsLogger Timer TimerProtocol get_current_handler_stat_name_func prepare_stat_with_tags
@@ -366,12 +373,13 @@ utils.db
     drop_airflow_models drop_airflow_moved_tables drop_flask_models exists_query get_query_count get_sqla_model_classes
     reflect_tables reserialize_dags
 utils.db_cleanup ARCHIVE_TABLE_PREFIX CreateTableAs drop_archived_tables export_archived_records run_cleanup
+utils.db_manager RunDBManager
 utils.decorators cached_property fixup_decorator_warning_stack
 utils.docs get_doc_url_for_provider get_docs_url get_project_url_from_metadata
 utils.dot_renderer render_dag render_dag_dependencies
 utils.email send_MIME_email send_mime_email
 utils.empty_set _get_empty_set_for_configuration
-utils.entry_points entry_points_with_dist
+utils.entry_points _get_grouped_entry_points entry_points_with_dist
 utils.event_scheduler EventScheduler
 utils.file
     COMMENT_PATTERN MODIFIED_DAG_MODULE_NAME ZIP_REGEX find_dag_file_paths find_path_from_directory iter_airflow_imports
@@ -420,12 +428,38 @@ utils.warnings capture_with_reraise
 utils.weight_rule db_safe_priority
 www.app cached_app cached_appbuilder purge_cached_app root_app sync_appbuilder_roles
 www.auth get_access_denied_message has_access has_access_dag
+www.blueprints routes
 www.constants SWAGGER_BUNDLE SWAGGER_ENABLED WWW
 www.decorators action_logging gzipped
+www.extensions.init_appbuilder init_appbuilder
+www.extensions.init_appbuilder_links init_appbuilder_links
+www.extensions.init_auth_manager get_auth_manager
+www.extensions.init_cache init_cache
+www.extensions.init_dagbag init_dagbag
+www.extensions.init_jinja_globals init_jinja_globals
+www.extensions.init_manifest_files configure_manifest_files
+www.extensions.init_robots init_robots
+www.extensions.init_security init_api_experimental_auth init_check_user_active init_xframe_protection
+www.extensions.init_session init_airflow_session_interface
+www.extensions.init_views
+    init_api_connexion init_api_experimental init_api_internal init_appbuilder_views init_error_handlers init_flash_views
+    init_plugins
+www.extensions.init_wsgi_middlewares init_wsgi_middleware
+www.fab_security.manager AUTH_DB BaseSecurityManager
+www.fab_security.sqla.manager SecurityManager
+www.fab_security.sqla.models Action Permission RegisterUser Resource Role User assoc_permission_role
+www.fab_security.views
+    ActionModelView CustomResetMyPasswordView CustomResetPasswordView CustomRoleModelView CustomUserDBModelView
+    CustomUserInfoEditView CustomUserLDAPModelView CustomUserOAuthModelView CustomUserOIDModelView CustomUserRemoteUserModelView
+    CustomUserStatsChartView PermissionPairModelView ResourceModelView
+www.forms
+    DagRunEditForm DateTimeForm DateTimeWithNumRunsForm DateTimeWithNumRunsWithDagRunsForm DateTimeWithTimezoneField
+    TaskInstanceEditForm create_connection_form_class
 www.gunicorn_config on_starting post_worker_init
 www.security AirflowSecurityManager ApplessAirflowSecurityManager EXISTING_ROLES FakeAppBuilder
 www.security_appless ApplessAirflowSecurityManager FakeAppBuilder
 www.security_manager EXISTING_ROLES
+www.session AirflowDatabaseSessionInterface AirflowSecureCookieSessionInterface
 www.utils
     AUTHENTICATE AceEditorWidget AirflowFilterConverter CustomSQLAInterface DEFAULT_SENSITIVE_VARIABLE_FIELDS
     DagRunCustomSQLAInterface DataProfilingMixin FilterGreaterOrEqual FilterIsNotNull FilterIsNull FilterSmallerOrEqual
@@ -447,14 +481,17 @@ www.views
     CustomUserStatsChartView CustomViewMenuModelView DagDependenciesView DagFilter DagModelView DagRunModelView DevView DocsView
     FILTER_BY_OWNER FILTER_LASTRUN_COOKIE FILTER_STATUS_COOKIE FILTER_TAGS_COOKIE HomeView JobModelView KnownEventTypeView
     KnownEventView LINECHART_X_AXIS_TICKFORMAT LogModelView ModelViewOnly MultiResourceUserMixin PAGE_SIZE PluginView
-    PoolModelView ProviderView QUERY_LIMIT QueryView RedocView SENSITIVE_FIELD_PLACEHOLDER SlaMissModelView
+    PoolModelView ProviderView QUERY_LIMIT QueryView RedocView ResourceModelView SENSITIVE_FIELD_PLACEHOLDER SlaMissModelView
     TaskInstanceModelView TaskRescheduleModelView TriggerModelView UTF8_READER UserModelView VariableModelView VariableView
     VersionView XComModelView XComView action_has_dag_edit_access add_user_permissions_to_dag circles dag_edges dag_link
-    dag_run_link dag_to_grid data_profiling_required datetime_f duration_f fqueued_slots fused_slots get_chart_height
-    get_date_time_num_runs_dag_runs_form_data get_key_paths get_safe_url get_task_stats_from_query get_value_from_path
-    label_link lazy_add_provider_discovered_options_to_connection_form log_url_formatter method_not_allowed nobr_f node_dict
-    not_found parse_datetime_f pool_link pygment_html_render recurse_tasks redirect_or_json render restrict_to_dev sanitize_args
+    dag_run_link dag_to_grid dagbag data_profiling_required datetime_f duration_f fqueued_slots fused_slots get_chart_height
+    get_date_time_num_runs_dag_runs_form_data get_key_paths get_safe_url get_task_stats_from_query get_value_from_path label_link
+    lazy_add_provider_discovered_options_to_connection_form log_url_formatter method_not_allowed nobr_f node_dict not_found
+    parse_datetime_f pool_link pygment_html_render recurse_tasks redirect_or_json render restrict_to_dev sanitize_args
     show_traceback state_f state_token task_group_to_dict task_instance_link truncate_task_duration wrapped_markdown
+www.widgets
+    AirflowDateTimePickerROWidget AirflowDateTimePickerWidget AirflowModelListWidget AirflowVariableShowWidget
+    BS3TextAreaROWidget BS3TextFieldROWidget
 www_rbac.app cached_app cached_appbuilder create_app root_app
 www_rbac.decorators action_logging has_dag_access
 www_rbac.security
@@ -470,7 +507,7 @@ www_rbac.utils
 www_rbac.views
     Airflow AirflowBaseView AirflowModelView ConfigurationView ConnectionModelView DagFilter DagModelView DagRunModelView
     FILTER_STATUS_COOKIE FILTER_TAGS_COOKIE JobModelView LogModelView PAGE_SIZE PoolModelView SlaMissModelView
-    TaskInstanceModelView TaskRescheduleModelView VariableModelView VersionView XComModelView circles
+    TaskInstanceModelView TaskRescheduleModelView VariableModelView VersionView XComModelView circles dagbag
     get_date_time_num_runs_dag_runs_form_data get_safe_url show_traceback
 www_rbac.widgets AirflowDateTimePickerWidget AirflowModelListWidget
 """

@@ -56,10 +56,11 @@ ROWS: tuple[Row, ...] = (
         "DecoratedOperator TaskDecorator get_unique_task_id=unique_task_id task_decorator_factory",
         "decorators.base:2 sdk.bases.decorator:3",
     ),
+    ("tradewind.sdk.decorators", "_TaskDecorator=TaskDecorator", "decorators:2"),
     (
         "tradewind.sdk.decorators",
         "PythonDecoratedOperator=DecoratedOperator _PythonDecoratedOperator=DecoratedOperator",
-        "decorators.python:2 operators.python:2",
+        "decorators.python:2 operators.python:2 providers.standard.decorators.python:3",
     ),
     ("tradewind.sdk.setup_teardown", "setup teardown", "decorators:2 sdk:3 decorators.setup_teardown:2"),
     (
@@ -175,6 +176,11 @@ ROWS: tuple[Row, ...] = (
         "tradewind.operators.virtualenv",
         "PythonVirtualenvOperator BranchPythonVirtualenvOperator",
         f"operators.python:2 operators.python_operator:1-2 {_STANDARD}.operators.python:3",
+    ),
+    (
+        "tradewind.operators.separate_interpreter",
+        "_BasePythonVirtualenvOperator=SeparateInterpreterOperator",
+        f"operators.python:2 {_STANDARD}.operators.python:3",
     ),
     (
         "tradewind.operators.external_python",
@@ -593,6 +599,7 @@ ROWS: tuple[Row, ...] = (
         initialize_config AirflowConfigParser=SettingsReader AIRFLOW_HOME AirflowConfigException""",
         "configuration",
     ),
+    ("tradewind.airflow.compat.configuration", "AirflowConfigException", "sdk._shared.configuration.exceptions:3"),
     ("tradewind.sdk.conf", "AirflowConfigParser=SettingsReader", "sdk.configuration:3"),
     ("tradewind.airflow.compat.settings", "*", "settings"),
     ("tradewind.airflow.compat.session", "*", "utils.session:2"),
@@ -654,7 +661,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.standard_library", "json", "settings"),
     ("tradewind.airflow.compat.network", "get_hostname getfqdn", "utils.net"),
     ("tradewind.airflow.compat.permissions", "*", "security.permissions:2"),
-    ("tradewind.airflow.compat.stats", "Stats", "stats sdk.observability.stats:3"),
+    ("tradewind.airflow.compat.stats", "Stats", "stats settings:1-2 sdk.observability.stats:3"),
     ("tradewind.execution.run_queries", "get_last_dagrun", "models.dag:2"),
     ("tradewind.airflow.compat.local_client", "Client", "api.client.local_client api.client.json_client api.client.api_client"),
     ("tradewind.airflow.compat.local_client", "get_current_api_client", "api.client"),
@@ -763,6 +770,12 @@ ROWS: tuple[Row, ...] = (
         "DEFAULT_IGNORE_FIRST_DEPENDS_ON_PAST DEFAULT_WAIT_FOR_PAST_DEPENDS_BEFORE_SKIPPING",
         "models.abstractoperator:2",
     ),
+    (
+        "tradewind.airflow.compat.constants",
+        "CommandType",
+        "executors.base_executor:2",
+    ),
+    ("tradewind.airflow.compat.constants", "DEFAULT_QUEUE", "sdk.definitions._internal.abstractoperator:3"),
     (
         "tradewind.airflow.compat.constants",
         "GROUP_KEY_REGEX CAMELCASE_TO_SNAKE_CASE_REGEX DEFAULT_TIME_TO_WAIT_AFTER_SIGTERM",

@@ -51,6 +51,7 @@ __all__ = [
     "XCOM_SKIPMIXIN_FOLLOWED",
     "XCOM_SKIPMIXIN_KEY",
     "XCOM_SKIPMIXIN_SKIPPED",
+    "CommandType",
     "DagStateChangeCallback",
     "ScheduleArg",
     "TaskPostExecuteHook",
@@ -102,6 +103,8 @@ PIPELINE_OUTLETS, PIPELINE_INLETS = "pipeline_outlets", "pipeline_inlets"
 MAX_DB_RETRIES = 3
 PY2 = False
 """Airflow 1.10: whether Python is version 2."""
+CommandType = list[str]
+"""Airflow 2: the type of a command that executors got."""
 CONN_ENV_PREFIX = "AIRFLOW_CONN_"
 ALLOWED_CONN_TYPE = {
     "google_cloud_platform",
