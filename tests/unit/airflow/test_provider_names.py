@@ -2,8 +2,8 @@
 
 `names_of_provider_packages.tsv` holds each name and how many modules use it, counted in the wheels of 190 distributions.
 `names_of_community_packages.tsv` holds each name that the other packages on PyPI whose description mentions Airflow import, and how
-many of these 816 packages do. It leaves out modules that the packages add themselves, and about 60 internal names of Airflow 3, each
-used by one or two of them, which Tradewind does not have.
+many of these 816 packages do. It leaves out modules that the packages add themselves, and about 60 internal names of Airflow 3
+that Tradewind does not have; one or two packages use each of them.
 """
 
 from __future__ import annotations
