@@ -114,3 +114,25 @@ def test_before_the_first_start_the_database_counts_as_empty(folder: Path) -> No
     (row,) = json.loads(doctor(str(folder / "reads.py"), "-o", "json").stdout)
     assert (row["verdict"], row["dags"]) == ("loads with notes", ["reads"])
     assert any(note["text"].startswith("change of variable seen at the top level: nothing is stored") for note in row["notes"])
+
+
+def test_a_module_beside_the_folder_is_found(folder: Path) -> None:
+    """Projects have dags/, plugins/ and their own packages side by side."""
+    project = folder.parent
+    (project / "plugins" / "team_plugin").mkdir(parents=True)
+    (project / "src").mkdir()
+    (folder / "one.py").write_text("from airflow import DAG\nfrom team_plugin.operators import Load\n")
+    (folder / "two.py").write_text("from airflow import DAG\nfrom src.operators import Load\n")
+    shown = " ".join(doctor(str(folder)).stdout.split())
+    assert f"Set TRADEWIND__CORE__PLUGINS_FOLDER={project.resolve() / 'plugins'}" in shown
+    assert f"Add PYTHONPATH={project.resolve()} to the environment of Tradewind" in shown
+
+
+def test_a_provider_package_that_a_plugin_needs_is_listed(folder: Path) -> None:
+    plugins = folder.parent / "home" / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins / "team.py").write_text("import airflow.providers.sendgrid.utils.emailer\n")
+    (folder / "one.py").write_text("from airflow import DAG\nfrom team import Load\n")
+    shown = doctor(str(folder)).stdout
+    assert "Install them: tradewind providers install sendgrid" in shown
+    assert shown.count("tradewind providers install sendgrid") == 2  # the error is not cut

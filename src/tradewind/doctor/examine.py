@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import Answerer, dag_files, read_files
 from tradewind.sdk.dag_files import is_zipped, source_text
 from tradewind.sdk.generation import generation_of
+
+_MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
 
 class Examined(msgspec.Struct, frozen=True):
@@ -41,7 +44,8 @@ def examine(
     reports = []
     for name in wanted:
         source = text_of(Path(config.folder, name))
-        reports.append(report_on(name, read_source(source), generation_of(source), loaded[name], installed))
+        result = loaded[name] = with_place_of_module(loaded[name], config)
+        reports.append(report_on(name, read_source(source), generation_of(source), result, installed))
     return Examined(reports, loaded)
 
 
@@ -56,6 +60,23 @@ def load_result(read: ReadResult) -> LoadResult:
         connections=report.connections,
         lookups=report.lookups,
     )
+
+
+def with_place_of_module(result: LoadResult, config: ParserConfig) -> LoadResult:
+    """The result; if a module was not found that is beside the folder, as in many projects, the problem says what to set."""
+    missing = _MISSING_MODULE.match(result.problem or "")
+    if missing is None:
+        return result
+    project, name = Path(config.folder).resolve().parent, missing[1].partition(".")[0]
+    places = (
+        (project / "plugins", "Set TRADEWIND__CORE__PLUGINS_FOLDER={}, or copy its content into the plugins folder"),
+        (project, "Add PYTHONPATH={} to the environment of Tradewind"),
+    )
+    for folder, advice in places:
+        if folder != Path(config.plugins_folder) and ((folder / name).is_dir() or (folder / f"{name}.py").is_file()):
+            problem = f"{missing[0]}. It is in {folder}: {advice.format(folder)}"
+            return result._replace(problem=problem)
+    return result
 
 
 def text_of(path: Path) -> str:

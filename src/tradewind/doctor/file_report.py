@@ -4,6 +4,7 @@ generation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from tradewind.sdk.decorators import PROVIDER_OF_DECORATOR
 from tradewind.sdk.generation import CURRENT
 
 LOADS, NOTES, CANNOT = "loads", "loads with notes", "cannot load"
+
+_INSTALL = re.compile(r"tradewind providers install ([\w-]+)")
+"""The advice of an import error of a module of a provider package."""
 
 
 _CHANGED = (
@@ -81,6 +85,7 @@ def report_on(file: str, facts: SourceFacts, generation: int, loaded: LoadResult
     """
     needed = dict.fromkeys(name for one in facts.imports if (name := old_names.provider_of(one.module, one.name)) is not None)
     needed |= dict.fromkeys(PROVIDER_OF_DECORATOR[name] for name in facts.task_decorators if name in PROVIDER_OF_DECORATOR)
+    needed |= dict.fromkeys(_INSTALL.findall(loaded.problem or ""))  # such as those of a plugin that the file imports
     notes = [*_error(facts, loaded), *_old_names(facts), *_arguments(facts), *_meaning(loaded.dags, generation)]
     notes += [Note("warning", None, f"{dag.dag_id}: {text}") for dag in loaded.dags for text in _own_warnings(dag)]
     notes += [Note("warning", None, _CHANGED.format(text)) for text in loaded.lookups if text.startswith("change of ")]

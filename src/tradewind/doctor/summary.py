@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from tradewind.sdk.generation import CURRENT
 LISTED = 8
 """Maximum number of lines of each list. Further entries are only counted."""
 WIDTH = 160
+FEW = 3
+"""Up to so many errors are shown in full, because the end of an error says what to install or to change."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -41,7 +44,8 @@ def summary(
     if failed:
         yield ""
         yield "Cannot load:"
-        yield from _listed([_place(one.file, error) for one in failed if (error := one.error) is not None])
+        errors = [_place(one.file, error) for one in failed if (error := one.error) is not None]
+        yield from _wrapped(errors) if len(errors) <= FEW else _listed(errors)
     kinds = Counter((note.kind, _general(note)) for one in reports for note in one.notes if note.kind != "error")
     if kinds:
         yield ""
@@ -91,6 +95,11 @@ def _listed(lines: Sequence[str]) -> Iterator[str]:
         yield f"  {text[:WIDTH]}{'…' if len(text) > WIDTH else ''}"
     if len(lines) > LISTED:
         yield f"  … and {len(lines) - LISTED} more"
+
+
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield from textwrap.wrap(" ".join(line.split()), WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _place(file: str, note: Note) -> str:
