@@ -11,10 +11,12 @@ from tradewind.parser.children import ParseChildren, ReadResult
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.folder import scan_folder
 from tradewind.parser.parse_result import FileOutcome, one_problem
+from tradewind.parser.plugins import as_command
 from tradewind.parser.service import fingerprint_salt
 from tradewind.parser.sources import Sources
 from tradewind.platform.clock import Clock, SystemClock
 from tradewind.platform.loop import Loop
+from tradewind.wire.commands import RegisterPlugins
 from tradewind.wire.messages import Lookup, RunnerAnswer, TimetableAnswer, TimetableQuestion
 
 Answerer = Callable[[Lookup], RunnerAnswer]
@@ -70,6 +72,22 @@ def read_files(config: ParserConfig, files: Iterable[str], answer: Answerer | No
         children.close()
         loop.close()
     return found
+
+
+def read_plugins(config: ParserConfig, answer: Answerer | None = None) -> RegisterPlugins:
+    """The command that stores the list of plugins. For `answer` see `parse_folder`."""
+    loop = Loop(clock := SystemClock())
+    children = _children(config, loop, clock, answer)
+    found: list[ReadResult] = []
+    try:
+        children.read_plugins(found.append)
+        children.start()
+        while not found:
+            loop.turn()
+    finally:
+        children.close()
+        loop.close()
+    return as_command(found[0].report, clock.wall())
 
 
 def dag_files(config: ParserConfig) -> list[str]:

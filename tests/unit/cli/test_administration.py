@@ -279,7 +279,7 @@ def test_provider_packages_and_their_hooks(run: Run, monkeypatch: pytest.MonkeyP
 
 
 def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
-    assert "There are no plugins" in run("plugins").stderr
+    assert "has found no plugins" in run("plugins").stderr
     store, commands = open_commands(load())
     found = {"name": "ours", "source": "$PLUGINS_FOLDER/ours.py", "macros": ["ours.days"], "recorded_only": ["listeners"]}
     problem = {"file": "bad.py", "message": "SyntaxError: no", "stack_trace": "", "line": 3}

@@ -267,6 +267,19 @@ def test_reserialize_parses_the_files_and_removes_missing_ones(run: Run, real: P
     assert "'dags-folder'" in run("dags", "reserialize", "-B", "dags-foldre").stderr
 
 
+def test_reserialize_loads_the_plugins(run: Run, real: Path) -> None:
+    package = real.parent.parent / "plugins" / "ours"
+    package.mkdir(parents=True)
+    text = "from airflow.plugins_manager import AirflowPlugin\nclass Ours(AirflowPlugin):\n    name = 'ours'\n"
+    (package / "__init__.py").write_text(text)
+    done = run("dags", "reserialize")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "plugins: loaded 1 plugin; 0 files with errors.")
+    assert [row["name"] for row in json.loads(run("plugins", "-o", "json").stdout)] == ["ours"]
+    (package / "__init__.py").write_text("1 / 0")
+    assert run("dags", "reserialize").exit_code == 1
+    assert "ZeroDivisionError" in run("plugins").stderr
+
+
 def test_a_filter_without_matches_prints_a_message(run: Run, known: Path) -> None:
     told = run("dags", "list", "--pattern", "nosuch", "--tag", "daily").stderr
     assert told == "No DAG matches --pattern nosuch, --tag daily. All DAGs: tradewind dags list\n"

@@ -10,7 +10,7 @@ from tradewind.cli.arguments import dag_argument
 from tradewind.cli.commands.dags import bundle_option
 from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.compose.bundles import DAGS_BUNDLE, EXAMPLES_BUNDLE, examples_folder
-from tradewind.cli.compose.parser import parse_bundle
+from tradewind.cli.compose.parser import load_plugins, parse_bundle
 from tradewind.cli.output import columns_option, counted, output_option, show
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound, did_you_mean
@@ -65,10 +65,15 @@ def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: 
 @click.command()
 @bundle_option
 def reserialize(bundles: tuple[str, ...]) -> int:
-    """Parse all DAG files again and store the DAGs. The exit code is 1 if a file has errors."""
+    """Load the plugins and parse all DAG files again, and store the DAGs. The exit code is 1 if a file has errors."""
     settings = load()
-    bad = 0
-    for bundle, folder in _folders(settings, bundles).items():
+    folders = _folders(settings, bundles)
+    plugins = load_plugins(settings)
+    command_client(settings).call(plugins)
+    bad = len(plugins.problems)
+    if plugins.plugins or plugins.problems:
+        click.echo(f"plugins: loaded {counted(len(plugins.plugins), 'plugin')}; {counted(bad, 'file')} with errors.")
+    for bundle, folder in folders.items():
         result = read_bundle(settings, bundle, folder)
         click.echo(result.text)
         bad += result.broken

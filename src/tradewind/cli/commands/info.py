@@ -77,6 +77,7 @@ def _paths(settings: Settings) -> dict[str, Any]:
         "home": paths.home,
         "config": settings.config_file or f"none ({paths.config} does not exist)",
         "dags": paths.dags,
+        "plugins": paths.plugins,
         "database": settings.store_name,
         "task logs": paths.logs,
         "process logs": logs_folder(settings.home),

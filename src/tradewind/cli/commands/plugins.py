@@ -29,7 +29,7 @@ def plugins(columns: str | None, output: str) -> int:
         output,
         _COLUMNS,
         chosen=columns,
-        empty=f"There are no plugins in {settings.paths.plugins} or in installed packages.",
+        empty=f"The parser has found no plugins in {settings.paths.plugins} and none in installed packages.",
     )
     for row in found if output == "table" else ():
         if row.get("recorded_only"):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tradewind.parser.config import ParserConfig
     from tradewind.parser.parse_result import FileOutcome
     from tradewind.settings import Settings
+    from tradewind.wire.commands import RegisterPlugins
     from tradewind.wire.messages import Lookup, RunnerAnswer
 
 from tradewind.cli.compose.bundles import (
@@ -73,13 +74,25 @@ def parse_bundle(settings: Settings, folder: str, bundle: str) -> list[FileOutco
     """Parse all DAG files of a folder, in child processes without credentials."""
     from tradewind.parser.parse_once import parse_folder
 
+    prepare_for_user_code(settings)
+    return parse_folder(parser_config(settings, folder, bundle), answer=_answers(settings))
+
+
+def load_plugins(settings: Settings) -> RegisterPlugins:
+    """Load all plugins in a child process without credentials. Returns the command that stores their list."""
+    from tradewind.parser.parse_once import read_plugins
+
+    prepare_for_user_code(settings)
+    return read_plugins(parser_config(settings, settings.paths.dags, DAGS_BUNDLE), _answers(settings))
+
+
+def _answers(settings: Settings) -> Callable[[Lookup], RunnerAnswer]:
     def look_up(question: Lookup) -> RunnerAnswer:
         from tradewind.cli.lookups import from_database  # lazy import: few DAG files look anything up
 
         return from_database(settings, question)
 
-    prepare_for_user_code(settings)
-    return parse_folder(parser_config(settings, folder, bundle), answer=look_up)
+    return look_up
 
 
 def register_examples(settings: Settings) -> None:
