@@ -46,6 +46,16 @@ def test_lines_print_each_start_and_end_once(capsys: pytest.CaptureFixture[str])
     assert ended.endswith("failed   d r in 1.5 s: t is failed")
 
 
+def test_the_header_names_servers_that_variables_of_airflow_choose(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert standalone.chosen_servers(load()) == []
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://airflow:secret@db/airflow")
+    database, executor = standalone.chosen_servers(load())
+    assert database.endswith("airflow@db/airflow   (from environment variable AIRFLOW__DATABASE__SQL_ALCHEMY_CONN)")
+    assert "secret" not in database
+    assert "CeleryExecutor" in executor
+
+
 def test_lines_survive_a_closed_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     os.close(read)

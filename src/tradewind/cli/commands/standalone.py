@@ -28,6 +28,7 @@ from tradewind.observe import log as observe_log
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.forked import run_forked
 from tradewind.settings import Settings, load
+from tradewind.settings.load import DEFAULT
 from tradewind.wire.messages import Notice
 
 WRITER_TIMEOUT_SECONDS = 15.0
@@ -157,6 +158,18 @@ class _ScreenStream:
         """Do nothing: each line is printed at once."""
 
 
+def chosen_servers(settings: Settings) -> list[str]:
+    """The lines of the header about the database and the executor, if they are not the default ones. A user of Airflow may not
+    expect that variables of Airflow choose them.
+    """
+    values = {"database.url": ("Database", settings.store_name), "core.executor": ("Executor", settings.core.executor)}
+    return [
+        f"  {title:<12}{value}   (from {settings.explanations[name].source})"
+        for name, (title, value) in values.items()
+        if settings.explanations[name].source != DEFAULT
+    ]
+
+
 def _first_admin(settings: Settings) -> str | None:
     """At the first start: create the user `admin`. Returns the generated password, or None if there were accounts.
 
@@ -244,6 +257,8 @@ class Standalone:
         show(f"  Reach       {reachable or 'this machine only'}")
         show(f"  DAG folder  {settings.paths.dags}" + (" and the example DAGs" if settings.core.load_examples else ""))
         show(f"  Home        {settings.home}")
+        for line in chosen_servers(settings):
+            show(line)
         show(f"  Logs        {settings.paths.logs} (tasks), {logs_folder(settings.home)} (these processes)")
         show(f"  Isolation   {isolation()}")
 
