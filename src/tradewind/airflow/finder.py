@@ -43,6 +43,12 @@ OBJECT_STORAGE = "tradewind.airflow.compat.object_storage"
 """The module of `ObjectStoragePath`, which needs the package universal-pathlib."""
 
 
+ONCE_IN_AIRFLOW = {
+    f"airflow.providers.cncf.kubernetes.{module}": "tradewind.airflow.compat.kubernetes_pods"
+    for module in ("k8s_model", "kube_client", "kubernetes_helper_functions", "pod_generator", "secret")
+}
+"""Modules of a provider package whose earlier releases import them from Airflow (`airflow.kubernetes.kube_client`) → ours."""
+
 DELEGATES = {"airflow.utils.yaml": "yaml", "airflow.sdk.yaml": "yaml"}
 """Modules that give every name of another module, besides their own."""
 
@@ -295,19 +301,44 @@ class FallbackFinder:
             return _talk_plugin(name)
         if name != PROVIDERS and not name.startswith("airflow.providers."):
             return None
+        if name in ONCE_IN_AIRFLOW and _provider_is_installed(name):
+            return ModuleSpec(name, OnceInAirflowLoader(), is_package=False)  # type: ignore[arg-type]
         if name in (PROVIDERS, *names.PROVIDER_GROUPS) or names.is_module(name) or names.had_other_names(name):
             return _spec(name)
         raise ModuleNotFoundError(f"No module named {name!r}. {_advice(name)}", name=name)
 
 
+class OnceInAirflowLoader:
+    """Creates a module that an earlier release of a provider package expects in Airflow (`importlib.abc.Loader`)."""
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        """Let Python create the module."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Add the names of our module."""
+        ours = vars(importlib.import_module(ONCE_IN_AIRFLOW[module.__name__]))
+        vars(module).update({name: value for name, value in ours.items() if not name.startswith("__")})
+
+
+def _provider_root(name: str) -> ModuleType | None:
+    """The package of the provider that a module belongs to, if it is imported: `airflow.providers.cncf.kubernetes`."""
+    parts = len(names.provider_package(name).removeprefix("apache-airflow-providers-").split("-"))
+    return sys.modules.get(".".join(name.split(".")[: 2 + min(parts, 2)]))
+
+
+def _provider_is_installed(name: str) -> bool:
+    root = _provider_root(name)
+    return root is not None and not isinstance(root, NamespaceModule)
+
+
 def _advice(name: str) -> str:
     """A sentence that says how to install a missing module of a provider package."""
     package = names.provider_package(name)
-    parts = len(package.removeprefix("apache-airflow-providers-").split("-"))
-    root = sys.modules.get(".".join(name.split(".")[: 2 + min(parts, 2)]))
-    if root is None or isinstance(root, NamespaceModule):
+    if not _provider_is_installed(name):
         return names.provider_advice(name)
-    version = getattr(root, "__version__", "")
+    version = getattr(_provider_root(name), "__version__", "")
     return f"The installed {package} {version} has no such module; other releases of the package may have it".replace("  ", " ")
 
 
