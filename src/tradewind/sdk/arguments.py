@@ -104,8 +104,8 @@ def integer(minimum: int) -> Reader:
             raise DefinitionError(f"{name} is {value!r}; it must be an integer") from None
         if number != value and not isinstance(value, str):
             raise DefinitionError(f"{name} is {value!r}; it must be an integer")
-        if number < minimum and minimum == 0 and open_dags.generation() < 3:
-            open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0", DeprecationWarning)
+        if number < minimum and minimum == 0:
+            open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0")
             return 0
         if number < minimum:
             raise DefinitionError(f"{name} is {value!r}; it must be at least {minimum}")
@@ -114,26 +114,24 @@ def integer(minimum: int) -> Reader:
     return read
 
 
+def retries(name: str, value: Any) -> int:
+    """A number of retries. Of a number with a fraction, the fraction is left out with a warning, as in Airflow."""
+    if isinstance(value, float) and value == value and int(value) != value:
+        open_dags.warn_author(f"{name} is {value!r}; it is replaced by {int(value)}")
+        value = int(value)
+    number: int = integer(0)(name, value)
+    return number
+
+
 def duration(name: str, value: Any) -> timedelta:
-    """A timedelta, or a number of seconds."""
+    """A timedelta, or a number of seconds. A negative one is replaced by 0, with a warning; Airflow accepts it."""
     if isinstance(value, bool) or not isinstance(value, timedelta | int | float):
         raise DefinitionError(f"{name} is {value!r}; it must be a timedelta or a number of seconds")
     span = value if isinstance(value, timedelta) else timedelta(seconds=value)
-    if span < timedelta(0) and open_dags.generation() < 3:
-        open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0", DeprecationWarning)
-        return timedelta(0)
     if span < timedelta(0):
-        raise DefinitionError(f"{name} is {value!r}; it must not be negative")
-    return span
-
-
-def delay(name: str, value: Any) -> timedelta:
-    """A duration. A negative one in a file for Airflow 1 or 2, which accept it, is replaced by 0, with a warning."""
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, int | float) and seconds < 0 and open_dags.generation() < 3:
-        open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0", DeprecationWarning)
+        open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0")
         return timedelta(0)
-    return duration(name, value)
+    return span
 
 
 def timedelta_only(name: str, value: Any) -> timedelta:
@@ -180,23 +178,32 @@ def string(name: str, value: Any) -> str:
 
 
 def owner(name: str, value: Any) -> str:
-    """A name, or several names separated by commas. Files for Airflow 1 and 2 may give a list."""
-    if isinstance(value, list | tuple) and open_dags.generation() < 3:
+    """A name, or several names separated by commas or in a list."""
+    if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    return string(name, value)
+    return string(name, str(value) if isinstance(value, int) else value)
 
 
 def boolean(name: str, value: Any) -> bool:
+    """A flag. Airflow 3 refuses a text, and "False" would be true."""
+    if isinstance(value, str) and open_dags.generation() == 3:
+        raise DefinitionError(f"{name} is {value!r}; it must be True or False")
     return bool(value)
 
 
 def backoff(name: str, value: Any) -> float:
-    """True means a factor of 2, as before Airflow 3.1. A number is the factor. 0 and False mean no backoff."""
-    if value is True:
-        return 2.0
-    if not isinstance(value, int | float) or value < 0:
+    """Unchanged: True means a factor of 2, as before Airflow 3.1, a number is the factor, 0 and False mean no backoff."""
+    if not isinstance(value, int | float):
         raise DefinitionError(f"{name} is {value!r}; it must be True, False or a factor such as 2.0")
-    return float(value)
+    if value < 0:
+        open_dags.warn_author(f"{name} is {value!r}; it is replaced by 0")
+        return 0
+    return value
+
+
+def backoff_factor(value: float) -> float:
+    """The factor of `retry_exponential_backoff`."""
+    return 2.0 if value is True else float(value)
 
 
 def trigger_rule(name: str, value: Any) -> TriggerRule:
@@ -251,16 +258,15 @@ def as_list(name: str, value: Any) -> list[Any]:
 
 
 def callbacks(name: str, value: Any) -> list[Callback]:
-    """A function that takes the context, a callable object such as a notifier, or a list of these."""
+    """A function that takes the context, a callable object such as a notifier, or a list of these.
+
+    Airflow accepts anything, and writes an error into its log when it would call it.
+    """
     found = as_list(name, value) if value else []
     for one in list(found):
-        if not callable(one) and open_dags.generation() < 3:
-            open_dags.warn_author(f"{name} has {one!r}, which is not a function, and is ignored", DeprecationWarning)
+        if not callable(one):
+            open_dags.warn_author(f"{name} has {one!r}, which is not a function, and is ignored")
             found.remove(one)
-        elif not callable(one):
-            raise DefinitionError(
-                f"{name} has {one!r}; it must be a function that takes the context, or a list of such functions"
-            )
     return found
 
 
@@ -293,12 +299,12 @@ def retry_policy(name: str, value: Any) -> Any:
 
 READERS: dict[str, Reader] = {
     "owner": owner,
-    "retries": integer(0),
-    "retry_delay": delay,
+    "retries": retries,
+    "retry_delay": duration,
     "retry_exponential_backoff": backoff,
     "retry_policy": retry_policy,
     "lost_attempts": lost_attempts,
-    "max_retry_delay": delay,
+    "max_retry_delay": duration,
     "start_date": date_time,
     "end_date": date_time,
     "depends_on_past": boolean,
@@ -336,7 +342,7 @@ READERS: dict[str, Reader] = {
     "on_success_callback": callbacks,
     "on_retry_callback": callbacks,
     "on_skipped_callback": callbacks,
-    "sla": delay,
+    "sla": duration,
     "inlets": as_list,
     "outlets": as_list,
     "executor_config": unchanged,

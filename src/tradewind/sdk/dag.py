@@ -112,6 +112,11 @@ _TEST_ARGUMENTS = ("logical_date", "run_conf", "conn_file_path", "variable_file_
 _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
 
 
+def _at_least_one(limit: Any) -> Any:
+    """None for a limit of 0 or less, which means that there are no scheduled runs."""
+    return None if isinstance(limit, int) and limit <= 0 else limit
+
+
 def _folders(given: str | Iterable[str] | None) -> Iterable[str] | None:
     return (given,) if isinstance(given, str) else given
 
@@ -238,14 +243,14 @@ class DAG:
         """The generation of Airflow for which its file was written: 1, 2 or 3."""
         self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(schedule, older, max_active_runs)
         tasks = older.get("max_active_tasks", max_active_tasks)
-        self._read_limits(tasks, max_active_tasks_all_runs, max_active_runs or None, max_consecutive_failed_dag_runs)
+        self._read_limits(tasks, max_active_tasks_all_runs, _at_least_one(max_active_runs), max_consecutive_failed_dag_runs)
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
-        self.catchup, self.fail_fast = catchup, bool(older.get("fail_fast", fail_fast))  # type: ignore[assignment]
+        self.catchup, self.fail_fast = self._flag("catchup", catchup), bool(older.get("fail_fast", fail_fast))  # type: ignore[assignment]
         self._read_callbacks(on_success_callback, on_failure_callback, sla_miss_callback, deadline)
         self.access_control = access_control
         self.__dict__["disable_bundle_versioning"] = disable_bundle_versioning
-        self.rerun_with_latest_version = rerun_with_latest_version
-        self.is_paused_upon_creation, self.auto_register = is_paused_upon_creation, auto_register
+        self.rerun_with_latest_version, self.auto_register = rerun_with_latest_version, auto_register
+        self.is_paused_upon_creation = self._flag("is_paused_upon_creation", is_paused_upon_creation)
         self._read_dates(start_date, end_date)
         self._describe(doc_md, tags, owner_links, dag_display_name)
         self.template_searchpath = _folders(template_searchpath)
@@ -301,7 +306,7 @@ class DAG:
             raise type(error)(self.located_message(error)) from None
 
     def _read_limits(self, tasks: Any, tasks_of_all_runs: Any, runs: Any, failed_runs: Any) -> None:
-        self.max_active_tasks = self._integer("max_active_tasks", tasks, 1)  # type: ignore[assignment]
+        self.max_active_tasks = self._integer("max_active_tasks", tasks, 0)  # type: ignore[assignment]
         self.max_active_tasks_all_runs = self._integer("max_active_tasks_all_runs", tasks_of_all_runs, 1)
         self.max_active_runs = self._integer("max_active_runs", runs, 1)  # type: ignore[assignment]
         self.max_consecutive_failed_dag_runs = self._integer(  # type: ignore[assignment]
@@ -311,6 +316,12 @@ class DAG:
     def _integer(self, name: str, value: Any, minimum: int) -> int | None:
         try:
             return None if value is None else int(arguments.integer(minimum)(name, value))
+        except DefinitionError as error:
+            raise DefinitionError(self.located_message(error)) from None
+
+    def _flag(self, name: str, value: Any) -> bool | None:
+        try:
+            return None if value is None else arguments.boolean(name, value)
         except DefinitionError as error:
             raise DefinitionError(self.located_message(error)) from None
 
@@ -338,8 +349,8 @@ class DAG:
         self, schedule: ScheduleInput, older: Mapping[str, Any], max_active_runs: int | None = None
     ) -> tuple[ScheduleInput, ScheduleInput, BaseAsset | None]:
         """The schedule as given, its time part, and its asset part. With `max_active_runs=0`, Airflow creates no scheduled runs."""
-        if max_active_runs == 0:
-            message = "max_active_runs is 0, so the DAG has no scheduled runs, as in Airflow; use schedule=None instead"
+        if isinstance(max_active_runs, int) and max_active_runs <= 0:
+            message = f"max_active_runs is {max_active_runs}: the DAG has no scheduled runs, as in Airflow; use schedule=None"
             open_dags.warn_author(self.located_message(message))
             return None, None, None
         given = [] if schedule is NOTSET else [("schedule", schedule)]
@@ -350,7 +361,7 @@ class DAG:
         found = given[0][1] if given else NOTSET
         if found is NOTSET or isinstance(found, str | timedelta | None):
             return found, found, None
-        if isinstance(found, list | tuple | set | frozenset) and not found:
+        if isinstance(found, list | tuple | set | frozenset | dict) and not found:
             message = "the list in schedule= contains no asset, so the DAG runs only when it is triggered, as in Airflow"
             open_dags.warn_author(self.located_message(message))
             return None, None, None
@@ -392,21 +403,26 @@ class DAG:
         owner_links: Mapping[str, str] | None,
         display_name: str | None,
     ) -> None:
-        if isinstance(tags, str) and self.generation < CURRENT:
+        if isinstance(tags, str) and tags:
+            open_dags.warn_author(
+                self.located_message(f"tags is the text {tags!r}, which is read as one tag; Airflow reads its letters as tags")
+            )
             tags = [tags]
-        elif isinstance(tags, str):
-            raise DefinitionError(self.located_message(f"tags is {tags!r}; it must be a list of strings"))
-        given = tags or ()
-        self.tags: set[str] = TagSet((str(tag) for tag in given if tag) if self.generation < CURRENT else given)
+        given = [tag for tag in tags or () if tag]
+        self.tags: set[str] = TagSet(map(str, given) if self.generation < CURRENT else given)
         for tag in self.tags:
             if not isinstance(tag, str) or not 0 < len(tag) <= 100:
                 raise DefinitionError(self.located_message(f"tag {tag!r} must be a string of 1 to 100 characters"))
         self.owner_links = dict(owner_links or {})
-        for owner, address in self.owner_links.items():
-            if not re.match(r"(https?://|mailto:).", str(address)):
+        for owner, address in list(self.owner_links.items()):
+            if not re.match(r"([a-z][a-z0-9+.-]*://|mailto:).", str(address)):
                 raise DefinitionError(
                     self.located_message(f"owner_links[{owner!r}] is {address!r}; it must begin with https:// or mailto:")
                 )
+            if not re.match("https?:|ftps?:|mailto:", str(address)):
+                message = f"owner_links[{owner!r}] is {address!r}, which is no link to a web page, and is left out"
+                open_dags.warn_author(self.located_message(message))
+                del self.owner_links[owner]
         if display_name:
             self.dag_display_name = display_name
         self.doc_md = self._read_doc(doc_md)

@@ -28,7 +28,7 @@ from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
 from tradewind.model.states import WeightRule
 from tradewind.sdk import access_control, dag_warnings, graph
-from tradewind.sdk.arguments import CALLBACKS, as_list, callbacks, trigger_rule, weight_rule
+from tradewind.sdk.arguments import CALLBACKS, as_list, backoff_factor, callbacks, trigger_rule, weight_rule
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.operator_link import key_of
@@ -313,7 +313,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         weight_rule=weight[0],
         retries=own.get("retries", defaults.retries),
         retry_delay=_micros(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
-        retry_exponential_backoff=float(task.retry_exponential_backoff),
+        retry_exponential_backoff=backoff_factor(task.retry_exponential_backoff),
         max_retry_delay=_micros_or_none(task.max_retry_delay),
         lost_attempts=task.lost_attempts,
         execution_timeout=_micros_or_none(task.execution_timeout),

@@ -411,7 +411,7 @@ def fill_group(group: TaskGroup, expand_input: ExpandInput, fill: Callable[[], A
         if around.expand_input is not None:
             raise DefinitionError(
                 f"the task group {group.group_id!r} is in the mapped task group {around.group_id!r}: a mapped group inside a "
-                "mapped group is not possible, as in Airflow. Map only one of the two"
+                "mapped group is not possible (Airflow 3 gives its tasks the values of other instances). Map only one of the two"
             )
         around = around.parent_group
     group.__class__ = MappedTaskGroup

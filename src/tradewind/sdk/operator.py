@@ -86,7 +86,7 @@ class BaseOperator(Templater, Node):
     owner: str = "airflow"
     retries: int = 0
     retry_delay: timedelta = timedelta(seconds=300)
-    retry_exponential_backoff: float = 0.0
+    retry_exponential_backoff: float = 0
     lost_attempts: str | None = None
     """What the scheduler does with a lost attempt that had started: `fail`, `repeat`, or None for `scheduler.lost_attempts`."""
     max_retry_delay: timedelta | None = None

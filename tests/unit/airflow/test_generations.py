@@ -113,12 +113,7 @@ LENIENT = [
     ("", ", unknown=1"),
     ("", ", schedule_interval='@daily'"),
     ("", ", execution_timeout=300"),
-    ("", ", retries=-1"),
-    ("", ", retry_delay=-60"),
-    ("", ", owner=['a', 'b']"),
-    ("", ", on_failure_callback='notify'"),
     ("dagrun_timeout=60", ""),
-    ("tags='abc'", ""),
     ("params={'day': datetime(2020, 1, 1)}", ""),
 ]
 

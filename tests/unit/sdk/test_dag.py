@@ -49,7 +49,7 @@ class TestArguments:
         [
             ({"dagrun_timeout": 60}, "dagrun_timeout is 60; it must be a timedelta"),
             ({"start_date": "soon"}, "start_date is 'soon'"),
-            ({"tags": "abc"}, "must be a list"),
+            ({"catchup": "False"}, "catchup is 'False'; it must be True or False"),
             ({"tags": ["x" * 101]}, "1 to 100 characters"),
             ({"owner_links": {"me": "example.org"}}, "must begin with https://"),
             ({"default_args": [1]}, "must be a dictionary"),
@@ -59,6 +59,18 @@ class TestArguments:
         with pytest.raises(DefinitionError, match=says) as caught:
             DAG("d", **arguments)
         assert f"DAG 'd' ({__file__}:" in str(caught.value)
+
+    def test_values_that_airflow_accepts_are_read_with_a_warning(self) -> None:
+        with pytest.warns(UserWarning, match="tags is the text 'abc', which is read as one tag"):
+            assert DAG("d", tags="abc").tags == {"abc"}
+        assert DAG("d", tags=["", "a"]).tags == {"a"}
+        with pytest.warns(UserWarning, match="is no link to a web page, and is left out"):
+            assert DAG("d", owner_links={"me": "javascript://x", "we": "ftp://x"}).owner_links == {"we": "ftp://x"}
+        with pytest.warns(UserWarning, match="max_active_runs is -1: the DAG has no scheduled runs"):
+            assert DAG("d", schedule="@daily", max_active_runs=-1).schedule is None
+        with pytest.warns(UserWarning, match="contains no asset"):
+            assert DAG("d", schedule={}).schedule is None
+        assert DAG("d", max_active_tasks=0).max_active_tasks == 0
 
     @pytest.mark.parametrize("dag_id", ["übung", "전처리_dag", "数据.导入"])
     def test_ids_may_have_the_letters_of_any_script(self, dag_id: str) -> None:

@@ -50,7 +50,7 @@ class TestArguments:
             ("retry_delay", 90, timedelta(seconds=90)),
             ("retry_delay", timedelta(hours=1), timedelta(hours=1)),
             ("retries", "3", 3),
-            ("retry_exponential_backoff", True, 2.0),
+            ("retry_exponential_backoff", True, True),
             ("retry_exponential_backoff", 1.5, 1.5),
             ("trigger_rule", "none_failed_or_skipped", TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS),
             ("trigger_rule", "dummy", TriggerRule.ALWAYS),
@@ -65,12 +65,10 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("name", "given", "says"),
         [
-            ("retries", -1, "at least 0"),
-            ("retries", 1.5, "integer"),
+            ("depends_on_past", "False", "True or False"),
             ("retries", "many", "integer"),
             ("pool_slots", 0, "at least 1"),
             ("retry_delay", "soon", "timedelta or a number of seconds"),
-            ("retry_delay", timedelta(seconds=-1), "negative"),
             ("execution_timeout", 60, r"timedelta\(minutes=5\)"),
             ("trigger_rule", "all_sucess", "Did you mean 'all_success'"),
             ("weight_rule", "downstrem", "Did you mean 'downstream'"),
@@ -84,6 +82,24 @@ class TestArguments:
             Shell(task_id="t1", command="x", **{name: given})
         assert "Shell 't1'" in str(caught.value)
         assert name in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("name", "given", "kept"),
+        [
+            ("retries", -1, 0),
+            ("retries", 1.5, 1),
+            ("retry_delay", timedelta(seconds=-1), timedelta(0)),
+            ("execution_timeout", timedelta(seconds=-1), timedelta(0)),
+            ("retry_exponential_backoff", -2, 0),
+        ],
+    )
+    def test_a_value_that_airflow_accepts_is_replaced_with_a_warning(self, name: str, given: Any, kept: Any) -> None:
+        with pytest.warns(UserWarning, match=f"{name} is .*; it is replaced by {0 if name != 'retries' else kept}"):
+            assert getattr(BaseOperator("t", **{name: given}), name) == kept
+
+    @pytest.mark.parametrize(("given", "kept"), [(["a", "b"], "a, b"), (1, "1")])
+    def test_an_owner_becomes_a_text(self, given: Any, kept: str) -> None:
+        assert BaseOperator("t", owner=given).owner == kept
 
     def test_wait_for_downstream_implies_depends_on_past(self) -> None:
         assert BaseOperator("t", wait_for_downstream=True).depends_on_past is True
