@@ -62,6 +62,7 @@ UPWARD_IMPORTS = {
 """Imports against the rule: (importing module, imported module) → the reason."""
 
 LAZY_IMPORTS = {
+    ("execution.xcom_frames", "pyarrow*"): "only XComs that are data frames of pandas need it",
     # The commands put the processes together: each process imports only the modules that it needs.
     ("cli.*", "*"): "each command and each process loads only its own modules; `--help` must answer within 150 ms",
     # Linux only.

@@ -12,6 +12,7 @@ JSON values stay as they are. Other values become `{"__type": NAME, "__var": DAT
     float                "nan", "inf", "-inf"
     int                  string, for numbers beyond 64 bits
     map                  list of [key, value]: mappings with keys that are not strings, or with the key "__type"
+    dataframe            Parquet in base64                                       → pandas.DataFrame
     object               {"class": NAME, "fields": {…}}: dataclasses, attrs, structs   → a dict of the fields
 
 Decoding never imports a class that is named in the data, so a value cannot run code. Subclasses of JSON types (string enums,
@@ -38,6 +39,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from tradewind.execution.xcom_frames import decode_frame, encode_frame, is_frame
 from tradewind.sdk.exceptions import XComNotSerializable
 
 TYPE = "__type"
@@ -178,6 +180,8 @@ class _Encoder:
         numpy = sys.modules.get("numpy")  # without numpy in sys.modules the value cannot be a numpy scalar
         if numpy is not None and isinstance(value, numpy.generic):
             return self.plain(value.item(), path, depth + 1)
+        if is_frame(value):
+            return _tag("dataframe", encode_frame(value, _shortened(path)))
         shown = _fields(value)
         if shown is not None:
             name = f"{type(value).__module__}.{type(value).__qualname__}"
@@ -300,8 +304,10 @@ def _described(value: Any) -> str:
 def _advice(value: Any) -> str:
     """A short suggestion of what to return instead."""
     module = type(value).__module__.partition(".")[0]
-    if module in ("pandas", "polars", "pyarrow"):
-        return "write it to a file and return its path, or return .to_dict('records') if it is small"
+    if module == "pandas":
+        return "return a DataFrame (.to_frame()), or .tolist() if it is small"
+    if module in ("polars", "pyarrow"):
+        return "return .to_pandas(), or write it to a file and return its path"
     if module == "numpy":
         return "return .tolist() if it is small, or write it to a file and return its path"
     if callable(value):
@@ -372,5 +378,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "float": float,
     "int": int,
     "map": lambda data: {_untag(key): _untag(item) for key, item in data},
+    "dataframe": decode_frame,
     "object": lambda data: {key: _untag(item) for key, item in data["fields"].items()},
 }

@@ -225,7 +225,7 @@ _MEANINGLESS = {
 _MEANINGLESS_OPTIONS = {
     "core.auth_manager": _OWN_PAGE,
     "core.donot_pickle": "code is not pickled",
-    "core.enable_xcom_pickling": "XComs are stored as JSON",
+    "core.enable_xcom_pickling": "XComs are stored as JSON, data frames of pandas as Parquet",
     "core.hostname_callable": "the name of the machine is used",
     "core.load_default_connections": "there are no default connections",
     "core.task_runner": "each task runs in a process of its own",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -206,10 +208,58 @@ def test_the_error_gives_the_position_of_the_value(value: Any, sentence: str) ->
     assert sentence in str(caught.value)
 
 
-def test_a_data_frame_is_an_error_with_advice() -> None:
+class _Frame:
+    """Stands in for pandas.DataFrame: pandas is not a requirement of the tests."""
+
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self.columns = columns
+
+    def to_pandas(self) -> _Frame:
+        return self
+
+    @staticmethod
+    def from_pandas(frame: _Frame) -> _Frame:
+        if any(len({type(value) for value in values}) > 1 for values in frame.columns.values()):
+            raise ValueError("Conversion failed for column a with type object")
+        return frame
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """pandas and pyarrow with what the codec uses of them."""
+    parquet = SimpleNamespace(
+        write_table=lambda table, file, compression: file.write(json.dumps(table.columns).encode()),
+        read_table=lambda file: _Frame(json.loads(file.read())),
+    )
+    pyarrow = SimpleNamespace(__version__="22.0.0", Table=_Frame, parquet=parquet)
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=_Frame))
+    monkeypatch.setitem(sys.modules, "pyarrow", pyarrow)
+    return pyarrow
+
+
+def test_a_data_frame_is_stored_as_parquet(frames: SimpleNamespace) -> None:
+    stored = _there_and_back({"frame": _Frame({"a": [1, 2]}), "rows": 2})
+    assert (stored["frame"].columns, stored["rows"]) == ({"a": [1, 2]}, 2)
+
+
+def test_a_data_frame_that_cannot_be_stored_says_why(frames: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(XComNotSerializable, match=r"the DataFrame cannot be stored.*column a.*to_dict"):
+        encode_xcom(_Frame({"a": [1, "x"]}))
+    frames.__version__ = "14.0.1"
+    with pytest.raises(XComNotSerializable, match=r"pip install 'pyarrow>=15' \(installed: 14\.0\.1\)"):
+        encode_xcom(_Frame({"a": [1]}))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(XComNotSerializable, match="pip install 'pyarrow>=15'"):
+        encode_xcom(_Frame({"a": [1]}))
+
+
+def test_a_genuine_data_frame_keeps_its_index_and_types() -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(XComNotSerializable, match="write it to a file and return its path"):
-        encode_xcom({"frame": pandas.DataFrame({"a": [1]})})
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(
+        {"day": pandas.to_datetime(["2026-01-01", "2026-01-02"], utc=True), "n": [1.5, None], "s": ["a", "b"]}, index=["x", "y"]
+    )
+    pandas.testing.assert_frame_equal(_there_and_back(frame), frame)
 
 
 def test_shared_values_without_a_cycle_are_accepted() -> None:
