@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Generator, Mapping
 from typing import Any
@@ -31,8 +32,9 @@ class BaseNotifier(Templater):
         """
         self.context = context or {}
 
-    @property
+    @functools.cached_property
     def log(self) -> logging.Logger:
+        """The logger of the notifier. Notifiers written for Airflow 2 may assign their own."""
         return logging.getLogger(f"tradewind.task.notifiers.{type(self).__name__}")
 
     def notify(self, context: Any) -> None:

@@ -361,8 +361,14 @@ class BaseOperator(Templater, Node):
 
     @property
     def schedule_interval(self) -> Any:
-        """The schedule of the DAG: tasks of Airflow 1 know it."""
+        """The schedule of the DAG: tasks of Airflow 1 know it. Operators of users may have an attribute of this name."""
+        if "schedule_interval" in self.__dict__:
+            return self.__dict__["schedule_interval"]
         return self._dag.schedule_interval if self._dag is not None else None
+
+    @schedule_interval.setter
+    def schedule_interval(self, value: Any) -> None:
+        self.__dict__["schedule_interval"] = value
 
     @property
     def dag_id(self) -> str:

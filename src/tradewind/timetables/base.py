@@ -68,6 +68,8 @@ class Timetable:
     are pendulum datetimes in UTC.
     """
 
+    description: str = ""
+    """A sentence for people."""
     periodic: bool = True
     """True if the timetable schedules more than one run."""
     can_be_scheduled: bool = True
@@ -91,11 +93,6 @@ class Timetable:
 
     def validate(self) -> None:
         """Raise an exception if the timetable cannot work."""
-
-    @property
-    def description(self) -> str:
-        """A sentence for people. Subclasses may replace it with a plain string."""
-        return ""
 
     @property
     def summary(self) -> str:

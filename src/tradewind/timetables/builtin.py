@@ -20,16 +20,21 @@ from tradewind.timetables.steps import delta_of
 from tradewind.timetables.ticks import Ticks, ticks
 
 
+class _Described:
+    """The description of the schedule, unless a subclass of users assigns another one."""
+
+    def __get__(self, timetable: BuiltInTimetable | None, _owner: object) -> str:
+        return "" if timetable is None else describe(timetable.as_schedule())
+
+
 class BuiltInTimetable(Timetable):
     """A timetable that is equivalent to a `Schedule`."""
+
+    description: str = _Described()  # type: ignore[assignment]  # it gives a string
 
     def as_schedule(self, timezone: str = "UTC") -> Schedule:
         """The equivalent schedule. `timezone` is the DAG's time zone, for dates without a time zone."""
         raise NotImplementedError
-
-    @property
-    def description(self) -> str:
-        return describe(self.as_schedule())
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.as_schedule() == other.as_schedule()

@@ -298,3 +298,26 @@ def test_older_attributes_of_dags_and_groups() -> None:
     assert dag.fail_stop is True
     assert group.used_group_ids == {"g", "g.a", "g.b"}
     assert dag.get_tree_view() == "<Task(EmptyOperator): g.a>\n    <Task(EmptyOperator): g.b>\n"
+
+
+def test_classes_of_users_may_assign_names_that_airflow_leaves_free() -> None:
+    import logging
+
+    from airflow import DAG
+    from airflow.models import BaseOperator
+    from airflow.notifications.basenotifier import BaseNotifier
+
+    class Loader(BaseOperator):
+        def __init__(self, schedule_interval: str, **kwargs: object) -> None:
+            super().__init__(**kwargs)
+            self.schedule_interval = schedule_interval
+
+    class Chat(BaseNotifier):
+        def __init__(self) -> None:
+            self.log = logging.getLogger("chat")
+
+    with DAG("d", schedule="@daily"):
+        assert BaseOperator(task_id="plain").schedule_interval == "@daily"
+        assert Loader(task_id="t", schedule_interval="weekly").schedule_interval == "weekly"
+    assert Chat().log.name == "chat"
+    assert BaseNotifier().log.name == "tradewind.task.notifiers.BaseNotifier"

@@ -138,3 +138,20 @@ def test_the_error_of_a_missing_method_names_it() -> None:
         compute_next_run(Timetable(), None, OPEN)
     with pytest.raises(NotImplementedError, match="has no infer_manual_data_interval"):
         compute_manual_interval(Timetable(), AT)
+
+
+def test_a_timetable_may_assign_its_description() -> None:
+    from tradewind.timetables.interval import CronDataIntervalTimetable
+
+    class Own(Timetable):
+        def __init__(self, region: str) -> None:
+            self.description = f"Workdays in {region}"
+
+    class OfCron(CronDataIntervalTimetable):
+        def __init__(self, cron: str, timezone: str) -> None:
+            super().__init__(cron, timezone)
+            self.description = "After a workday"
+
+    assert Own("Rome").description == "Workdays in Rome"
+    assert OfCron("0 0 * * *", "UTC").description == "After a workday"
+    assert CronDataIntervalTimetable("0 0 * * *", "UTC").description.startswith("Every day at 00:00 (UTC)")
