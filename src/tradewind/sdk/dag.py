@@ -554,13 +554,18 @@ class DAG:
         return [task for task in self.task_dict.values() if not task._downstream]
 
     def has_task(self, task_id: str) -> bool:
-        return task_id in self.task_dict
+        return task_id in self.task_dict or self._sub_dag_group(task_id) is not None
+
+    def _sub_dag_group(self, task_id: str) -> TaskGroup | None:
+        """The task group that a `SubDagOperator` with this id became."""
+        group = self.task_group_dict.get(task_id)
+        return group if group is not None and "subdag" in vars(group) else None
 
     def has_task_group(self, group_id: str) -> bool:
         return group_id in self.task_group_dict
 
     def get_task(self, task_id: str, include_subdags: bool = False) -> BaseOperator:
-        """The task with this id.
+        """The task with this id; for the id of a `SubDagOperator`, its task group.
 
         Raises:
             NotFound: there is no such task; the message names the closest id.
@@ -568,6 +573,9 @@ class DAG:
         try:
             return self.task_dict[task_id]
         except KeyError:
+            group = self._sub_dag_group(task_id)
+            if group is not None:
+                return group  # type: ignore[return-value]
             guess = did_you_mean(task_id, self.task_dict)
             raise NotFound(f"DAG {self.dag_id!r} has no task {task_id!r}.{guess}") from None
 

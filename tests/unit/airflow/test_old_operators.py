@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tradewind import DAG, TaskGroup, TriggerRule
-from tradewind.model.errors import DefinitionError
+from tradewind.model.errors import DefinitionError, NotFound
 from tradewind.operators.empty import EmptyOperator
 from tradewind.sdk.open_dags import collecting
 
@@ -65,6 +65,18 @@ def test_the_groups_of_a_sub_dag_stay_groups() -> None:
     assert dag.task_ids == ["box.x", "y"]
     assert dag.task_group_dict["box"].parent_group is dag.task_group_dict["section"]
     assert dag.get_task("box.x").upstream_task_ids == {"y"}
+
+
+def test_the_id_of_a_sub_dag_operator_names_its_group() -> None:
+    with DAG("outer") as outer:
+        start = EmptyOperator(task_id="start")
+        group = SubDagOperator(task_id="inner", subdag=inner("outer", "inner"))
+    assert outer.has_task("inner")
+    assert outer.get_task("inner") is group
+    outer.set_dependency("start", "inner")
+    assert start.downstream_task_ids == {"a"}
+    with pytest.raises(NotFound, match="has no task 'other'"):
+        outer.get_task("other")
 
 
 def test_its_trigger_rule_is_that_of_its_first_tasks() -> None:
