@@ -6,7 +6,7 @@ installed package does not have the name.
 Each line: the module below `airflow.providers`, where the names come from, and the names, which may be on indented lines of
 their own. Names come from a module below `airflow.providers` (written `old=new` if they have another name there), from `@module` in
 `airflow.compat` here, or from nowhere (`-`): then an operator or sensor can be created, so that the DAG loads and shows its graph;
-its task fails with a message, and the DAG has a warning. Source: the classes of the provider packages of 2021 and 2022 that the
+its task fails with a message, and the DAG has a warning. Source: the classes of the provider packages of 2021 to 2025 that the
 packages of November 2026 do not have.
 """
 
@@ -16,6 +16,7 @@ import functools
 
 _TABLE = """\
 amazon.aws.hooks.athena amazon.aws.hooks.athena AWSAthenaHook=AthenaHook
+amazon.aws.hooks.aws_dynamodb amazon.aws.hooks.dynamodb AwsDynamoDBHook=DynamoDBHook
 amazon.aws.hooks.batch_client amazon.aws.hooks.batch_client AwsBatchClientHook=BatchClientHook AwsBatchProtocol=BatchProtocol
 amazon.aws.hooks.batch_waiters amazon.aws.hooks.batch_waiters AwsBatchWaitersHook=BatchWaitersHook
 amazon.aws.hooks.cloud_formation amazon.aws.hooks.cloud_formation AWSCloudFormationHook=CloudFormationHook
@@ -37,16 +38,20 @@ amazon.aws.operators.ecs amazon.aws.operators.ecs ECSOperator=EcsRunTaskOperator
 amazon.aws.operators.eks amazon.aws.operators.eks
     EKSCreateClusterOperator=EksCreateClusterOperator EKSCreateNodegroupOperator=EksCreateNodegroupOperator
     EKSDeleteClusterOperator=EksDeleteClusterOperator EKSDeleteNodegroupOperator=EksDeleteNodegroupOperator
+    EKSCreateFargateProfileOperator=EksCreateFargateProfileOperator
+    EKSDeleteFargateProfileOperator=EksDeleteFargateProfileOperator
     EKSPodOperator=EksPodOperator
 amazon.aws.operators.glue amazon.aws.operators.glue AwsGlueJobOperator=GlueJobOperator
 amazon.aws.operators.glue_crawler amazon.aws.operators.glue_crawler AwsGlueCrawlerOperator=GlueCrawlerOperator
 amazon.aws.operators.lambda_function amazon.aws.operators.lambda_function
     AwsLambdaInvokeFunctionOperator=LambdaInvokeFunctionOperator
+amazon.aws.operators.redshift @sql_operators RedshiftSQLOperator
 amazon.aws.operators.redshift_sql @sql_operators RedshiftSQLOperator
 amazon.aws.operators.sagemaker_base amazon.aws.operators.sagemaker SageMakerBaseOperator
 amazon.aws.operators.sqs amazon.aws.operators.sqs SQSPublishOperator=SqsPublishOperator
 amazon.aws.sensors.dms_task amazon.aws.sensors.dms DmsTaskBaseSensor
 amazon.aws.sensors.eks amazon.aws.sensors.eks EKSClusterStateSensor=EksClusterStateSensor
+    EKSFargateProfileStateSensor=EksFargateProfileStateSensor
     EKSNodegroupStateSensor=EksNodegroupStateSensor
 amazon.aws.sensors.emr_base amazon.aws.sensors.emr EmrBaseSensor
 amazon.aws.sensors.glue amazon.aws.sensors.glue AwsGlueJobSensor=GlueJobSensor
@@ -54,16 +59,32 @@ amazon.aws.sensors.glue_catalog_partition amazon.aws.sensors.glue_catalog_partit
     AwsGlueCatalogPartitionSensor=GlueCatalogPartitionSensor
 amazon.aws.sensors.glue_crawler amazon.aws.sensors.glue_crawler AwsGlueCrawlerSensor=GlueCrawlerSensor
 amazon.aws.sensors.redshift amazon.aws.sensors.redshift_cluster AwsRedshiftClusterSensor=RedshiftClusterSensor
+amazon.aws.sensors.s3 @dropped_amazon S3KeySizeSensor S3PrefixSensor
 amazon.aws.sensors.s3_key @dropped_amazon S3KeySizeSensor
 amazon.aws.sensors.s3_prefix @dropped_amazon S3PrefixSensor
 amazon.aws.sensors.sagemaker_base amazon.aws.sensors.sagemaker SageMakerBaseSensor
 amazon.aws.sensors.sqs amazon.aws.sensors.sqs SQSSensor=SqsSensor
 amazon.aws.transfers.mysql_to_s3 @dropped_mysql_to_s3 MySQLToS3Operator
 apache.druid.operators.druid_check common.sql.operators.sql DruidCheckOperator=SQLCheckOperator
+cncf.kubernetes.backcompat.pod @kubernetes_objects Port Resources
+cncf.kubernetes.backcompat.pod_runtime_info_env @kubernetes_objects PodRuntimeInfoEnv
+cncf.kubernetes.backcompat.volume @kubernetes_objects Volume
+cncf.kubernetes.backcompat.volume_mount @kubernetes_objects VolumeMount
+cncf.kubernetes.kubernetes_helper_functions cncf.kubernetes.kubernetes_helper_functions create_pod_id=create_unique_id
+cncf.kubernetes.operators.kubernetes_pod cncf.kubernetes.operators.pod PodReattachFailure
+cncf.kubernetes.pod_generator_deprecated cncf.kubernetes.pod_generator PodGenerator make_safe_label_value
+cncf.kubernetes.pod_launcher_deprecated cncf.kubernetes.utils.pod_manager PodLauncher=PodManager
 cncf.kubernetes.utils.pod_launcher cncf.kubernetes.utils.pod_manager PodLauncher=PodManager
+databricks.operators.databricks @dropped_databricks
+    DatabricksRunNowDeferrableOperator DatabricksSubmitRunDeferrableOperator
 google.cloud.hooks.automl @dropped_automl CloudAutoMLHook
 google.cloud.hooks.datacatalog - CloudDataCatalogHook
+google.cloud.hooks.datapipeline - DataPipelineHook
+google.cloud.hooks.kubernetes_engine google.cloud.hooks.kubernetes_engine
+    GKECustomResourceHook=GKEKubernetesHook GKEDeploymentHook=GKEKubernetesHook GKEJobHook=GKEKubernetesHook
+    GKEPodAsyncHook=GKEKubernetesAsyncHook GKEPodHook=GKEKubernetesHook
 google.cloud.hooks.life_sciences - LifeSciencesHook
+google.cloud.hooks.mlengine - MLEngineAsyncHook MLEngineHook
 google.cloud.hooks.secret_manager google.cloud.hooks.secret_manager SecretsManagerHook=GoogleCloudSecretManagerHook
 google.cloud.operators.automl -
     AutoMLBatchPredictOperator AutoMLCreateDatasetOperator AutoMLDeleteDatasetOperator AutoMLDeleteModelOperator
@@ -73,6 +94,7 @@ google.cloud.operators.automl -
 google.cloud.operators.bigquery @dropped_google
     BigQueryCreateEmptyTableOperator BigQueryCreateExternalTableOperator BigQueryExecuteQueryOperator
     BigQueryPatchDatasetOperator
+google.cloud.operators.bigquery - BigQueryConsoleIndexableLink BigQueryConsoleLink
 google.cloud.operators.datacatalog -
     CloudDataCatalogCreateEntryGroupOperator CloudDataCatalogCreateEntryOperator CloudDataCatalogCreateTagOperator
     CloudDataCatalogCreateTagTemplateFieldOperator CloudDataCatalogCreateTagTemplateOperator
@@ -97,6 +119,8 @@ google.cloud.operators.mlengine -
     MLEngineTrainingCancelJobOperator
 google.cloud.operators.vertex_ai.auto_ml - CreateAutoMLTextTrainingJobOperator CreateAutoMLVideoTrainingJobOperator
 google.cloud.operators.vertex_ai.generative_model -
+    CountTokensOperator CreateCachedContentOperator GenerateFromCachedContentOperator GenerateTextEmbeddingsOperator
+    SupervisedFineTuningTrainOperator
     GenerativeModelGenerateContentOperator PromptLanguageModelOperator PromptMultimodalModelOperator
     PromptMultimodalModelWithMediaOperator TextEmbeddingModelGetEmbeddingsOperator TextGenerationModelPredictOperator
 google.cloud.utils.mlengine_operator_utils @dropped_mlengine create_evaluate_ops
@@ -114,18 +138,25 @@ google.marketing_platform.operators.display_video -
     GoogleDisplayVideo360CreateReportOperator GoogleDisplayVideo360DeleteReportOperator
     GoogleDisplayVideo360DownloadLineItemsOperator GoogleDisplayVideo360DownloadReportOperator
     GoogleDisplayVideo360RunReportOperator GoogleDisplayVideo360UploadLineItemsOperator
+    GoogleDisplayVideo360CreateQueryOperator GoogleDisplayVideo360DownloadReportV2Operator
+    GoogleDisplayVideo360RunQueryOperator
 google.marketing_platform.operators.search_ads - GoogleSearchAdsDownloadReportOperator GoogleSearchAdsInsertReportOperator
-google.marketing_platform.sensors.display_video - GoogleDisplayVideo360ReportSensor
+google.marketing_platform.sensors.display_video - GoogleDisplayVideo360ReportSensor GoogleDisplayVideo360RunQuerySensor
 google.marketing_platform.sensors.search_ads - GoogleSearchAdsReportSensor
 http.operators.http http.operators.http SimpleHttpOperator=HttpOperator
+microsoft.azure.sensors.data_factory @dropped_azure AzureDataFactoryPipelineRunStatusAsyncSensor
+microsoft.azure.sensors.wasb @dropped_azure WasbBlobAsyncSensor
 microsoft.azure.transfers.azure_blob_to_gcs google.cloud.transfers.azure_blob_to_gcs AzureBlobStorageToGCSOperator
 microsoft.azure.transfers.local_to_adls microsoft.azure.transfers.local_to_adls
     LocalToAzureDataLakeStorageOperator=LocalFilesystemToADLSOperator
 mysql.operators.mysql mysql.hooks.mysql MySqlHook
 postgres.operators.postgres postgres.hooks.postgres PostgresHook
+slack.notifications.slack_notifier slack.notifications.slack SlackNotifier send_slack_notification
+slack.transfers.sql_to_slack @dropped_slack SqlToSlackOperator
 snowflake.operators.snowflake @sql_operators SnowflakeOperator
 snowflake.transfers.s3_to_snowflake @dropped_snowflake S3ToSnowflakeOperator
 snowflake.transfers.snowflake_to_slack - SnowflakeToSlackOperator
+ssh.operators.ssh @dropped_ssh SSHExecuteOperator
 tableau.operators.tableau_refresh_workbook - TableauRefreshWorkbookOperator
 tableau.sensors.tableau_job_status tableau.sensors.tableau TableauJobStatusSensor
 yandex.hooks.yandexcloud_dataproc yandex.hooks.dataproc DataprocHook

@@ -361,6 +361,7 @@ contrib.operators.spark_submit_operator apache.spark.operators.spark_submit Spar
 contrib.operators.sql_to_gcs google.cloud.transfers.sql_to_gcs
     BaseSQLToGCSOperator BaseSQLToGoogleCloudStorageOperator=BaseSQLToGCSOperator
 contrib.operators.sqoop_operator apache.sqoop.operators.sqoop SqoopOperator
+contrib.operators.ssh_execute_operator ssh.operators.ssh SSHExecuteOperator
 contrib.operators.ssh_operator ssh.operators.ssh SSHOperator
 contrib.operators.vertica_operator vertica.operators.vertica VerticaOperator
 contrib.operators.vertica_to_hive apache.hive.transfers.vertica_to_hive
@@ -489,7 +490,7 @@ operators.s3_file_transform_operator amazon.aws.operators.s3_file_transform S3Fi
 operators.s3_to_hive_operator apache.hive.transfers.s3_to_hive S3ToHiveOperator S3ToHiveTransfer=S3ToHiveOperator
 operators.s3_to_redshift_operator amazon.aws.transfers.s3_to_redshift
     S3ToRedshiftOperator S3ToRedshiftTransfer=S3ToRedshiftOperator
-operators.sensors amazon.aws.sensors.s3 S3KeySensor S3PrefixSensor=S3KeySensor
+operators.sensors amazon.aws.sensors.s3 S3KeySensor S3PrefixSensor
 operators.sensors apache.hdfs.sensors.hdfs HdfsSensor
 operators.sensors apache.hdfs.sensors.web_hdfs WebHdfsSensor
 operators.sensors apache.hive.sensors.hive_partition HivePartitionSensor
@@ -505,7 +506,7 @@ sensors.hive_partition_sensor apache.hive.sensors.hive_partition HivePartitionSe
 sensors.metastore_partition_sensor apache.hive.sensors.metastore_partition MetastorePartitionSensor
 sensors.named_hive_partition_sensor apache.hive.sensors.named_hive_partition NamedHivePartitionSensor
 sensors.s3_key_sensor amazon.aws.sensors.s3 S3KeySensor
-sensors.s3_prefix_sensor amazon.aws.sensors.s3 S3PrefixSensor=S3KeySensor
+sensors.s3_prefix_sensor amazon.aws.sensors.s3 S3PrefixSensor
 sensors.web_hdfs_sensor apache.hdfs.sensors.web_hdfs WebHdfsSensor
 utils.log.cloudwatch_task_handler amazon.aws.log.cloudwatch_task_handler CloudwatchTaskHandler
 utils.log.es_task_handler elasticsearch.log.es_task_handler ElasticsearchTaskHandler
@@ -553,7 +554,7 @@ def by_class(package: str) -> dict[str, str]:
     """The names of all old modules in a package, for `from airflow.operators import HiveOperator` of Airflow 1.
 
     Args:
-        package: `airflow.operators`, `airflow.hooks` or `airflow.sensors`.
+        package: such as `airflow.operators` or `airflow.contrib.hooks`.
     """
     found: dict[str, str] = {}
     for module, known in _targets().items():

@@ -500,6 +500,10 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.execution.context", "VariableAccessor ConnectionAccessor", "utils.context:2"),
     ("tradewind.airflow.compat.models", "DagTag", "models.dag"),
     ("tradewind.airflow.compat.decorators", "apply_defaults", "utils:1"),
+    # Airflow 1.6 had one module `airflow.utils`
+    ("tradewind.airflow.compat.state", "State", "utils:1"),
+    ("tradewind.model.states", "TriggerRule", "utils:1"),
+    ("tradewind.sdk.exceptions", "AirflowException AirflowSensorTimeout AirflowTaskTimeout", "utils:1"),
     ("tradewind.hooks.smtp", "send_email_smtp=send_email", "utils.email"),
     ("tradewind.airflow.compat.executor_names", "DEFAULT_EXECUTOR", "executors:1"),
     ("tradewind.airflow.compat.logging_mixin", "LoggingMixin", "utils.logging:1 utils.log.LoggingMixin:1 .:1"),
@@ -898,6 +902,12 @@ def modules() -> frozenset[str]:
     return _tables().modules
 
 
+_FLAT_PACKAGES = frozenset(
+    f"airflow.{name}" for name in ("operators", "sensors", "hooks", "contrib.operators", "contrib.sensors", "contrib.hooks")
+)
+"""Packages of Airflow 1 that offered the classes of all their modules: `from airflow.contrib.hooks import SSHHook`."""
+
+
 def find(module: str, name: str) -> str | None:
     """The target of a name, or None if Airflow's module has no such name."""
     tables = _tables()
@@ -908,7 +918,7 @@ def find(module: str, name: str) -> str | None:
         if name in _offered(home):
             return f"{home}:{name}"
     moved = moved_modules.names_of(module).get(name) or provider_target(module, name)
-    if moved is None and module in ("airflow.operators", "airflow.sensors", "airflow.hooks"):
+    if moved is None and module in _FLAT_PACKAGES:
         moved = _inside(module).get(name) or moved_modules.by_class(module).get(name)
     return moved or internal_modules.target(module, name) or inherited_names.target(module, name)
 

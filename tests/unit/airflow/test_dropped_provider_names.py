@@ -31,6 +31,13 @@ PACKAGES = {
     "google/cloud/hooks/bigquery.py": ("BigQueryHook",),
     "google/cloud/hooks/gcs.py": ("GCSHook",),
     "http/operators/http.py": ("HttpOperator",),
+    "databricks/operators/databricks.py": ("DatabricksRunNowOperator", "DatabricksSubmitRunOperator"),
+    "microsoft/azure/sensors/wasb.py": ("WasbBlobSensor",),
+    "microsoft/azure/sensors/data_factory.py": ("AzureDataFactoryPipelineRunStatusSensor",),
+    "slack/transfers/sql_to_slack_webhook.py": ("SqlToSlackWebhookOperator",),
+    "slack/notifications/slack.py": ("SlackNotifier",),
+    "ssh/operators/ssh.py": ("SSHOperator",),
+    "ssh/hooks/ssh.py": ("SSHHook",),
 }
 
 
@@ -53,7 +60,8 @@ def run(packages: Path, code: str) -> None:
     """Run code in a process of its own, where the packages are installed."""
     head = "import tradewind.airflow, warnings\nwarnings.simplefilter('ignore')\n"
     head += "from airflow import DAG\ndag = DAG('d', schedule=None)\n"
-    environ = {**os.environ, "PYTHONPATH": str(packages)}
+    path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environ = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", head + code], env=environ, capture_output=True, text=True, timeout=60, check=False
     )
@@ -124,6 +132,60 @@ assert scale.given["cluster"]["config"]["worker_config"] == {"num_instances": 5}
 assert GCSObjectExistenceAsyncSensor(task_id="wait", dag=dag, bucket="b", object="o").given["deferrable"] is True
 """,
     )
+
+
+def test_deferrable_versions_are_the_present_classes_with_deferrable(packages: Path) -> None:
+    run(
+        packages,
+        """
+from airflow.providers.databricks.operators.databricks import (
+    DatabricksRunNowDeferrableOperator, DatabricksRunNowOperator, DatabricksSubmitRunDeferrableOperator)
+from airflow.providers.microsoft.azure.sensors.data_factory import AzureDataFactoryPipelineRunStatusAsyncSensor
+from airflow.providers.microsoft.azure.sensors.wasb import WasbBlobAsyncSensor
+now = DatabricksRunNowDeferrableOperator(task_id="now", dag=dag, job_id=1)
+assert isinstance(now, DatabricksRunNowOperator) and now.given == {"deferrable": True, "job_id": 1}, now.given
+assert DatabricksSubmitRunDeferrableOperator(task_id="submit", dag=dag, json={}).given["deferrable"] is True
+assert WasbBlobAsyncSensor(task_id="blob", dag=dag, blob_name="b").given == {"deferrable": True, "blob_name": "b"}
+assert AzureDataFactoryPipelineRunStatusAsyncSensor(task_id="run", dag=dag, run_id="r").given["deferrable"] is True
+""",
+    )
+
+
+def test_older_names_of_slack(packages: Path) -> None:
+    run(
+        packages,
+        """
+from airflow.providers.slack.notifications.slack import SlackNotifier
+from airflow.providers.slack.notifications.slack_notifier import SlackNotifier as Older
+from airflow.providers.slack.transfers.sql_to_slack import SqlToSlackOperator
+assert Older is SlackNotifier
+task = SqlToSlackOperator(task_id="t", dag=dag, sql="select 1", slack_conn_id="ours")
+assert task.given == {"slack_webhook_conn_id": "ours", "sql": "select 1"}, task.given
+""",
+    )
+
+
+def test_the_operator_for_ssh_of_airflow_1_8(packages: Path) -> None:
+    run(
+        packages,
+        """
+from airflow.contrib.hooks import SSHHook
+from airflow.contrib.operators import SSHExecuteOperator
+from airflow.contrib.operators.ssh_execute_operator import SSHExecuteOperator as Other
+from airflow.providers.ssh.hooks import ssh
+assert SSHHook is ssh.SSHHook and Other is SSHExecuteOperator
+task = SSHExecuteOperator(task_id="t", dag=dag, ssh_hook="hook", bash_command="ls", env={"A": "b"})
+assert task.given == {"ssh_hook": "hook", "command": "ls", "environment": {"A": "b"}}, task.given
+""",
+    )
+
+
+def test_volumes_of_the_package_of_kubernetes_are_those_of_airflow_1_10() -> None:
+    from tradewind.airflow.compat import kubernetes_objects
+
+    home = "airflow.providers.cncf.kubernetes.backcompat"
+    for module, name in (("volume", "Volume"), ("volume_mount", "VolumeMount"), ("pod", "Resources")):
+        assert names.find(f"{home}.{module}", name) == f"{kubernetes_objects.__name__}:{name}"
 
 
 def test_an_operator_of_a_service_that_ended_loads_and_its_task_fails(packages: Path) -> None:

@@ -26,6 +26,9 @@ from tradewind.sdk.import_paths import PLUGINS_FOLDER
         ("airflow.kubernetes.secret", "Secret", "cncf-kubernetes"),
         ("airflow.operators", "HiveOperator", "apache-hive"),
         ("airflow.hooks", "S3Hook", "amazon"),
+        ("airflow.contrib.hooks", "SSHHook", "ssh"),
+        ("airflow.contrib.operators", "SSHOperator", "ssh"),
+        ("airflow.contrib.operators.ssh_execute_operator", "SSHExecuteOperator", "ssh"),
     ],
 )
 def test_an_old_module_names_the_package_that_has_its_class_today(old: str, name: str, package: str) -> None:
