@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 from tradewind.execution.task_instance import DagRun, DagRunType, TaskInstance, to_pendulum
 from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import from_micros
+from tradewind.sdk import open_dags
 from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
+from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.params import ParamsDict
 from tradewind.sdk.variables import NOTSET, Connection, Variable
 from tradewind.wire.messages import Workload
@@ -464,6 +466,14 @@ def current_context(context: Context) -> Iterator[Context]:
         yield context
     finally:
         _running.pop()
+
+
+def _generation_of_running_task() -> int:
+    dag = _running[-1].get("dag") if _running else None
+    return getattr(dag, "generation", CURRENT)
+
+
+open_dags.ask_for_running_generation(_generation_of_running_task)
 
 
 def workload_that_runs() -> Workload | None:

@@ -18,14 +18,15 @@ from tradewind.sdk import open_dags
 from tradewind.sdk.arguments import KNOWN_ARGUMENTS, NO_EFFECT
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.older_arguments import (
-    IN_DEFAULT_ARGS,
     OLDER_VALUES,
     RENAMED_ARGUMENTS,
     WITHOUT_EFFECT,
+    add_older_defaults,
     rename,
     replace_values,
     with_present_names,
 )
+from tradewind.sdk.older_names import IN_DEFAULT_ARGS
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -104,6 +105,8 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
             replace_values(self._name_in_errors(), init, kwargs)
         if not any_keyword and not names.issuperset(kwargs):
             _drop_unknown(self, names, kwargs)
+        if not required.issubset(kwargs) and open_dags.generation() < CURRENT:
+            add_older_defaults(self._name_in_errors(), cls.__module__, required.difference(kwargs), kwargs)
         if not required.issubset(kwargs):
             raise _missing(self, required.difference(kwargs), kwargs)
         init(self, **kwargs)

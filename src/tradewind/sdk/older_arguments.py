@@ -13,23 +13,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tradewind.sdk import open_dags
+from tradewind.sdk.older_names import IN_DEFAULT_ARGS
 
-_GOOGLE = ("gcp_conn_id", "google_cloud_conn_id")
 _SQL = ("conn_id",)
-
-IN_DEFAULT_ARGS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("bigquery_conn_id", "google_cloud_storage_conn_id", "google_cloud_conn_id", "gcs_conn_id", "datastore_conn_id"),
-        _GOOGLE,
-    ),
-    "dest_gcs_conn_id": _GOOGLE,
-    "s3_conn_id": ("aws_conn_id",),
-    "source_s3_conn_id": ("source_aws_conn_id",),
-    "dest_s3_conn_id": ("dest_aws_conn_id",),
-    "node_selectors": ("node_selector",),
-    "project": ("project_id",),
-}
-"""Older name → present names, for names that have one meaning in all operators. They apply in `default_args` too."""
 
 RENAMED_ARGUMENTS: dict[str, tuple[str, ...]] = {
     **IN_DEFAULT_ARGS,
@@ -60,12 +46,26 @@ RENAMED_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "overrides": ("container_overrides",),
     "await_result": ("wait_for_completion",),
     "wasb_conn_id": ("azure_fileshare_conn_id",),
+    "aws_conn_id": ("source_aws_conn_id",),
+    "max_tries": ("max_polling_attempts",),
+    "timeout": ("conn_timeout",),
+    **{
+        f"dataproc_{language}_{kind}": (f"dataproc_{kind}",)
+        for language in ("hadoop", "hive", "pig", "pyspark", "spark")
+        for kind in ("jars", "properties")
+    },
 }
 """Older name → present names; the first one that the operator accepts is used."""
 
 
 WITHOUT_EFFECT = frozenset(("delegate_to", "hook_params", "sync"))
 """Arguments that packages have dropped without another name: they get a warning where an operator does not accept them."""
+
+OLDER_DEFAULTS: dict[str, dict[str, Any]] = {
+    "airflow.providers.google.cloud.operators.dataproc": {"region": "global"},
+    "airflow.providers.google.cloud.sensors.dataproc": {"region": "global"},
+}
+"""Module → argument that its operators require today → the default that it had in older releases of the package."""
 
 OLDER_VALUES: dict[str, dict[bool, str]] = {"auto_remove": {True: "success", False: "never"}}
 """Argument → older value → present value. `auto_remove` of the operators of docker was a bool until 2023."""
@@ -107,6 +107,24 @@ def rename(operator: str, accepted: Collection[str], given: dict[str, Any]) -> N
     for older in [name for name in given if name in WITHOUT_EFFECT and name not in accepted]:
         del given[older]
         open_dags.warn_author(f"{operator}: the provider package has no {older} any more; it has no effect", DeprecationWarning)
+
+
+def add_older_defaults(operator: str, module: str, missing: Collection[str], given: dict[str, Any]) -> None:
+    """Give required arguments the default that they had in older releases of the provider package.
+
+    Args:
+        operator: name of the operator, for the warning.
+        module: module of the class that requires the arguments.
+        missing: the required arguments that were not given.
+        given: the arguments; changed.
+    """
+    for name, default in OLDER_DEFAULTS.get(module, {}).items():
+        if name in missing:
+            given[name] = default
+            open_dags.warn_author(
+                f"{operator}: the provider package requires {name} today; it is {default!r}, as in older releases",
+                DeprecationWarning,
+            )
 
 
 def with_present_names(defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from tradewind.sdk.generation import CURRENT
@@ -181,9 +181,23 @@ def is_reading() -> bool:
     return bool(_collections)
 
 
+_of_running_task: list[Callable[[], int]] = []
+"""Empty, or one function that gives the generation of the file of the running task."""
+
+
+def ask_for_running_generation(function: Callable[[], int]) -> None:
+    """Set the function that gives the generation of the file of the running task; 3 while no task is running."""
+    _of_running_task[:] = [function]
+
+
 def generation() -> int:
-    """The generation of Airflow for which the DAG file that is being imported was written. Outside of a DAG file: 3."""
-    return _collections[-1].generation if _collections else CURRENT
+    """The generation of Airflow for which the DAG file was written that is being imported, or whose task or callback is running.
+
+    A task and its callbacks may create operators, too. Outside of DAG files and tasks: 3.
+    """
+    if _collections:
+        return _collections[-1].generation
+    return _of_running_task[0]() if _of_running_task else CURRENT
 
 
 def forget(dag: DAG) -> None:

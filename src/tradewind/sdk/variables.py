@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from tradewind.model.errors import NotYetSupported, did_you_mean
 from tradewind.provider_packages import hook_classes
-from tradewind.sdk import secret_registry
+from tradewind.sdk import older_hook_arguments, secret_registry
 from tradewind.sdk.columns import of_table
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, VariableNotFound
 from tradewind.wire import runtime
@@ -519,6 +519,10 @@ class BaseHook:
 
     _log: logging.Logger | None = None
     _logger_name: str | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        older_hook_arguments.wrap_init(cls)
 
     def __init__(self, logger_name: str | None = None) -> None:
         if logger_name is not None:

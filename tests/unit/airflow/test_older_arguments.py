@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from tradewind.execution.context import Context, current_context
 from tradewind.model.errors import UnknownArgument
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.open_dags import collecting
 from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.variables import BaseHook
 
 
 class Query(BaseOperator):
@@ -175,3 +177,68 @@ def test_an_argument_that_a_provider_package_has_dropped_is_a_warning_in_an_olde
         operator(task_id="b", file_path="x")
     with collecting(2), pytest.raises(UnknownArgument, match="file_path"):
         Query(task_id="c", sql="select 1", file_path="x")
+
+
+class Clusters(BaseOperator):
+    """As an operator of Dataproc is today: it requires the region."""
+
+    __module__ = "airflow.providers.google.cloud.operators.dataproc"
+
+    def __init__(self, *, region: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.region = region
+
+
+def test_an_argument_that_is_required_today_has_its_older_default() -> None:
+    with collecting(generation=1), pytest.warns(DeprecationWarning, match="requires region today; it is 'global'"):
+        assert Clusters(task_id="a").region == "global"  # type: ignore[call-arg]
+    with collecting(generation=3), pytest.raises(TypeError, match="needs the argument region"):
+        Clusters(task_id="b")  # type: ignore[call-arg]
+
+
+def test_jars_of_a_language_are_the_jars_of_the_job() -> None:
+    class Job(BaseOperator):
+        def __init__(self, *, dataproc_jars: list[str], **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.dataproc_jars = dataproc_jars
+
+    with pytest.warns(DeprecationWarning, match="dataproc_pyspark_jars was renamed to dataproc_jars"):
+        assert Job(task_id="a", dataproc_pyspark_jars=["gs://b/j.jar"]).dataproc_jars == ["gs://b/j.jar"]  # type: ignore[call-arg]
+
+
+class PresentHook(BaseHook):
+    """As a hook of a provider package."""
+
+    __module__ = "airflow.providers.google.common.hooks.base_google"
+
+    def __init__(self, gcp_conn_id: str = "google_cloud_default", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.gcp_conn_id = gcp_conn_id
+
+
+class OwnHook(PresentHook):
+    """As a hook of an author, who hands the older name on."""
+
+    __module__ = "our_hooks"
+
+    def __init__(self, google_cloud_storage_conn_id: str) -> None:
+        super().__init__(google_cloud_storage_conn_id=google_cloud_storage_conn_id, delegate_to=None)
+
+
+def test_a_hook_gets_the_present_name_of_an_older_argument() -> None:
+    with pytest.warns(DeprecationWarning, match="bigquery_conn_id was renamed to gcp_conn_id"):
+        assert PresentHook(bigquery_conn_id="ours").gcp_conn_id == "ours"
+    with pytest.warns(DeprecationWarning, match="has no delegate_to any more"):
+        assert OwnHook("ours").gcp_conn_id == "ours"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        PresentHook(nonsense=1)
+
+
+def test_a_task_creates_operators_as_its_file_does() -> None:
+    with collecting(generation=1):
+        dag = DAG("d", schedule=None)
+        task = Query(task_id="a", sql="select 1", dag=dag)
+    with current_context(Context({"dag": dag, "task": task})), pytest.warns(DeprecationWarning, match="Airflow 1 ignored it"):
+        Query(task_id="inside", sql="select 1", nonsense=1)
+    with pytest.raises(UnknownArgument, match="nonsense"):
+        Query(task_id="outside", sql="select 1", nonsense=1)
