@@ -56,10 +56,10 @@ lint-ui: ui ## check the web page: types, eslint, messages of all languages, uni
 	@$(BIN)/python docs/generate_page_types.py && cd ui && npm run --silent check && npm run --silent test
 
 test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores; PYTHON=python3.13 chooses the interpreter)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow and not long" $(ARGS)
+	@$(BIN)/python -m pytest -rs -n $(JOBS) --dist loadfile -m "not slow and not long" $(ARGS)
 
 test-long: $(VENV)/.dev ## the tests that CI runs after the suite: each page in a browser, many requests to each route, RabbitMQ, a cut network
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "long and not slow" --ignore tests/browser/test_budgets.py $(ARGS)
+	@$(BIN)/python -m pytest -rs -n $(JOBS) --dist loadfile -m "long and not slow" --ignore tests/browser/test_budgets.py $(ARGS)
 
 test-budgets: $(VENV)/.dev ## whether the web page keeps its budgets; on a quiet machine, because the tests measure time
 	@$(BIN)/python -m pytest -m "not slow" tests/browser/test_budgets.py $(ARGS)

@@ -51,12 +51,13 @@ class PostgresServer:
 
     Attributes:
         folder: contains the socket.
+        programs: contains its programs, such as `pg_dump`.
     """
 
     def __init__(self, folder: Path, programs: Path, user: str | None, options: str = OPTIONS, port: int | None = None) -> None:
         self.folder = folder
         self._port = port
-        self._programs = programs
+        self.programs = programs
         self._user = user
         self._options = options
         self._numbers = itertools.count(1)
@@ -67,7 +68,7 @@ class PostgresServer:
 
     def run(self, program: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run one of PostgreSQL's programs as the server's user."""
-        command = [str(self._programs / program), *arguments]
+        command = [str(self.programs / program), *arguments]
         if self._user is not None:
             command = ["runuser", "-u", self._user, "--", *command]
         log = self.folder / "programs.log"
@@ -76,6 +77,13 @@ class PostgresServer:
         if check and done.returncode:
             raise RuntimeError(f"{program} failed: {log.read_text()[-2000:]}")
         return subprocess.CompletedProcess(command, done.returncode)
+
+    def create_cluster(self) -> None:
+        """Create the files of the server. If it can, it sorts texts otherwise than by bytes, as servers of users do."""
+        words = ("-D", str(self.data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync", "--locale=C")
+        if self.run("initdb", *words, "--locale-provider=icu", "--icu-locale=en-US", check=False).returncode:
+            shutil.rmtree(self.data, ignore_errors=True)
+            self.run("initdb", *words)  # built without ICU, or older than 15
 
     def start(self) -> None:
         options = f"{self._options} -k {self.folder}"
@@ -180,9 +188,7 @@ def private_server(options: str = OPTIONS, port: int | None = None) -> Iterator[
             os.chown(home, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
         home.chmod(0o755)
         server = PostgresServer(home, folder, user, options, port)
-        server.run(
-            "initdb", "-D", str(server.data), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync", *_locale(folder)
-        )
+        server.create_cluster()
         server.start()
         try:
             yield server
@@ -198,9 +204,3 @@ def _exists(user: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-def _locale(programs: Path) -> list[str]:
-    """A locale that sorts otherwise than by bytes, if the server was built with one: servers of users have such a locale."""
-    help_text = subprocess.run([programs / "initdb", "--help"], capture_output=True, text=True, check=False).stdout
-    return ["--locale=C", "--locale-provider=icu", "--icu-locale=en-US"] if "--icu-locale" in help_text else ["--locale=C"]

