@@ -17,8 +17,9 @@ MESSAGES = Path(__file__).parent.parent / "ui" / "messages" / "en" / "phrases.js
 
 
 def icu(template: str) -> str:
-    """Return a template as an ICU message: without formats, and with doubled apostrophes."""
-    return re.sub(r"\{(\w+):\w+\}", r"{\1}", template.replace("'", "''"))
+    """Return a template as an ICU message: with plurals, without other formats, and with doubled apostrophes."""
+    plurals = re.sub(r"\{(\w+):([^|{}]+)\|([^{}]+)\}", r"{\1, plural, one {\2} other {\3}}", template.replace("'", "''"))
+    return re.sub(r"\{(\w+):\w+\}", r"{\1}", plurals)
 
 
 def text() -> str:

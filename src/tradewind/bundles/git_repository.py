@@ -20,6 +20,7 @@ from typing import Any
 
 from tradewind.bundles.specs import BundleSpec, hidden
 from tradewind.bundles.version_folders import FetchFailed, VersionFolders, disk_space
+from tradewind.model.counts import counted
 
 READ_SECONDS = 10.0
 """Deadline for reading a file from the copy."""
@@ -148,7 +149,7 @@ class GitRepository:
         pointers = [path for path in self._large_files(root) if _is_pointer(path)]
         if pointers:
             first = os.path.relpath(pointers[0], root)
-            found.append(f"{len(pointers)} files are in Git LFS and are not fetched, for example {first}")
+            found.append(f"not fetched, because they are in Git LFS: {counted(len(pointers), 'file')}, for example {first}")
         return found
 
     def _large_files(self, root: str) -> list[str]:

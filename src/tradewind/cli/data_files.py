@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from tradewind.cli.output import counted
+from tradewind.model.counts import counted
 
 FORMATS = ("json", "yaml", "env")
 format_option = click.option(

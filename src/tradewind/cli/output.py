@@ -66,11 +66,6 @@ def show(
         sys.stdout.write(aligned(columns, cells, plain=output == "plain"))
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 run`, `2 runs`: a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def on_terminal() -> bool:
     """Whether stdout is a terminal."""
     return sys.stdout.isatty()

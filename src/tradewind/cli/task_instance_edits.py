@@ -13,8 +13,9 @@ import click
 import msgspec
 
 from tradewind.cli.common import command_client, confirm, warn_if_no_scheduler
-from tradewind.cli.output import counted, preview_format, show
+from tradewind.cli.output import preview_format, show
 from tradewind.cli.progress import progress
+from tradewind.model.counts import counted
 from tradewind.wire.commands import ClearTasks, MarkTasks, edit_in_steps
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from tradewind.doctor.file_report import CANNOT, FileReport, Note
+from tradewind.model.counts import counted
 from tradewind.sdk.generation import CURRENT
 
 LISTED = 8
@@ -16,11 +17,6 @@ LISTED = 8
 WIDTH = 160
 FEW = 3
 """Up to so many errors are shown in full, because the end of an error says what to install or to change."""
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary(

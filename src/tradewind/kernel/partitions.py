@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tradewind.model.assets import AssetKey, AssetSchedule, Leaf, Update, holds, leaves, matches, progress
+from tradewind.model.counts import counted
 from tradewind.model.partitions import Identity, PartitionRules, Rollup
 from tradewind.model.rows import AssetRow, WaitingPartition
 from tradewind.timetables.partition_keys import PartitionKeyError, enough, expected_keys, needed, run_date, shown
@@ -100,9 +101,8 @@ def _rollup_progress(schedule: AssetSchedule, asset: AssetRow, key: str, arrived
         return f"{asset.name}: {error}"
     need = needed(mapper, expected)
     if need > len(expected):
-        return (
-            f"{asset.name}: {shown(mapper)} waits for {need} keys, but its window has {len(expected)}; change minimum or window"
-        )
+        window = f"{counted(need, 'key')}, but its window has {len(expected)}; change minimum or window"
+        return f"{asset.name}: {shown(mapper)} waits for {window}"
     missing = sorted(expected - arrived)
     named = ", ".join(missing[:_NAMED_MAX]) + (" …" if len(missing) > _NAMED_MAX else "")
-    return f"{asset.name}: {len(expected & arrived)} of {need} keys have come; missing: {named}"
+    return f"{asset.name}: {len(expected & arrived)} of {counted(need, 'key')} arrived; missing: {named}"

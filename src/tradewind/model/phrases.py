@@ -36,11 +36,16 @@ def phrase(code: str, /, **arguments: Argument) -> Phrase:
 
 
 class _Text(str):
-    """An argument in English. The format `lower` makes its first letter lowercase."""
+    """An argument in English.
+
+    The format `lower` makes its first letter lowercase. `run|runs` gives the first word for the number 1, otherwise the second.
+    """
 
     __slots__ = ()
 
     def __format__(self, how: str) -> str:
+        if "|" in how:
+            return how.split("|")[self != "1"]
         return self[:1].lower() + self[1:] if how == "lower" else str(self)
 
 
@@ -64,9 +69,11 @@ def recognised(text: str, codes: Iterable[str]) -> Phrase | None:
 def _pattern(code: str) -> re.Pattern[str]:
     """A regular expression for the texts of a template. A state is one word."""
     parts = []
-    for literal, name, _, _ in Formatter().parse(TEMPLATES[code]):
+    for literal, name, how, _ in Formatter().parse(TEMPLATES[code]):
         parts.append(re.escape(literal))
-        if name is not None:
+        if how and "|" in how:
+            parts.append(f"(?:{how})")
+        elif name is not None:
             parts.append(f"(?P<{name}>{'[a-z_]+' if name == 'state' else '.+'})")
     return re.compile("".join(parts))
 

@@ -3,7 +3,8 @@
 The web page has the same codes and placeholders in other languages (`ui/messages/*/phrases.json`; tests/shape/test_phrases.py
 compares them). After a change here: `python docs/generate_phrases.py`, then translate the message.
 
-`{name:lower}` puts an argument with a small first letter, to follow a colon.
+`{name:lower}` puts an argument with a small first letter, to follow a colon. `{count:run|runs}` puts the first word if the argument is
+1, otherwise the second; the messages of the web page use ICU plurals where their language needs them.
 """
 
 from __future__ import annotations
@@ -139,15 +140,15 @@ TEMPLATES: dict[str, str] = {
     "past_no_instance": "The previous run {run} has no task instance of {task}.",
     "past_depends": "depends_on_past: {task} is {state} in the previous run {run}; it has to be success or skipped.",
     "past_downstream": "wait_for_downstream: {task} is {state} in the previous run {run}.",
-    "past_cause": "The cause is {runs} runs back in {run}, where {task} is {state}.",
-    "past_cause_not_started": "The cause is {runs} runs back in {run}, where {task} is not started.",
+    "past_cause": "The cause is {runs} {runs:run|runs} back in {run}, where {task} is {state}.",
+    "past_cause_not_started": "The cause is {runs} {runs:run|runs} back in {run}, where {task} is not started.",
     "past_see": "See: {command}",
     # --- limits -----------------------------------------------------------------------------------------------------------
     "paused": "Its DAG is paused: unpause it.",
     "pool_missing": "There is no pool '{pool}'. Create it: tradewind pools set {pool} SLOTS DESCRIPTION",
-    "pool_too_small": "It needs {amount} slots, but pool {pool} has only {capacity}: it can never start.",
+    "pool_too_small": "It needs {amount} {amount:slot|slots}, but pool {pool} has only {capacity}: it can never start.",
     "pool_full": "Pool {pool} has {free} of {capacity} slots free; it needs {amount}.",
-    "position": "{count} task instances come before it and take what is free.",
+    "position": "{count} {count:task instance comes|task instances come} before it and {count:takes|take} what is free.",
     "parallelism": "core.parallelism is reached: {used} of {capacity} attempts are live.",
     "executor_full": "The {executor} has no free slot: {used} of {capacity} attempts are live.",
     "max_active_tasks": "The run has {used} live task instances; its max_active_tasks is {capacity}.",
@@ -171,7 +172,7 @@ TEMPLATES: dict[str, str] = {
     "run_reason_fail_fast": "no task that decides the state of the run failed; {task} failed, but fail_fast skipped what came "
     "after it, and only the tasks at the end of the DAG decide",
     "run_reason_task": "{task} is {state}",
-    "run_reason_deadlock": "deadlock: {count} tasks can never start (the first: {tasks})",
+    "run_reason_deadlock": "deadlock: tasks that can never start: {count} (the first: {tasks})",
     "run_reason_timeout": "the run took longer than its dagrun_timeout",
     "rows": "{created} of its run's {total} task instances are created so far.",
     "rows_refused": "The others were refused ({problem}); they are tried again at {at}.",
@@ -187,13 +188,13 @@ TEMPLATES: dict[str, str] = {
     "held_back_backfill": "Its backfill cannot continue ({problem}; see the scheduler's log). It is tried again at {at}.",
     "held_back_assets": "The run for its updated assets cannot be created ({problem}; see the scheduler's log). It is "
     "tried again at {at}.",
-    "max_active_runs": "{count} runs of the DAG are running; its max_active_runs is {most}.",
-    "max_active_runs_next": "{count} runs of the DAG have not ended; its max_active_runs is {most}.",
+    "max_active_runs": "{count} {count:run|runs} of the DAG {count:is|are} running; its max_active_runs is {most}.",
+    "max_active_runs_next": "{count} {count:run|runs} of the DAG {count:has|have} not ended; its max_active_runs is {most}.",
     "backfill_paused": "Its backfill is paused. Unpause it: {command}",
-    "backfill_max_active_runs": "{count} runs of the backfill are running; its max_active_runs is {most}.",
+    "backfill_max_active_runs": "{count} {count:run|runs} of the backfill {count:is|are} running; its max_active_runs is {most}.",
     "run_order_creating": "Runs start in order, and {run} comes first, whose task instances are still being created.",
     "run_order_not_due": "Runs start in order, and {run} comes first, which is not due yet.",
-    "run_order_slots": "{count} runs start before it and take the free run slots.",
+    "run_order_slots": "{count} {count:run starts|runs start} before it and {count:takes|take} the free run slots.",
     "previous_run": "Its tasks depend on the previous run, and {run} is queued: that one starts first.",
     "requeued": "It has run before, and was queued again while it waited for its previous run.",
     # --- runs that do not exist -------------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ TEMPLATES: dict[str, str] = {
     "asset_updated": "{updated} of {total} asset updated",
     "assets_missing": "{updated} of {total} assets updated; missing: {missing}",
     "asset_missing": "{updated} of {total} asset updated; missing: {missing}",
-    "assets_held": "{count} events that came while it was paused wait for the next run",
+    "assets_held": "{count} {count:event|events} that came while it was paused {count:waits|wait} for the next run",
     "assets_paused": "the DAG is paused, so updates do not count",
     "watcher_failed": "the trigger of watcher {watcher} failed {times} times in a row ({problem})",
     "watcher_failed_again": "the trigger of watcher {watcher} failed {times} times in a row ({problem}) and is started "
@@ -295,7 +296,7 @@ TEMPLATES: dict[str, str] = {
     "cause_its_timeout": "its timeout",
     "cause_wait_over": "its wait has ended",
     "cause_stopped": "its attempt was stopped because it was cleared",
-    "cause_list_shorter": "its list has {count} elements now",
+    "cause_list_shorter": "the length of its list is {count} now",
     "cause_no_list": "a task that it is mapped over ended without a list",
     "cause_list_empty": "the list that it is mapped over is empty",
     "cause_task_back": "its task is in the DAG again",
@@ -339,10 +340,10 @@ TEMPLATES: dict[str, str] = {
     "error_pool_exists": "The pool '{pool}' exists already.",
     "error_variable_exists": "The variable '{key}' exists already.",
     "error_connection_exists": "The connection '{connection}' exists already.",
-    "error_preview": "what this changes is not what the preview showed: now {count} task instances. Nothing was "
+    "error_preview": "what this changes is not what the preview showed: the number of task instances is {count} now. Nothing was "
     "changed; look at the preview again",
     "error_more_runs": "There are more runs now than the preview showed. The shown runs were changed; preview again.",
-    "error_plan": "The plan of the backfill has changed: now {count} runs. Look at the preview again.",
+    "error_plan": "The plan of the backfill has changed: the number of its runs is {count} now. Look at the preview again.",
     "error_being_written": "the task instances of run {run} are still being written; try again in a moment",
     "error_new_version": "DAG {dag} has got a new version just now; ask again.",
     "error_dag_gone": "DAG {dag} is not in the DAG folder any more (its file was {file}); nothing can run it",
@@ -368,7 +369,7 @@ TEMPLATES: dict[str, str] = {
     "error_role_built_in": "The role {role} is built in; choose another name.",
     "error_password_elsewhere": "The password of {name} is not kept here.",
     "error_service_password": "a service has no password; create a token for it",
-    "error_password_short": "the password has {count} characters; the minimum is {least} (setting: api.password_min_length)",
+    "error_password_short": "the password is too short: {count} of at least {least} characters (setting: api.password_min_length)",
     "error_password_name": "the password must not contain the user name; choose another one",
     "error_user_exists": "user '{name}' exists already; to change the password: {command}",
     "error_role_exists": "the role '{role}' exists already",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tradewind.model.counts import counted
+
 
 class LazyList(Sequence[Any]):
     """Behaves like a list, and is equal to a list with the same elements. `list(x)` loads all elements."""
@@ -23,7 +25,7 @@ class LazyList(Sequence[Any]):
             return [self._at(i) for i in range(*index.indices(self._length))]
         position = index + self._length if index < 0 else index
         if not 0 <= position < self._length:
-            raise IndexError(f"index {index} is out of range: the list has {self._length} elements")
+            raise IndexError(f"index {index} is out of range: the list has {counted(self._length, 'element')}")
         return self._at(position)
 
     def __iter__(self) -> Iterator[Any]:

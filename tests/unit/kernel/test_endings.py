@@ -141,7 +141,7 @@ def test_a_deadlocked_run_fails() -> None:
     ending = driver.ending()
     assert ending is not None
     assert not ending.success
-    assert ending.cause == "deadlock: 1 tasks can never start (the first: stuck)"
+    assert ending.cause == "deadlock: tasks that can never start: 1 (the first: stuck)"
 
 
 def test_a_rescheduled_task_whose_rule_cannot_be_met_is_a_deadlock() -> None:

@@ -126,7 +126,7 @@ def test_a_rollup_waits_for_all_keys_of_its_window(bench: Bench) -> None:
     emit(bench, "mars")
     emit(bench, "eu")
     assert keys(bench) == []
-    assert waits(bench) == "partition all: 0 of 1 asset updated; missing: a; a: 2 of 3 keys have come; missing: apac"
+    assert waits(bench) == "partition all: 0 of 1 asset updated; missing: a; a: 2 of 3 keys arrived; missing: apac"
     emit(bench, "apac")
     (row,) = bench.runs("c")
     assert row.partition_key == "all"

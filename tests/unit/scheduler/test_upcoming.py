@@ -74,7 +74,7 @@ def test_the_forecast_has_tasks_and_runs_that_wait_for_a_moment(bench: Bench) ->
         (iso(NOW + HOUR), "retry", "r1", "a"),
         (iso(NOW + 2 * HOUR), "queued", "r3", None),
     ]
-    assert answer["upcoming"][0]["held_by"] == "1 runs of the DAG are running; its max_active_runs is 1."
+    assert answer["upcoming"][0]["held_by"] == "1 run of the DAG is running; its max_active_runs is 1."
 
 
 def test_the_forecast_names_what_blocks_a_due_run(bench: Bench) -> None:
@@ -83,7 +83,7 @@ def test_the_forecast_names_what_blocks_a_due_run(bench: Bench) -> None:
     first, second = forecast(bench, 2)["upcoming"]
     assert (first["run_id"], first["held_by"]) == (
         "scheduled__2026-01-01T01:00:00+00:00",
-        "1 runs have not ended; max_active_runs is 1",
+        "1 run has not ended; max_active_runs is 1",
     )
     assert second["run_id"] == "scheduled__2026-01-01T02:00:00+00:00"
 

@@ -526,7 +526,7 @@ def test_a_run_that_was_queued_again_says_so(bench: Bench) -> None:
     bench.clear("d", "r1")
     assert bench.run_states("d") == {"r1": "running", "r2": "queued"}
     assert bench.why("r2.a")["max_active_runs"] == (
-        "1 runs of the DAG are running; its max_active_runs is 1. "
+        "1 run of the DAG is running; its max_active_runs is 1. "
         "It has run before, and was queued again while it waited for its previous run."
     )
 

@@ -46,9 +46,16 @@ def test_a_stored_text_is_recognised() -> None:
     codes = ("run_reason_task", "run_reason_deadlock")
     found = recognised("g.a[3] is upstream_failed", codes)
     assert found == phrase("run_reason_task", task="g.a[3]", state="upstream_failed")
-    stuck = recognised("deadlock: 2 tasks can never start (the first: a, b)", codes)
+    stuck = recognised("deadlock: tasks that can never start: 2 (the first: a, b)", codes)
     assert stuck == phrase("run_reason_deadlock", count="2", tasks="a, b")
     assert recognised("it is marked failed by hand", codes) is None
+
+
+def test_a_number_decides_between_two_words() -> None:
+    assert english(phrase("max_active_runs", count=1, most=1)) == "1 run of the DAG is running; its max_active_runs is 1."
+    assert english(phrase("max_active_runs", count=2, most=2)) == "2 runs of the DAG are running; its max_active_runs is 2."
+    text = english(phrase("position", count=1))
+    assert recognised(text, ("position",)) == phrase("position", count="1")
 
 
 def test_arguments_are_data() -> None:

@@ -14,8 +14,9 @@ from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completers import complete_dags
 from tradewind.cli.live_table import duration_text
-from tradewind.cli.output import columns_option, counted, output_option, show, show_one
+from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.cli.progress import progress
+from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _closing_line(row: BackfillRow, states: dict[str, int], seconds: float) -> s
     counts = [f"{count} {state}" for state, count in sorted(states.items(), key=lambda one: one[0] != "success")]
     left = row.handled - sum(states.values())
     counts += [f"{left} not changed"] if left > 0 else []
-    word = "completed" if row.handled >= row.planned else f"cancelled at {row.handled} of {row.planned} runs"
+    word = "completed" if row.handled >= row.planned else f"cancelled at {row.handled} of {counted(row.planned, 'run')}"
     text = f"Backfill {row.id} of DAG {row.dag_id} is {word} after {duration_text(round(seconds * 1_000_000))}"
     text += f": {', '.join(counts) or 'no runs'}."
     return text + (f"\nShow the runs: tradewind backfill show {row.id} --runs" if states.get("failed") else "")
@@ -283,9 +284,9 @@ def cancel(which: str, yes: bool) -> None:
     number = _to_number(which)
     with reading() as store:
         row = _need(store, str(number))
-    confirm(f"Backfill {number} of DAG {row.dag_id} has {row.planned - row.handled} runs left. Cancel it?", yes)
+    confirm(f"Backfill {number} of DAG {row.dag_id} has {counted(row.planned - row.handled, 'run')} left. Cancel it?", yes)
     answer = command_client().call(c.CancelBackfill(number)).backfill
-    click.echo(f"Backfill {number} of DAG {row.dag_id} is cancelled after {answer.handled} of {answer.runs} runs.")
+    click.echo(f"Backfill {number} of DAG {row.dag_id} is cancelled after {answer.handled} of {counted(answer.runs, 'run')}.")
 
 
 # --- the command of Airflow 2 -----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import click
 
 from tradewind.cli.daemon import Background, background_options, run_service, without_num_runs
 from tradewind.cli.worker_hosts import check_name, may_live
+from tradewind.model.counts import counted
 from tradewind.model.errors import ConfigError, NotFound
 from tradewind.settings import Settings, load
 from tradewind.wire.worker_names import remote_worker
@@ -133,7 +134,7 @@ def _run_worker(
         without_mingle=without_mingle,
         quiet=True,
     )
-    click.echo(f"Celery worker {own}: queues {', '.join(queues)}, {slots} tasks at a time")
+    click.echo(f"Celery worker {own}: queues {', '.join(queues)}, {counted(slots, 'task')} at a time")
     controller.start()
     if controller.exitcode:
         raise SystemExit(controller.exitcode)

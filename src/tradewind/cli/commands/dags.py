@@ -11,7 +11,8 @@ from tradewind.cli.arguments import dag_argument
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.cli.common import command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completers import complete_dags
-from tradewind.cli.output import columns_option, counted, output_option, show, show_one
+from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.model.counts import counted
 from tradewind.settings import load
 
 if TYPE_CHECKING:

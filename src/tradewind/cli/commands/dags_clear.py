@@ -8,7 +8,8 @@ import click
 
 from tradewind.cli.arguments import dag_argument, run_argument
 from tradewind.cli.common import MOMENT, command_client, confirm, find_run, reading, warn_if_no_scheduler
-from tradewind.cli.output import counted, output_option, preview_format, show
+from tradewind.cli.output import output_option, preview_format, show
+from tradewind.model.counts import counted
 
 if TYPE_CHECKING:
     from tradewind.wire.commands import SetRunStateResult
@@ -99,7 +100,7 @@ def set_state(
         found = [msgspec.structs.asdict(one) for one in plan.task_instances]
         if not dry_run:
             show(found, preview_format(), columns)
-            those = f"these {len(found)} task instances and " if found else ""
+            those = f"{counted(len(found), 'task instance')} and " if found else ""
             confirm(f"You are about to set {those}the run {run_id} (it is {plan.before}) to {state}. Continue?", False)
         else:
             show(found, output, columns, empty="No task instance would change.")

@@ -11,8 +11,9 @@ from tradewind.cli.commands.dags import bundle_option
 from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.compose.bundles import DAGS_BUNDLE, EXAMPLES_BUNDLE, examples_folder
 from tradewind.cli.compose.parser import load_plugins, parse_bundle
-from tradewind.cli.output import columns_option, counted, output_option, show
+from tradewind.cli.output import columns_option, output_option, show
 from tradewind.cli.progress import progress
+from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import Settings, load
 

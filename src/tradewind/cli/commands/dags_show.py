@@ -12,6 +12,7 @@ import click
 from tradewind.cli.arguments import dag_argument
 from tradewind.cli.common import reading
 from tradewind.cli.output import output_option, show
+from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def show_dag(dag_id: str, save: str | None, imgcat: bool, dot: bool, output: str
     ]
     if output == "table":
         state = "paused" if view.is_paused else "active"
-        click.echo(f"{dag_id}  ({view.timetable_summary or 'no schedule'}, {state}, {len(rows)} tasks)  {view.fileloc}")
+        click.echo(
+            f"{dag_id}  ({view.timetable_summary or 'no schedule'}, {state}, {counted(len(rows), 'task')})  {view.fileloc}"
+        )
         for warning in definition.warnings:
             click.echo(f"warning: {warning}", err=True)
     show(rows, output, _COLUMNS)

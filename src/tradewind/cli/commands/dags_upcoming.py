@@ -9,7 +9,8 @@ import msgspec
 
 from tradewind.cli.commands.why import ask
 from tradewind.cli.completers import complete_dags
-from tradewind.cli.output import counted, output_option, show
+from tradewind.cli.output import output_option, show
+from tradewind.model.counts import counted
 from tradewind.settings import load
 
 

@@ -11,6 +11,7 @@ from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.cli.common import reading
 from tradewind.cli.locks import writer_lock
 from tradewind.cli.output import output_option, show_one
+from tradewind.model.counts import counted
 from tradewind.model.errors import StoreBusy, StoreError, TradewindError
 from tradewind.settings import Settings, load
 
@@ -79,7 +80,7 @@ def check(retry: int, retry_delay: float, integrity: bool, output: str) -> None:
         except (TradewindError, OSError) as error:
             if not left:
                 raise
-            click.echo(f"{error}; {left} attempts left", err=True)
+            click.echo(f"{error}; {counted(left, 'attempt')} left", err=True)
             time.sleep(retry_delay)
     if output == "table":
         click.echo(f"The database is in order ({settings.store_name}, schema {found['schema']}).")

@@ -13,9 +13,10 @@ from tradewind.cli.commands.dags_maintenance import remove_spills
 from tradewind.cli.common import MOMENT, command_client, confirm, reading
 from tradewind.cli.completers import complete_dags
 from tradewind.cli.locks import exclusive_access
-from tradewind.cli.output import counted, output_option, preview_format, show
+from tradewind.cli.output import output_option, preview_format, show
 from tradewind.cli.progress import progress
 from tradewind.cli.worker_hosts import delete_spools
+from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound, NotYetSupported, TradewindError
 from tradewind.settings import Settings, load
 

@@ -11,7 +11,7 @@ import click
 
 from tradewind.cli.common import confirm
 from tradewind.cli.locks import exclusive_access
-from tradewind.cli.output import counted
+from tradewind.model.counts import counted
 from tradewind.model.database_urls import on_server, without_password
 from tradewind.model.errors import ConfigError, Conflict, NotFound
 from tradewind.observe.failpoints import fp

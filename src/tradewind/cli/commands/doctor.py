@@ -29,7 +29,8 @@ from tradewind.doctor.bundle_report import (
 from tradewind.doctor.examine import Examined, examine, proposed, same_meaning
 from tradewind.doctor.file_report import CANNOT
 from tradewind.doctor.requirements_report import report_on_requirements
-from tradewind.doctor.summary import counted, json_rows, summary, table_rows
+from tradewind.doctor.summary import json_rows, summary, table_rows
+from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound, TradewindError, WrongArgument
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import Answerer

@@ -11,7 +11,8 @@ from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.completers import complete_pools
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
 from tradewind.cli.lost_database import database_exists
-from tradewind.cli.output import counted, output_option, show
+from tradewind.cli.output import output_option, show
+from tradewind.model.counts import counted
 from tradewind.model.errors import did_you_mean
 from tradewind.settings import load
 

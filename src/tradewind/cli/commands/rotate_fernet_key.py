@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from tradewind.cli.common import command_client, reading, warn_if_no_scheduler
-from tradewind.cli.output import counted
 from tradewind.cli.progress import progress
+from tradewind.model.counts import counted
 from tradewind.model.errors import StoreBusy
 from tradewind.settings import load
 
@@ -46,7 +46,8 @@ def rotate_fernet_key() -> None:
         left += sum(stale(row.password) or stale(row.extra) for row in store.connections())
     if left:
         raise StoreBusy(
-            f"{left} values still use an older key, because the scheduler does not know the new key; restart the scheduler"
+            f"an older key is still used for {counted(left, 'value')}, because the scheduler does not know the new key; "
+            "restart the scheduler"
         )
     done = f"{counted(len(variables), 'variable')} and {counted(len(connections), 'connection')}"
     click.echo(f"Encrypted {done} with key {vault.key_ids[0]}.")

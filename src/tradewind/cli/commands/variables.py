@@ -12,7 +12,8 @@ from tradewind.cli.common import command_client, reading
 from tradewind.cli.completers import complete_variables
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
 from tradewind.cli.lost_database import database_exists
-from tradewind.cli.output import counted, output_option, show
+from tradewind.cli.output import output_option, show
+from tradewind.model.counts import counted
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.settings import Settings, load
 

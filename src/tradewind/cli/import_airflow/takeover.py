@@ -13,6 +13,7 @@ from tradewind.cli.import_airflow.decisions import ROLES, Grants, decide_pause, 
 from tradewind.cli.import_airflow.runs import XComRules, prepare_run
 from tradewind.cli.import_airflow.source import Source, SourceDag
 from tradewind.cli.import_airflow.values import Keys, Unreadable, conf_of_run, micros
+from tradewind.model.counts import counted
 from tradewind.model.errors import TradewindError
 from tradewind.model.rows import DagPlan
 from tradewind.wire import commands as c
@@ -314,7 +315,7 @@ class Takeover:
                 count.found += number
                 count.left_out += number
                 if number:
-                    self.notes.append(f"{number} runs of DAG {dag.dag_id}: the DAG is not in the DAG folder here")
+                    self.notes.append(f"{counted(number, 'run')} of DAG {dag.dag_id}: the DAG is not in the DAG folder here")
                 continue
             for part in self.source.runs(dag.dag_id, self.options.since, xcoms_of_all=self.options.xcoms_of_all):
                 for found in part:

@@ -12,6 +12,7 @@ from tradewind.executors.registry import ExecutorRegistry
 from tradewind.kernel.rules import selection
 from tradewind.kernel.rules.run_by_hand import new_states
 from tradewind.kernel.topology import Topology
+from tradewind.model.counts import counted
 from tradewind.model.errors import Conflict, did_you_mean
 from tradewind.model.rows import Marked, RunRow
 from tradewind.model.states import FAILURES, FINISHED_RUNS, RunState, TaskState
@@ -66,7 +67,10 @@ def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResu
             edit = store.mark(row.id, slots, state, actor, now, reason, executors=executors)
             _stop(edit, state, context.effects)
             if again:
-                cause = f"{len(marked)} task instances above were marked {state.value}" + (f": {reason}" if reason else "")
+                cause = (
+                    f"{counted(len(marked), 'task instance')} above {'was' if len(marked) == 1 else 'were'} marked {state.value}"
+                    + (f": {reason}" if reason else "")
+                )
                 store.clear(row.id, [slot for slot, *_ in again], actor, now, cause)
             if note is not None:
                 store.set_task_notes(row.id, slots, note, actor, now)

@@ -11,6 +11,7 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
+from tradewind.model.counts import counted
 from tradewind.model.definition import ContinuousSchedule, CustomSchedule
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import SECOND, from_micros, iso
@@ -135,7 +136,8 @@ def _scheduled(entry: DagEntry, now: int, scheduler: Scheduler | None) -> Iterat
     while times is not None:
         held = ""
         if times.run_after <= now and full:
-            held = f"{entry.unfinished} runs have not ended; max_active_runs is {plan.max_active_runs}"
+            active = f"{counted(entry.unfinished, 'run')} {'has' if entry.unfinished == 1 else 'have'} not ended"
+            held = f"{active}; max_active_runs is {plan.max_active_runs}"
         elif times.run_after <= now and scheduler is not None:
             refused = scheduler.quarantine.held_back((SCHEDULE, plan.dag_id), now)
             held = f"it cannot be created: {refused.why}" if refused is not None else ""

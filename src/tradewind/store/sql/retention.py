@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tradewind.model.counts import counted
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.rows import Removed, RemovedRun, RetiredLog
 from tradewind.store.sql.services import ServiceOperations
@@ -126,8 +127,8 @@ class RetentionOperations(ServiceOperations):
             live = self.active_runs(dag_id)
             if live:
                 raise Conflict(
-                    f"DAG {dag_id} has {len(live)} runs that have not ended (the first: {live[0].run_id}); "
-                    "pause the DAG and wait until they have ended"
+                    f"DAG {dag_id} has {counted(len(live), 'active run')} (the first: {live[0].run_id}); "
+                    "pause the DAG and wait for the end of its runs"
                 )
             found = engine.rows(
                 f"SELECT {_REMOVED} FROM dag_run WHERE dag_id = ? ORDER BY run_after, id LIMIT ?", (dag_id, at_most)

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import msgspec
 
+from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import SECOND, iso
 from tradewind.model.phrases import english, phrase
@@ -316,7 +317,7 @@ class TaskLists(RunLists):
             have = self.engine.row("SELECT count(*) FROM task_instance WHERE run = ? AND task_id = ?", (run.id, task_id))
             if have is not None and have[0] and map_index < 0:
                 raise NotFound(
-                    f"{task_id} is mapped: in the run {run_id!r} of DAG {dag_id} it has {have[0]} task instances; "
+                    f"{task_id} is mapped: in the run {run_id!r} of DAG {dag_id} it has {counted(have[0], 'task instance')}; "
                     f"give a map index from 0 to {have[0] - 1}."
                 )
             if map_index < 0:
