@@ -222,7 +222,7 @@ class StrictFinder:
             return _with_dropped_names(name, path)
         if names.is_module(name):
             return _spec(name)
-        found = _example(name) or _plugin(name)
+        found = _example(name) or _plugin(name) or _beside(name)
         if found is not None:
             return found
         raise ModuleNotFoundError(f"No module named {name!r}.{did_you_mean(name, names.modules())}", name=name)
@@ -285,6 +285,14 @@ def _example(name: str) -> ModuleSpec | None:
             parent = sys.modules.get(name.rpartition(".")[0])
             return PathFinder.find_spec(name, list(getattr(parent, "__path__", ())))
     return None
+
+
+def _beside(name: str) -> ModuleSpec | None:
+    """A module in another folder `airflow` on `sys.path`. Such folders extend Airflow's own package, and some packages use this."""
+    *parents, _ = name.split(".")[1:]
+    entries = (os.path.join(entry or os.getcwd(), ROOT) for entry in sys.path)
+    folders = [folder for folder in dict.fromkeys(entries) if not os.path.isdir(os.path.join(folder, "models"))]
+    return PathFinder.find_spec(name, [os.path.join(folder, *parents) for folder in folders])
 
 
 class FallbackFinder:

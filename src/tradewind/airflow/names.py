@@ -24,7 +24,7 @@ from tradewind.airflow import (
 from tradewind.provider_packages import extras
 
 VERSION = "3.3.2+tradewind"
-"""The value of `airflow.__version__`: provider packages cannot be imported by an Airflow that is too old."""
+"""The release of Airflow that is served. Provider packages cannot be imported by an Airflow that is too old."""
 
 
 class Place(NamedTuple):

@@ -86,9 +86,9 @@ def init_text(version: str) -> str:
     """The text of the stand-in's `airflow/__init__.py`.
 
     Args:
-        version: with the local part, `3.3.2+tradewind`.
+        version: with the local part, `3.3.2+tradewind`. `airflow.__version__` is without it (see `airflow/compat/version.py`).
     """
-    return _INIT.format(version=version)
+    return _INIT.format(version=version.partition("+")[0])
 
 
 def build(airflow_version: str) -> list[Wheel]:

@@ -345,6 +345,20 @@ class DAG:
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
             raise UnknownArgument(self.located_message(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
 
+    def _only_one(self, given: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Of several schedule arguments, the one that Airflow 2 uses. It counts only values that are true.
+
+        Raises:
+            DefinitionError: several have a value.
+        """
+        names = " and ".join(name for name, _ in given)
+        if sum(bool(value) for _, value in given) > 1:
+            raise DefinitionError(self.located_message(f"{names} mean the same; give only schedule"))
+        chosen = given[-1] if given[-1][0] == "timetable" else given[0]
+        message = f"{names} mean the same; {chosen[0]}={chosen[1]!r} is used, as in Airflow 2; give only schedule"
+        open_dags.warn_author(self.located_message(message))
+        return [chosen]
+
     def _read_schedule(
         self, schedule: ScheduleInput, older: Mapping[str, Any], max_active_runs: int | None = None
     ) -> tuple[ScheduleInput, ScheduleInput, BaseAsset | None]:
@@ -354,10 +368,10 @@ class DAG:
             open_dags.warn_author(self.located_message(message))
             return None, None, None
         given = [] if schedule is NOTSET else [("schedule", schedule)]
-        given += [(name, older[name]) for name in ("schedule_interval", "timetable") if older.get(name, NOTSET) is not NOTSET]
+        given += [("schedule_interval", value)] if (value := older.get("schedule_interval", NOTSET)) is not NOTSET else []
+        given += [("timetable", value)] if (value := older.get("timetable")) is not None else []
         if len(given) > 1:
-            names = " and ".join(name for name, _ in given)
-            raise DefinitionError(self.located_message(f"{names} mean the same; give only schedule"))
+            given = self._only_one(given)
         found = given[0][1] if given else NOTSET
         if found is NOTSET or isinstance(found, str | timedelta | None):
             return found, found, None

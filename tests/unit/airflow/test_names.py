@@ -249,3 +249,39 @@ def test_prune_dict_drops_none_at_every_depth() -> None:
 
     assert prune_dict({"a": None, "b": {"c": None, "d": 0}, "e": [None, 1]}) == {"b": {"d": 0}, "e": [1]}
     assert prune_dict({"a": "", "b": {"c": 0}, "d": [0, 1]}, mode="truthy") == {"d": [1]}
+
+
+def test_modules_in_other_folders_airflow_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow's package is extended by folders `airflow` on `sys.path`, and some packages on PyPI put their modules there."""
+    for path, text in {
+        "airflow/provider_of_mine/hooks/queue.py": "class Queue: pass\n",
+        "airflow/operators/of_mine.py": "from airflow.models import BaseOperator\nclass Mine(BaseOperator): pass\n",
+        "airflow/models_of_mine.py": "VALUE = 1\n",
+        "airflow/operators/bash.py": "raise AssertionError('Tradewind has this module')\n",
+    }.items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "airflow/provider_of_mine/__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    try:
+        assert importlib.import_module("airflow.provider_of_mine.hooks.queue").Queue
+        assert importlib.import_module("airflow.models_of_mine").VALUE == 1
+        mine = importlib.import_module("airflow.operators.of_mine").Mine
+        assert issubclass(mine, tradewind.BaseOperator)
+        assert importlib.import_module("airflow.operators.bash").BashOperator
+        with pytest.raises(ModuleNotFoundError, match=r"airflow\.provider_of_mine\.nothing"):
+            importlib.import_module("airflow.provider_of_mine.nothing")
+    finally:
+        for name in set(sys.modules) - before:
+            if "of_mine" in name:
+                del sys.modules[name]
+
+
+def test_a_genuine_airflow_is_no_such_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "airflow/models").mkdir(parents=True)
+    (tmp_path / "airflow/only_genuine.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModuleNotFoundError, match="only_genuine"):
+        importlib.import_module("airflow.only_genuine")

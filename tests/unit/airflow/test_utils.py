@@ -321,3 +321,12 @@ def test_classes_of_users_may_assign_names_that_airflow_leaves_free() -> None:
         assert Loader(task_id="t", schedule_interval="weekly").schedule_interval == "weekly"
     assert Chat().log.name == "chat"
     assert BaseNotifier().log.name == "tradewind.task.notifiers.BaseNotifier"
+
+
+def test_the_version_consists_of_numbers() -> None:
+    """Files decide by `airflow.__version__.split(".")`, often with `int`."""
+    import airflow
+    from airflow.version import version
+
+    assert airflow.__version__ == version
+    assert [int(part) for part in version.split(".")] >= [3, 3, 2]

@@ -89,7 +89,7 @@ def test_import_airflow_serves_the_namespace_without_importing_tradewind(tmp_pat
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == [
-        "3.3.2+tradewind",
+        "3.3.2",
         "tradewind.sdk.dag",
         str(tmp_path / "airflow" / "providers" / "mine" / "__init__.py"),
         "airflow.nothing",

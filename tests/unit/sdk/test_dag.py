@@ -34,6 +34,13 @@ class TestArguments:
         with pytest.raises(DefinitionError, match="schedule and schedule_interval"):
             DAG("d", schedule="@daily", schedule_interval="@hourly")
 
+    def test_of_two_schedules_one_may_be_none(self) -> None:
+        with pytest.warns(UserWarning, match="schedule=None is used, as in Airflow 2"):
+            assert DAG("d", schedule=None, schedule_interval="@hourly").schedule is None
+        with pytest.warns(UserWarning, match="schedule='@daily' is used"):
+            assert DAG("d", schedule="@daily", schedule_interval=None).schedule == "@daily"
+        assert DAG("d", schedule_interval="@daily", timetable=None).schedule == "@daily"
+
     def test_a_misspelt_argument_is_an_error(self) -> None:
         with pytest.raises(UnknownArgument, match=r"'catchp'. Did you mean 'catchup'"):
             DAG("d", catchp=False)
