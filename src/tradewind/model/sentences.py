@@ -3,8 +3,8 @@
 The web page has the same codes and placeholders in other languages (`ui/messages/*/phrases.json`; tests/shape/test_phrases.py
 compares them). After a change here: `python docs/generate_phrases.py`, then translate the message.
 
-`{name:lower}` puts an argument with a small first letter, to follow a colon. `{count:run|runs}` puts the first word if the argument is
-1, otherwise the second; the messages of the web page use ICU plurals where their language needs them.
+`{name:lower}` puts an argument with a small first letter, to follow a colon. `{count:run|runs}` puts the first word if the argument
+is 1, otherwise the second; the messages of the web page use ICU plurals where their language needs them.
 """
 
 from __future__ import annotations
