@@ -85,6 +85,7 @@ LAZY_IMPORTS = {
     ("operators.python", "execution.end_children"): "only in a task that is stopped",
     ("sdk.operator", "execution.rendered_fields"): "only where a task runs",
     ("sdk.operator", "execution.context"): "only where a task runs",
+    ("sdk.older_operator_names", "execution.task_instance"): "only tests of extra links give a date",
     ("sdk.definition", "sdk.asset_watchers"): "loads triggers; only where an asset has watchers",
     ("sdk.asset_watchers", "execution.xcom_codec"): "only where an asset has watchers",
     ("sdk.*", "execution.deferral_request"): "only tasks that wait without a process",

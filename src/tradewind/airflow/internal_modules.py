@@ -139,7 +139,6 @@ executors.kubernetes_executor
     get_base_pod_from_template
 executors.local_executor LocalWorker LocalWorkerBase QueuedLocalWorker
 hooks.base DiscoverableHook
-hooks.dbapi ConnectorProtocol
 hooks.hive_hooks get_context_from_env_var
 io.path TrackingFileWrapper
 jobs DagFileProcessor ID_LEN

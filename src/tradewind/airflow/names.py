@@ -306,7 +306,9 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.sensors.http", "HttpSensor", "sensors.http_sensor:1-2 operators.sensors:1 providers.http.sensors.http:2"),
     # --- hooks ------------------------------------------------------------------------------------------------------------
     ("tradewind.hooks.http", "HttpHook", "hooks.http_hook:1-2 hooks:1 providers.http.hooks.http:2"),
-    ("tradewind.hooks.sql", "DbApiHook", "hooks.dbapi:2 hooks.dbapi_hook:1-2 providers.common.sql.hooks.sql:2"),
+    ("tradewind.hooks.sql", "DbApiHook", "providers.common.sql.hooks.sql:2"),
+    ("tradewind.airflow.compat.dbapi_hook", "DbApiHook", "hooks.dbapi:2 hooks.dbapi_hook:1-2"),
+    ("tradewind.airflow.compat.dbapi_hook", "ConnectorProtocol", "hooks.dbapi:2"),
     (
         "tradewind.hooks.sql",
         "fetch_all_handler fetch_one_handler return_single_query_results",

@@ -71,6 +71,23 @@ def run(ti: TaskInstance, mark_success: bool = False) -> None:
                 _skip(ti, _skipped_by(ti, ti.branch))
 
 
+def fail(ti: TaskInstance, error: Exception, force_fail: bool) -> None:
+    """End a task instance as after an exception of its task: `failed`, or `up_for_retry` if there is a next try."""
+    retried = ti.try_number <= ti.max_tries and bool(ti.max_tries) and not force_fail
+    with answering(ti):
+        ti.get_template_context()
+        _end(ti, TaskState.UP_FOR_RETRY if retried else TaskState.FAILED, Outcome.FAILED, error)
+
+
+def forget_xcoms(ti: TaskInstance) -> None:
+    """Remove the values that a task instance has pushed."""
+    ti.pushed.clear()
+    ti._encoded.clear()
+    with answering(ti) as kept:
+        if kept is not None:
+            kept.forget(ti.task_id, ti.map_index)
+
+
 def construct(fields: Mapping[str, Any]) -> TaskInstance:
     """A task instance from the values that Airflow 3's `RuntimeTaskInstance.model_construct` gets in tests.
 

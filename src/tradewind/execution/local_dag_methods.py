@@ -241,6 +241,19 @@ class LocalDagMethods:
         runs = [CreatedRun(run, self._dag) for run in _runs_between(self._dag, start_date, end_date)]
         return [ti for run in runs for ti in run.get_task_instances(state)]
 
+    def set_dag_runs_state(
+        self,
+        state: Any = "running",
+        session: Any = None,
+        start_date: datetime | None = None,
+        end_date: datetime | None = None,
+        dag_ids: Any = None,
+    ) -> None:
+        """Set the state of the runs of this process whose logical dates lie between two dates."""
+        self._check("set_dag_runs_state")
+        for run in _runs_between(self._dag, start_date, end_date):
+            run.facts["state"] = str(getattr(state, "value", state))
+
     def get_dagruns_between(self, start_date: datetime, end_date: datetime, session: Any = None) -> list[DagRun]:
         """The runs of this process whose logical dates lie between two dates."""
         self._check("get_dagruns_between")

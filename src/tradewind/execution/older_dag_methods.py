@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tradewind.sdk.dag import DAG
 
+_FAR = to_micros(datetime(2200, 1, 1, tzinfo=UTC))
 RUN_DATES_MAX = 100_000
 """Maximum number of dates that `get_run_dates` returns."""
 
@@ -83,6 +84,15 @@ class OlderDagMethods:
             raise NotYetSupported(f"the times of the timetable {schedule.name} are not known here; call its methods")
         return schedule
 
+    def normalize_schedule(self, dttm: datetime) -> DateTime | None:
+        """A time of the schedule: the date itself, or the first one after it."""
+        return to_pendulum(next(self._from(_micros(dttm)), None))
+
+    def is_fixed_time_schedule(self) -> bool:
+        """Whether the runs have the same time of each day."""
+        days = {date.time() for date in islice(self._dates(_micros(datetime.now(UTC)), _FAR), 3)}
+        return len(days) == 1
+
     # --- runs -----------------------------------------------------------------------------------------------------------
 
     def get_last_dagrun(self, session: Any = None, include_externally_triggered: bool = False) -> DagRun | None:
@@ -123,6 +133,15 @@ class OlderDagMethods:
     def get_is_paused(self, *_args: Any, **_more: Any) -> bool:
         """Whether the DAG is paused. Raises as `get_last_dagrun`."""
         return is_paused(self._dag.dag_id)
+
+    def get_concurrency_reached(self, session: Any = None) -> bool:
+        """Whether as many tasks run as `max_active_tasks` allows. The scheduler does not tell it; the answer is no."""
+        return False
+
+    @property
+    def concurrency_reached(self) -> bool:
+        """See `get_concurrency_reached`."""
+        return self.get_concurrency_reached()
 
     @property
     def is_paused(self) -> bool:

@@ -16,6 +16,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.execution import xcom_backend
+from tradewind.execution.older_instance_methods import OlderInstanceMethods, settable
 from tradewind.model.branch import Branch
 from tradewind.model.errors import NotYetSupported
 from tradewind.model.ids import ANY_KEY
@@ -115,6 +116,9 @@ class DagRun:
     dag_id: str = ""
     run_id: str = ""
     external_trigger: bool = False
+    dag_versions: Sequence[Any] = ()
+    """Tests for Airflow 3 replace it."""
+    bundle_version: str | None = None
 
     @staticmethod
     def generate_run_id(
@@ -261,6 +265,31 @@ class DagRun:
 
     def get_state(self) -> str | None:
         return self.state
+
+    def set_state(self, state: Any) -> None:
+        """Set the state, in tests.
+
+        Raises:
+            NotYetSupported: a scheduler has started this process; only the states of tasks decide the state of a run.
+        """
+        if runtime.is_installed() and not runtime.is_local():
+            raise NotYetSupported("dag_run.set_state() cannot change a run; its state follows from the states of its tasks")
+        self.state = str(getattr(state, "value", state))
+
+    def refresh_from_db(self, *_args: Any, **_options: Any) -> None:
+        """Do nothing: the object has the values of the run when the object was made."""
+
+    @property
+    def task_instances(self) -> Sequence[OtherTaskInstance | TaskInstance]:
+        """See `get_task_instances`."""
+        return self.get_task_instances()
+
+    def get_previous_dagrun(self, state: Any = None, session: Any = None) -> DagRun | None:
+        """The latest run of the DAG with an earlier logical date; only a run in `state` if given."""
+        date = self.logical_date
+        known = [] if date is None else self.find(dag_id=self.dag_id, state=state)
+        earlier = [run for run in known if run.logical_date is not None and run.logical_date < date]
+        return max(earlier, key=lambda run: run.logical_date, default=None)
 
     def get_dag(self) -> Any:
         return self.dag
@@ -475,7 +504,7 @@ MAX_MAP_LENGTH = 1024
 """Airflow's default of `core.max_map_length`."""
 
 
-class TaskInstance:
+class TaskInstance(OlderInstanceMethods):
     """The running task instance.
 
     Attributes:
@@ -587,7 +616,7 @@ class TaskInstance:
         """Set the run; only users' tests do this."""
         self._dag_run = dag_run
 
-    def get_dagrun(self) -> DagRun:
+    def get_dagrun(self, session: Any = None) -> DagRun:
         return self.dag_run
 
     @property
@@ -630,11 +659,11 @@ class TaskInstance:
         found: logging.Logger = self.task.log
         return found
 
-    @property
+    @settable
     def queued_dttm(self) -> DateTime | None:
         return to_pendulum(self.workload.queued_at)
 
-    @property
+    @settable
     def hostname(self) -> str:
         import socket  # lazy import: most tasks do not need it
 

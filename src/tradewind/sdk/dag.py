@@ -74,14 +74,15 @@ _DATABASE_METHODS = frozenset(
         "iter_dagrun_infos_between",
         "next_dagrun_info",
         "pickle",
-        "set_dag_runs_state",
         "set_is_paused",
         "set_task_instance_state",
     }
 )
 """Methods of Airflow's DAG that change its database, or read what a task cannot ask for; see `older_dag_methods` for others."""
 
-_LOCAL_METHODS = frozenset({"clear", "create_dagrun", "get_dagruns_between", "get_task_instances", "run", "sync_to_db"})
+_LOCAL_METHODS = frozenset(
+    {"clear", "create_dagrun", "get_dagruns_between", "get_task_instances", "run", "set_dag_runs_state", "sync_to_db"}
+)
 """Methods with which tests create and execute runs in their own process; see `local_dag_methods`."""
 
 _LISTS_OF_DATABASE = frozenset({"get_dagruns_between", "get_task_instances"})
@@ -89,9 +90,11 @@ _LISTS_OF_DATABASE = frozenset({"get_dagruns_between", "get_task_instances"})
 
 _OLDER_METHODS = frozenset(
     {
+        "concurrency_reached",
         "date_range",
         "following_schedule",
         "get_active_runs",
+        "get_concurrency_reached",
         "get_dagrun",
         "get_is_paused",
         "get_last_dagrun",
@@ -99,8 +102,10 @@ _OLDER_METHODS = frozenset(
         "get_num_active_runs",
         "get_run_dates",
         "has_dag_runs",
+        "is_fixed_time_schedule",
         "is_paused",
         "latest_execution_date",
+        "normalize_schedule",
         "previous_schedule",
     }
 )
@@ -741,12 +746,20 @@ class DAG:
         """
         setup_teardown.validate(self)
 
-    def __getattr__(self, name: str) -> Any:
-        """Methods of Airflow 1 and 2. Those that need its database raise NotYetSupported when they are called.
+    pickle_id: int | None = None
+    allow_future_exec_dates = False
 
-        Raises:
-            AttributeError: Airflow has no such method.
-        """
+    def get_default_view(self) -> str:
+        """Airflow 1's name of `default_view`."""
+        return self.default_view
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The names of `_OlderName`."""
+
+    def _older(self, name: str) -> Any:
+        """A method of Airflow 1 and 2. Those that need its database raise NotYetSupported when they are called."""
         if name in _OLDER_METHODS:
             from tradewind.execution.older_dag_methods import OlderDagMethods  # lazy import: few files use them
 
@@ -757,9 +770,7 @@ class DAG:
             from tradewind.execution.local_dag_methods import LocalDagMethods  # lazy import: only tests use them
 
             return getattr(LocalDagMethods(self), name)
-        if name in _DATABASE_METHODS:
-            return functools.partial(self._refuse, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return functools.partial(self._refuse, name)
 
     def _empty_list(self, name: str, *_args: Any, **_kwargs: Any) -> list[Any]:
         open_dags.warn_author(self.located_message(f"dag.{name}() gives an empty list while the DAG file is read"))
@@ -919,3 +930,17 @@ class DAG:
 
     def __repr__(self) -> str:
         return f"<DAG: {self.dag_id}>"
+
+
+class _OlderName:
+    """A name of Airflow 1 and 2's DAG. It is a name of the class, too, so that tests can replace it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, dag: DAG | None, owner: type[DAG]) -> Any:
+        return self if dag is None else dag._older(self._name)
+
+
+for _name in sorted(_OLDER_METHODS | _LOCAL_METHODS | _DATABASE_METHODS):
+    setattr(DAG, _name, _OlderName(_name))

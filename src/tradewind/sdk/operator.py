@@ -34,6 +34,7 @@ from tradewind.sdk.dependencies import Node, link
 from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
 from tradewind.sdk.graph import reachable
 from tradewind.sdk.names import check_task_id
+from tradewind.sdk.older_operator_names import OlderOperatorNames
 from tradewind.sdk.params import NOTSET, ParamsDict
 from tradewind.sdk.templater import Templater
 from tradewind.sdk.xcom_arg import XComArg, referenced_operators
@@ -51,7 +52,7 @@ def _dates_of_dag(task: BaseOperator, name: str) -> tuple[datetime | None, ...]:
     return () if task._dag is None else (getattr(task._dag, name),)
 
 
-class BaseOperator(Templater, Node):
+class BaseOperator(Templater, Node, OlderOperatorNames):
     """One task. Subclasses define `execute(context)`.
 
     Args:

@@ -276,18 +276,22 @@ class ProvidersManager:
         """Plugins of packages."""
         return [PluginInfo(name, class_name, package) for package, name, class_name in offers.plugins()]
 
+    def _do_nothing(self, *_args: Any) -> None:
+        """Do nothing: descriptions are read when they are needed."""
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("initialize_", "_init")):
-            return _nothing
+            return self._do_nothing
         raise AttributeError(f"'ProvidersManager' object has no attribute {name!r}")
 
 
+_KINDS = """asset_uri_resources auth_managers configuration executors extra_links filesystems hooks list logging notifications
+plugins queues secrets_backends taskflow_decorator triggers"""
+for _kind in _KINDS.split():  # names of the class, too, so that tests can replace them
+    setattr(ProvidersManager, f"initialize_providers_{_kind}", ProvidersManager._do_nothing)
+
 ProvidersManagerTaskRuntime = ProvidersManager
 """Airflow 3's name of `ProvidersManager` in processes that run tasks."""
-
-
-def _nothing() -> None:
-    """Do nothing: descriptions are read when they are needed."""
 
 
 def _imported(paths: Mapping[str, str]) -> dict[str, Callable[..., Any]]:

@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from tradewind.airflow.compat import test_rows
 from tradewind.airflow.compat.json_coding import XComDecoder, XComEncoder
 from tradewind.airflow.compat.models import Table
 from tradewind.execution.context import get_current_context, workload_that_runs
-from tradewind.execution.local_database import database, is_open
+from tradewind.execution.local_database import LocalRun, database, is_open, open_database
 from tradewind.execution.run_queries import find_runs
 from tradewind.execution.task_instance import micros_of
 from tradewind.execution.xcom_backend import backend
-from tradewind.execution.xcom_codec import decode_xcom
+from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.wire import runtime
 from tradewind.wire.messages import XComPull, XComs
@@ -137,16 +138,31 @@ class BaseXCom(Table):
         return _running_task().xcom_pull(task_ids=[task_id], dag_id=dag_id, run_id=run_id, key=key)
 
     @classmethod
-    def set(cls, key: str, value: Any, **where: Any) -> None:
-        """Push a value as the running task.
+    def set(
+        cls,
+        key: str,
+        value: Any,
+        execution_date: datetime | None = None,
+        task_id: str | None = None,
+        dag_id: str | None = None,
+        session: Any = None,
+        *,
+        run_id: str | None = None,
+        map_index: int = -1,
+        **_more: Any,
+    ) -> None:
+        """Push a value as the running task. In a test without a running task: for any task of a run of this process.
 
         Raises:
             AirflowException: another task instance is given.
         """
+        if workload_that_runs() is None and test_rows.is_possible():
+            _set_in_test(execution_date, run_id, dag_id or "", (task_id or "", map_index, key), value)
+            return
         ti = _running_task()
-        for name in ("dag_id", "run_id", "task_id"):
-            if where.get(name, getattr(ti, name)) != getattr(ti, name):
-                raise AirflowException(f"a task can push only its own XComs; {name} is {where[name]!r}")
+        for name, given in (("dag_id", dag_id), ("run_id", run_id), ("task_id", task_id)):
+            if given is not None and given != getattr(ti, name):
+                raise AirflowException(f"a task can push only its own XComs; {name} is {given!r}")
         ti.xcom_push(key=key, value=value)
 
     @staticmethod
@@ -167,6 +183,15 @@ class BaseXCom(Table):
 
 class XCom(BaseXCom):
     """XComs."""
+
+
+def _set_in_test(date: datetime | None, run_id: str | None, dag_id: str, where: tuple[str, int, str], value: Any) -> None:
+    """Keep a value in a run that a test has created in this process. A run that is missing is created."""
+    at = None if date is None else micros_of(date)
+    run = open_database().find(dag_id, run_id, at)
+    if run is None:
+        run = open_database().add(LocalRun(dag_id, run_id or f"manual__{date}", {"logical_date": at}))
+    run.xcoms[where] = encode_xcom(value)
 
 
 def _of_test(
