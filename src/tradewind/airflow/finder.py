@@ -49,6 +49,16 @@ ONCE_IN_AIRFLOW = {
 }
 """Modules of a provider package whose earlier releases import them from Airflow (`airflow.kubernetes.kube_client`) → ours."""
 
+EXTENDED = dict.fromkeys(
+    (
+        "airflow.providers.slack.hooks.slack_webhook",
+        "airflow.providers.slack.operators.slack",
+        "airflow.providers.slack.operators.slack_webhook",
+    ),
+    "tradewind.airflow.compat.slack_tokens",
+)
+"""Modules of provider packages → the module here whose `extend` changes them after their import."""
+
 DELEGATES = {"airflow.utils.yaml": "yaml", "airflow.sdk.yaml": "yaml"}
 """Modules that give every name of another module, besides their own."""
 
@@ -219,7 +229,7 @@ class StrictFinder:
         if not name.startswith("airflow.") or name == PROVIDERS:
             return None
         if name.startswith("airflow.providers."):
-            return _with_dropped_names(name, path)
+            return _with_older_behaviour(name, path)
         if names.is_module(name):
             return _spec(name)
         found = _example(name) or _plugin(name) or _beside(name)
@@ -246,14 +256,20 @@ def _serve_dropped_names(module: ModuleType) -> None:
     vars(module)["__getattr__"] = find
 
 
-def _with_dropped_names(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """The spec of an installed module that had other names once; None for other modules: Python finds them."""
-    if not names.had_other_names(name):
+def _extend(module: ModuleType) -> None:
+    """Let the classes of an installed module accept arguments that the package has dropped."""
+    importlib.import_module(EXTENDED[module.__name__]).extend(module)
+
+
+def _with_older_behaviour(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """The spec of an installed module that had other names or arguments once; None for other modules: Python finds them."""
+    change = _extend if name in EXTENDED else _serve_dropped_names if names.had_other_names(name) else None
+    if change is None:
         return None
     spec = PathFinder.find_spec(name, path)
     if spec is None or spec.loader is None:
         return None
-    spec.loader = WrappedLoader(spec.loader, _serve_dropped_names)  # type: ignore[assignment]
+    spec.loader = WrappedLoader(spec.loader, change)  # type: ignore[assignment]
     return spec
 
 
