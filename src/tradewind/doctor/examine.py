@@ -15,6 +15,7 @@ from tradewind.model.definition import DagDefinition, decode_definition
 from tradewind.parser.children import ReadResult
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import Answerer, dag_files, read_files
+from tradewind.provider_packages.third_party import advice
 from tradewind.sdk.dag_files import is_zipped, source_text
 from tradewind.sdk.generation import generation_of
 
@@ -65,16 +66,16 @@ def load_result(read: ReadResult) -> LoadResult:
 def with_place_of_module(result: LoadResult, config: ParserConfig) -> LoadResult:
     """The result; if a module was not found that is beside the folder, as in many projects, the problem says what to set."""
     missing = _MISSING_MODULE.match(result.problem or "")
-    if missing is None:
-        return result
+    if missing is None or advice(missing[1]).startswith("Install it"):
+        return result  # a known package: a folder of its name beside the DAG folder holds something else
     project, name = Path(config.folder).resolve().parent, missing[1].partition(".")[0]
     places = (
         (project / "plugins", "Set TRADEWIND__CORE__PLUGINS_FOLDER={}, or copy its content into the plugins folder"),
         (project, "Add PYTHONPATH={} to the environment of Tradewind"),
     )
-    for folder, advice in places:
+    for folder, todo in places:
         if folder != Path(config.plugins_folder) and ((folder / name).is_dir() or (folder / f"{name}.py").is_file()):
-            problem = f"{missing[0]}. It is in {folder}: {advice.format(folder)}"
+            problem = f"{missing[0]}. It is in {folder}: {todo.format(folder)}"
             return result._replace(problem=problem)
     return result
 

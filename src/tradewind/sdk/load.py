@@ -70,11 +70,14 @@ def module_of(file: str) -> str:
 
 
 def open_folders(bundle: str, file: str) -> None:
-    """Add the folder of a DAG file and the DAG folder to sys.path, and make Airflow's names importable."""
+    """Add the DAG folder and the folder of a DAG file to sys.path, and make Airflow's names importable.
+
+    They come last, as in Airflow: a DAG file `docker.py`, or a folder `kubernetes` with DAG files, does not hide the package.
+    """
     serve_airflow_names()
-    for folder in (os.path.dirname(os.path.join(bundle, file)), bundle):
+    for folder in (bundle, os.path.dirname(os.path.join(bundle, file))):
         if folder not in sys.path:
-            sys.path.insert(0, folder)
+            sys.path.append(folder)
     add_plugins_folder(plugins_folder())
 
 

@@ -10,7 +10,7 @@ import os
 import sys
 
 from tradewind.execution.run_trigger import make_trigger
-from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder
+from tradewind.sdk.import_paths import plugins_folder
 from tradewind.sdk.load import load_file, module_of, open_folders
 from tradewind.sdk.trigger import BaseTrigger
 from tradewind.wire.messages import TriggerOrder
@@ -40,12 +40,11 @@ class TriggerModules:
     def _add_folders(self, order: TriggerOrder) -> None:
         if not order.folder:
             return
-        folders = [os.path.dirname(os.path.join(order.folder, order.file)), order.folder]
-        for folder in folders:
-            if folder in sys.path:
-                sys.path.remove(folder)  # it moves to the front: another bundle may have modules of the same names
+        folders = [order.folder, os.path.dirname(os.path.join(order.folder, order.file))]
+        others = [folder for folder in sys.path if folder in self._folders and folder not in folders]
+        sys.path[:] = [folder for folder in sys.path if folder not in others and folder not in folders]
         open_folders(order.folder, order.file)
-        add_plugins_folder(plugins_folder())
+        sys.path += [folder for folder in others if folder not in sys.path]  # they come later: modules may have the same names
         self._folders.update((*folders, plugins_folder()))
 
     def _forget_changed_modules(self) -> None:

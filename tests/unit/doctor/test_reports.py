@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tradewind.doctor.examine import with_place_of_module
 from tradewind.doctor.file_report import CANNOT, LOADS, NOTES, LoadResult, report_on
 from tradewind.doctor.old_names import present_place, provider_of
 from tradewind.doctor.requirements_report import report_on_requirements
 from tradewind.doctor.source_facts import read_source
 from tradewind.doctor.summary import json_rows, summary, table_rows
 from tradewind.model.definition import CronSchedule, DagDefinition
+from tradewind.parser.config import ParserConfig
 from tradewind.provider_packages.requirements import parse
 
 SOURCE = """
@@ -110,3 +114,16 @@ def test_each_requirement_gets_a_verdict() -> None:
     found = report_on_requirements([one for line in lines if (one := parse(line)) is not None])
     assert [one.verdict for one in found] == ["replaced", "installs", "installs", "no effect", "installs"]
     assert "postgres" in found[0].text
+
+
+def test_a_missing_module_beside_the_dag_folder(tmp_path: Path) -> None:
+    for name in ("dags", "include", "weaviate"):
+        (tmp_path / name).mkdir()
+    config = ParserConfig(folder=str(tmp_path / "dags"))
+    own = LoadResult(problem="ModuleNotFoundError: No module named 'include'. If …")
+    assert with_place_of_module(own, config).problem == (
+        f"ModuleNotFoundError: No module named 'include'. It is in {tmp_path}: "
+        f"Add PYTHONPATH={tmp_path} to the environment of Tradewind"
+    )
+    package = LoadResult(problem="ModuleNotFoundError: No module named 'weaviate'. Install it …: pip install weaviate-client")
+    assert with_place_of_module(package, config) == package
