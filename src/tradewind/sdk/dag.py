@@ -494,6 +494,9 @@ class DAG:
         if self.generation == 1 and task_id in self.task_dict:
             self._keep_first(self.task_dict[task_id], task, group)
             return
+        replaced = self.ids.get(task_id)
+        if replaced is not None and not isinstance(replaced, TaskGroup) and task_id not in self.task_dict:
+            del self.ids[task_id]  # its author has deleted it from `task_dict`, to put another task in its place
         if task_id in self.ids:
             kind = "task" if task_id in self.task_dict else "task group"
             raise DuplicateTaskId(self.located_message(f"there is already a {kind} {task_id!r}"))

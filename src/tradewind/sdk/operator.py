@@ -467,21 +467,39 @@ class BaseOperator(Templater, Node, OlderOperatorNames):
 
     @property
     def upstream_task_ids(self) -> set[str]:
-        """Ids of the direct upstream tasks. Tests of operators set them; this makes no dependency."""
+        """Ids of the direct upstream tasks. If the DAG has all tasks that are assigned, this task depends on them then."""
         return set(self.__dict__.get("_upstream_ids_set", self._upstream) or ())
 
     @upstream_task_ids.setter
     def upstream_task_ids(self, ids: Iterable[str]) -> None:
-        self.__dict__["_upstream_ids_set"] = set(ids)
+        found = self._tasks_of_dag(ids)
+        if found is None:
+            self.__dict__["_upstream_ids_set"] = set(ids)
+            return
+        self._upstream = found
+        for task in found.values():
+            task._downstream = {**(task._downstream or {}), self.task_id: self}
 
     @property
     def downstream_task_ids(self) -> set[str]:
-        """Ids of the direct downstream tasks. Tests of operators set them; this makes no dependency."""
+        """Ids of the direct downstream tasks. See `upstream_task_ids`."""
         return set(self.__dict__.get("_downstream_ids_set", self._downstream) or ())
 
     @downstream_task_ids.setter
     def downstream_task_ids(self, ids: Iterable[str]) -> None:
-        self.__dict__["_downstream_ids_set"] = set(ids)
+        found = self._tasks_of_dag(ids)
+        if found is None:
+            self.__dict__["_downstream_ids_set"] = set(ids)
+            return
+        self._downstream = found
+        for task in found.values():
+            task._upstream = {**(task._upstream or {}), self.task_id: self}
+
+    def _tasks_of_dag(self, ids: Iterable[str]) -> dict[str, BaseOperator] | None:
+        """These tasks of the DAG; None: there is no DAG, or not all tasks are in it (tests of operators assign any ids)."""
+        known = self._dag.task_dict if self._dag is not None else {}
+        wanted = sorted(ids)
+        return {one: known[one] for one in wanted} if wanted and all(one in known for one in wanted) else None
 
     has_on_execute_callback = IsGiven("on_execute_callback")
     has_on_success_callback = IsGiven("on_success_callback")

@@ -16,7 +16,9 @@ import pytest
 
 import tradewind.airflow  # noqa: F401  serves the namespace
 from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.sdk.definition import to_definition
 from tradewind.sdk.exceptions import AirflowTaskTimeout
+from tradewind.testing.dag_test import configured_defaults
 
 from airflow.utils import dates, operator_helpers, process_utils  # isort: skip
 
@@ -330,3 +332,31 @@ def test_the_version_consists_of_numbers() -> None:
 
     assert airflow.__version__ == version
     assert [int(part) for part in version.split(".")] >= [3, 3, 2]
+
+
+def test_a_task_can_be_replaced_by_another_one_in_a_finished_dag() -> None:
+    """Packages that migrate DAGs do this (dagster-airlift)."""
+    from airflow import DAG
+    from airflow.models.operator import BaseOperator
+    from airflow.operators.empty import EmptyOperator
+    from airflow.utils.task_group import TaskGroup
+
+    class Replacement(BaseOperator):
+        def execute(self, context: object) -> None:
+            """Do nothing."""
+
+    with DAG("d") as dag:
+        first, last = EmptyOperator(task_id="first"), EmptyOperator(task_id="last")
+        with TaskGroup("g") as group:
+            old = EmptyOperator(task_id="old")
+        first >> old >> last
+    del dag.task_dict["g.old"]
+    del group.children["g.old"]
+    new = Replacement(task_id="old", task_group=group, dag=dag)
+    new.upstream_task_ids, new.downstream_task_ids = old.upstream_task_ids, old.downstream_task_ids
+    new.dag, old.dag = old.dag, None
+    tasks = {
+        task.task_id: (task.operator, set(task.upstream)) for task in to_definition(dag, __file__, configured_defaults()).tasks
+    }
+    assert tasks["g.old"] == ("Replacement", {"first"})
+    assert tasks["last"] == ("EmptyOperator", {"g.old"})
