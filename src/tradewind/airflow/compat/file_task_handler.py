@@ -16,6 +16,7 @@ from typing import Any, TypedDict
 from pydantic import BaseModel, ConfigDict
 
 from tradewind.airflow.compat.helpers import parse_template_string, render_template_to_string
+from tradewind.airflow.compat.version import version
 from tradewind.sdk.conf import conf
 
 __all__ = [
@@ -172,7 +173,16 @@ class FileTaskHandler(logging.Handler):
         return text, {"end_of_log": True, "log_pos": len(text)}
 
     def read(self, task_instance: Any, try_number: int | None = None, metadata: Any = None) -> Any:
-        """The logs of one try, or of all tries."""
+        """The logs of one try.
+
+        Returns:
+            The messages, and how far they were read. As in Airflow 2, if the stand-in has its release: lists of them for all tries.
+        """
+        if not version.startswith(("1.", "2.")):
+            found, state = self._read(task_instance, try_number or task_instance.try_number, metadata)
+            if isinstance(found, str):
+                found = [StructuredLogMessage(event=line) for line in found.splitlines()]
+            return found, state
         tries = [try_number] if try_number is not None else range(1, (task_instance.try_number or 0) + 1)
-        found = [self._read(task_instance, number, metadata) for number in tries]
-        return [text for text, _ in found], [state for _, state in found]
+        both = [self._read(task_instance, number, metadata) for number in tries]
+        return [[("", text)] if isinstance(text, str) else text for text, _ in both], [state for _, state in both]
