@@ -122,7 +122,12 @@ def test_each_event_of_a_watcher_starts_a_run_and_survives_the_death_of_every_pr
 def test_a_failed_trigger_is_shown_and_started_again(fresh: Standalone, inbox: Path) -> None:
     fresh.cli("dags", "unpause", "load")
     (inbox / "poison").touch()
-    found: AssetWatcherView = fresh.wait(lambda: (one := watcher(fresh)).failures and one, "the failure is shown")
+
+    def failed() -> AssetWatcherView | None:
+        one = watcher(fresh)
+        return one if one.failures else None
+
+    found = fresh.wait(failed, "the failure is shown")
     assert (found.error or "").endswith("RuntimeError: the queue is gone")
     (inbox / "good").touch()
     fresh.wait(lambda: messages(fresh) == ["good"], "the trigger runs again")

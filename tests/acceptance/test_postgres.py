@@ -320,7 +320,7 @@ def test_a_crash_of_the_server_loses_no_running_task(tmp_path: Path) -> None:
             run_id = standalone.trigger("outage", conf={"folder": str(tmp_path)})
             for name in ("during", "afterwards"):
                 standalone.wait_task("outage", run_id, name, ("running",))
-                standalone.wait(lambda name=name: (tmp_path / name).exists() or None, f"the begin of {name}")
+                standalone.wait((tmp_path / name).exists, f"the begin of {name}")
             server.stop()
             (tmp_path / "gate_during").touch()
             standalone.wait(

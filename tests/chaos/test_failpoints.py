@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -111,7 +111,7 @@ class Instance:
         world.start(environment)
         try:
 
-            def ask(what: Any) -> Any:
+            def ask(what: Callable[[], object]) -> object:
                 world.restart_if_dead(environment)
                 try:
                     return what()
@@ -120,8 +120,8 @@ class Instance:
 
             until("the DAGs are known", 60, lambda: ask(self._knows))
             for run in names:
-                until("the run is triggered", 60, lambda run=run: ask(lambda: self._trigger(run)))
-                until("the run has ended", 90, lambda run=run: ask(lambda: world.run_state(DAG, run) in ("success", "failed")))
+                until("the run is triggered", 60, partial(ask, partial(self._trigger, run)))
+                until("the run has ended", 90, partial(ask, partial(world.has_ended, DAG, run)))
             until("the processes are complete", 60, lambda: ask(lambda: (world.ping() or {}).get("workers") and world.address))
             ended = time.time()
             if all(at == 1 for at in deaths.values()):  # some processes pass their point only after they have connected again

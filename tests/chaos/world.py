@@ -239,6 +239,12 @@ class World:
     def run_state(self, dag: str, run: str) -> str:
         return str(self.get(f"/api/v2/dags/{dag}/dagRuns/{run}")["state"])
 
+    def has_succeeded(self, dag: str, run: str) -> bool:
+        return self.run_state(dag, run) == "success"
+
+    def has_ended(self, dag: str, run: str) -> bool:
+        return self.run_state(dag, run) in ("success", "failed")
+
     def task_states(self, dag: str, run: str) -> dict[str, str]:
         answer = self.get(f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances?limit=100")
         return {row["task_id"]: row["state"] for row in answer["task_instances"]}

@@ -78,7 +78,7 @@ def family_b(spec: Json) -> Json:
     for at in world.timeline():
         step: dict[str, Any] = {"started": [one[1:3] for one in at.started], "waiting": at.waiting}
         step["finished"] = [[*one[1:3], one.after] for one in at.finished]
-        step["queued"] = [[*one[1:5], weights[one.dag_id][one.task_id]] for one in at.queued]
+        step["queued"] = [[*one[1:5], weights[one.dag_id][one.task_id]] for one in at.queued if one.task_id is not None]
         if at.started or at.finished or at.queued:
             steps.append({"t": second(at.at)} | {key: value for key, value in step.items() if value})
     runs = sorted([run.dag_id, run.run_id, run.state] for run in world.runs())
@@ -99,7 +99,7 @@ def family_c(spec: Json) -> Json:
     try:
         words = {"schedule": first[0], "once": "@once", "continuous": "@continuous", "null": None}
         schedule = words[kind] if kind in words else TIMETABLES[kind](*first, **table)
-        one = {"max_active_runs": 1} if kind == "continuous" else {}
+        one: dict[str, Any] = {"max_active_runs": 1} if kind == "continuous" else {}
         dag = tw.DAG("d", schedule=schedule, catchup=spec["catchup"], **bounds, **one)
         follow = timedelta(seconds=spec["clock"]["follow"]) if "clock" in spec else None
         runs = kit.upcoming_runs(dag, now=moment(spec["now"]), count=spec["count"], look_again_after=follow)

@@ -142,7 +142,8 @@ class Workflow:
         return dict(zip(("one", "other"), [self.list_of(dimension) for dimension in spec["expand"]], strict=False))
 
     def list_of(self, dimension: Any) -> Any:
-        ((kind, given),) = ({"xcom": dimension} if isinstance(dimension, str) else dimension).items()
+        by_kind: dict[str, Any] = {"xcom": dimension} if isinstance(dimension, str) else dimension
+        ((kind, given),) = by_kind.items()
         if kind == "literal":
             return list(range(given))
         if kind == "xcom":

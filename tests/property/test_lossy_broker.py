@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +33,7 @@ class Broker(World):
         for worker, slots in WORKERS.items():
             self.connect(worker, slots)
 
-    def publish(self, workloads: tuple[Workload, ...]) -> None:
+    def publish(self, workloads: Sequence[Workload]) -> None:
         super().publish(workloads)
         self.messages += workloads
         for workload in workloads:

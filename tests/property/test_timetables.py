@@ -118,7 +118,7 @@ def windows(draw: st.DrawFn) -> tuple[str, datetime]:
     zone = draw(st.sampled_from(ZONES))
     year = draw(st.integers(1990, 2030))
     near = changes(zone, year)
-    if near and draw(st.integers(0, 5)):
+    if near and draw(st.integers(0, 5)) > 0:
         day = draw(st.sampled_from(near)) - timedelta(days=draw(st.integers(0, 2)))
     else:
         day = datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=draw(st.integers(0, 360)))

@@ -79,8 +79,7 @@ def test_why_agrees_with_the_scheduler_for_every_kind_of_dag(dag: DagDefinition,
     host = Host(chance)
     host.fails = 0.4
     bench = Bench(MemoryStore(), executor=host, wall=DATE + DAY)
-    more = {"groups": dag.groups, "start_date": dag.start_date, "fail_fast": dag.fail_fast}
-    bench.dag("d", *dag.tasks, **more, max_active_tasks=places)
+    bench.dag("d", *dag.tasks, groups=dag.groups, start_date=dag.start_date, fail_fast=dag.fail_fast, max_active_tasks=places)
     for number in range(3):
         bench.command("trigger", dag_id="d", run_id=f"r{number}", logical_date=DATE + number * HOUR)
         for _ in range(chance.randint(1, 12)):

@@ -133,9 +133,8 @@ def main() -> None:
     every = packages(given.path)
     wanted = {name: every[name] for name in every if not given.packages or name.split()[0] in given.packages}
     with ThreadPoolExecutor(given.jobs) as pool:
-        results = [
-            result for found in pool.map(lambda one: list(import_all(*one, given.path)), wanted.items()) for result in found
-        ]
+        of_packages = pool.map(lambda name: list(import_all(name, wanted[name], given.path)), wanted)
+        results = [result for found in of_packages for result in found]
     if given.json:
         with open(given.json, "w", encoding="utf-8") as file:
             json.dump([result._asdict() for result in results], file, indent=1)

@@ -95,15 +95,16 @@ def pending(first: int, count: int, machines: bool) -> tuple[list[Simulated], fl
 
 
 def live(args: argparse.Namespace) -> Tally:
-    tally, begun, following = Tally(args.machines), time.monotonic(), args.first
-    last = args.first + args.seeds if args.seeds else None
+    tally, begun = Tally(args.machines), time.monotonic()
+    following: int = args.first
+    last: int | None = args.first + args.seeds if args.seeds else None
 
     def more() -> bool:
         if last is not None:
             return following < last
         if args.slice:
             return time.monotonic() - begun < SLICE_SECONDS
-        return tally.hours < args.hours or tally.cpu < args.cpu_hours * 3600
+        return bool(tally.hours < args.hours or tally.cpu < args.cpu_hours * 3600)
 
     with ProcessPoolExecutor(args.processes) as pool:
         under_way: set[Future[tuple[list[Simulated], float]]] = set()

@@ -53,8 +53,15 @@ def test_a_run_that_a_backfill_repeats_has_no_sla() -> None:
     history = world(MINUTE)
 
     def again() -> None:
-        dates = {"from_date": START - 2 * HOUR, "to_date": START - 2 * HOUR}
-        history.operator.send("create_backfill", dag_id="d", **dates, max_active_runs=1, reprocess_behavior="completed")
+        date = START - 2 * HOUR
+        history.operator.send(
+            "create_backfill",
+            dag_id="d",
+            from_date=date,
+            to_date=date,
+            max_active_runs=1,
+            reprocess_behavior="completed",
+        )
 
     history.timeline.at(30 * MINUTE, None, again)
     history.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tradewind.client.channel import START_OP
@@ -10,6 +11,7 @@ from tradewind.model.errors import StoreBusy
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.inbox import FromWorker
 from tradewind.simulation.checks import NAMES
 from tradewind.simulation.faults import CALM
 from tradewind.simulation.host import VirtualAttempt
@@ -26,10 +28,10 @@ def world(*tasks: TaskDefinition, duration: int = SECOND, **more: object) -> Wor
     habit = Habit("plain", duration, 0, 0, 0)
     definition = DagDefinition("d", tasks=tasks, is_paused_upon_creation=False, fileloc="d.py")
     plan = Plan(definition, {task.task_id: habit for task in tasks}, 4)
-    return World(1, plans=[plan], profile=CALM, hours=1, trace=True, **more)  # type: ignore[arg-type]
+    return World(1, plans=[plan], profile=CALM, hours=1, trace=True, **more)
 
 
-def sent(history: World, shape: type) -> int:
+def sent(history: World, shape: type[msgspec.Struct]) -> int:
     """The number of messages of a type that a scheduler received."""
     tag = b"\xa4type" + bytes([0xA0 + len(str(shape.__struct_config__.tag))]) + str(shape.__struct_config__.tag).encode()
     return sum(repr(tag)[2:-1] in line for line in history.timeline.trace or () if " scheduler" in line)
@@ -60,7 +62,8 @@ def test_repeated_reports_are_kept_once_while_the_database_is_not_writable() -> 
         life = history.scheduler
         assert life is not None
         assert life.server is not None
-        kept.append(sum(isinstance(item.body, Report) for item in life.server.scheduler.inbox if hasattr(item, "body")))
+        inbox = life.server.scheduler.inbox
+        kept.append(sum(isinstance(item, FromWorker) and isinstance(item.body, Report) for item in inbox))
 
     history.timeline.at(50 * MINUTE, None, disk_full)
     history.timeline.at(50 * MINUTE + HOUR - SECOND, None, look)

@@ -40,7 +40,7 @@ def test_a_hanging_callback_is_stopped_and_called_again(monkeypatch: pytest.Monk
 
 def test_a_task_that_succeeds_after_its_time_limit_calls_its_success_callback(monkeypatch: pytest.MonkeyPatch) -> None:
     """The task catches AirflowTaskTimeout, its success counts, and its process calls the success callback."""
-    callbacks = dict.fromkeys(("on_success_callback", "on_failure_callback"), ("tell",))
+    callbacks: dict[str, tuple[str, ...]] = dict.fromkeys(("on_success_callback", "on_failure_callback"), ("tell",))
     history = world(TaskDefinition("t", execution_timeout=MINUTE, callbacks=callbacks), duration=10 * MINUTE)
     monkeypatch.setattr(history.chance, "random", lambda: 0.0)  # the task catches the signal and returns
     history.run()

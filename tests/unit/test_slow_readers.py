@@ -33,7 +33,8 @@ def test_one_document_may_be_larger_than_the_buffer() -> None:
     ours, theirs = socket.socketpair()
     connection = Connection(ours, loop, lambda c, d: None, lambda c: None, out_max=1_000)
     connection.send(b"x" * 5_000_000)
-    reader, found = FrameReader(), []
+    reader = FrameReader()
+    found: list[bytes] = []
     while not found:
         found = list(reader.feed(theirs.recv(1 << 20)))
         loop.turn(0)

@@ -18,7 +18,7 @@ from tradewind.lazy_names import import_name
 
 if TYPE_CHECKING:
     from tradewind.model.errors import ScheduleError as ScheduleError
-    from tradewind.platform.clock import ManualClock as FakeClock  # noqa: F401
+    from tradewind.platform.clock import ManualClock
     from tradewind.simulation.simulate import Simulated as Simulated
     from tradewind.simulation.simulate import SimulationFailed as SimulationFailed
     from tradewind.simulation.simulate import simulate as simulate
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from tradewind.testing.simulation import Moment as Moment
     from tradewind.testing.simulation import Simulation as Simulation
     from tradewind.testing.simulation import StateChange as StateChange
+
+    FakeClock = ManualClock
 
 _NAMES = {
     "ScheduleError": "model.errors",

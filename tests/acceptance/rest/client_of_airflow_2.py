@@ -201,8 +201,9 @@ def outcome(name: str, values: dict[str, Any]) -> str:
         types = getattr(one, f"{method}_endpoint").openapi_types
         arguments = {}
         for key, value in values.items():
-            model = types[key][0]
-            arguments[key] = model._from_openapi_data(**value) if isinstance(value, dict) and inspect.isclass(model) else value
+            model: Any = types[key][0]
+            is_model = isinstance(value, dict) and inspect.isclass(model)
+            arguments[key] = model._from_openapi_data(**value) if is_model else value
         try:
             getattr(one, method)(**arguments)
         except client.ApiException as error:

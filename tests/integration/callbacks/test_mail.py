@@ -12,7 +12,9 @@ from tests.unit.operators.servers import mail_server
 
 
 def text_of(message: Message) -> str:
-    (part,) = message.get_payload()  # type: ignore[misc]
+    payload = message.get_payload()
+    assert isinstance(payload, list)
+    (part,) = payload
     assert isinstance(part, Message)
     body = part.get_payload(decode=True)
     assert isinstance(body, bytes)

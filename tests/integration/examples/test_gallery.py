@@ -14,6 +14,7 @@ from tests.integration.examples.conftest import EXAMPLES
 from tradewind.execution.run_trigger import watch
 from tradewind.model.moments import to_micros
 from tradewind.model.waits import TriggerEnd
+from tradewind.sdk.assets import Asset
 from tradewind.sdk.load import MODULE_PREFIX, load_file
 from tradewind.testing import (
     DagFolder,
@@ -298,7 +299,9 @@ def test_assets_from_functions(gallery: DagFolder) -> None:
 
 def test_asset_watcher(gallery: DagFolder, tmp_path: Path) -> None:
     """The trigger of the watcher fires for the file; the run without an event finds nothing."""
-    (watcher,) = gallery.dags["asset_watcher"].asset_condition.watchers
+    condition = gallery.dags["asset_watcher"].asset_condition
+    assert isinstance(condition, Asset)
+    (watcher,) = condition.watchers
     trigger = type(watcher.trigger)(directory=str(tmp_path), filename="orders.csv", poke_interval=0.01)
     payloads: list[bytes] = []
 

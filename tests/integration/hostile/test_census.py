@@ -35,8 +35,7 @@ class Run:
         self.hostile, self.dag = hostile, dag
         hostile._count += 1
         self.run = f"c{hostile._count}"
-        asked = {"dag_id": dag, "run_id": self.run, "conf": {"end": end, "kinds": kinds, **conf}}
-        hostile.world.control.call("trigger", **asked)
+        hostile.world.control.call("trigger", dag_id=dag, run_id=self.run, conf={"end": end, "kinds": kinds, **conf})
         until("the task has started everything", 60, self.attempts)
 
     def attempts(self) -> list[Path]:

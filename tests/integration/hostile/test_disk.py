@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,7 @@ def test_a_scheduler_that_restarts_on_a_read_only_disk(made: Callable[..., Hosti
         until("the verdicts are on disk", 20, (world.home / "spool" / "verdicts").exists)
     until("there is a scheduler that can write", 60, lambda: (world.ping() or {}).get("workers"))
     for run in runs:
-        until(f"{run} has succeeded", 30, lambda run=run: world.run_state("waits_quietly", run) == "success")
+        until(f"{run} has succeeded", 30, partial(world.has_succeeded, "waits_quietly", run))
     assert sorted(begun(hostile)) == sorted(runs)
     hostile.still_works()
     stopped_well(hostile)

@@ -6,6 +6,7 @@ import os
 import resource
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def finish(hostile: Hostile, runs: list[str]) -> None:
     """All runs succeed after one attempt each, and new work is accepted."""
     (hostile.notes / "go").touch()
     for run in runs:
-        until(f"{run} has succeeded", 30, lambda run=run: hostile.world.run_state("waits", run) == "success")
+        until(f"{run} has succeeded", 30, partial(hostile.world.has_succeeded, "waits", run))
     assert sorted(begun(hostile)) == sorted(runs)
     hostile.still_works()
     assert trouble(hostile) == ""
@@ -132,7 +133,7 @@ def test_database_at_its_size_limit(hostile: Hostile) -> None:
     until("a task runs", 20, lambda: begun(hostile))
     (hostile.notes / "go").touch()
     for run in runs:
-        until(f"{run} has succeeded", 30, lambda run=run: hostile.world.run_state("waits", run) == "success")
+        until(f"{run} has succeeded", 30, partial(hostile.world.has_succeeded, "waits", run))
     hostile.still_works()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from tradewind.parser.children import ParseChildren
+from tradewind.parser.children import ParseChildren, ReadResult
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.service import ParserService
 from tradewind.platform.clock import SystemClock
@@ -101,13 +101,13 @@ class RunningParser:
         self.loop = Loop(clock)
         self.children = ParseChildren(self.config, self.loop, clock)
         self.read: list[str] = []
-        whole = self.children.read
+        original = self.children.read
 
-        def note(file: str, done: Any, *, folder: str, first: bool = False) -> None:
+        def read_and_note(file: str, done: Callable[[ReadResult], None], *, folder: str = "", first: bool = False) -> None:
             self.read.append(file)
-            whole(file, done, folder=folder, first=first)
+            original(file, done, folder=folder, first=first)
 
-        self.children.read = note  # type: ignore[method-assign]
+        self.children.read = read_and_note  # type: ignore[method-assign]
         self.service = ParserService(self.config, clock, self.loop, self._send, self.children)
 
     def _send(self, command: Command[Any], answered: Callable[[CommandResult], None]) -> None:

@@ -80,7 +80,7 @@ def test_the_doctor_reads_the_files_of_an_archive(dags: Path) -> None:
 
 
 def test_a_dag_bag_reads_archives(dags: Path) -> None:
-    from airflow.models import DagBag  # type: ignore[import-not-found]
+    from airflow.models import DagBag
 
     bag = DagBag(str(dags))
     assert bag.import_errors == {}

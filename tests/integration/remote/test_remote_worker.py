@@ -142,7 +142,7 @@ def test_a_token_opens_only_what_it_says(world: World) -> None:
         ) as process:
             try:
                 assert process.stdout is not None
-                lines = []
+                lines: list[str] = []
                 while not any(reason in line for line in lines):
                     line = process.stdout.readline()
                     assert line, f"it ended without the reason: {lines}"

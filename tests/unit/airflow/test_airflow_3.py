@@ -10,10 +10,10 @@ import pytest
 
 from tests.unit.execution.world import World, carry_out
 from tradewind import DAG
-from tradewind.model.definition import DefinitionDefaults, NoSchedule, WeightRule
+from tradewind.model.definition import DefinitionDefaults, NoSchedule
 from tradewind.model.errors import DefinitionError
 from tradewind.model.partitions import PartitionRules, Rollup, StartOf, TimeWindow
-from tradewind.model.states import Outcome
+from tradewind.model.states import Outcome, WeightRule
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.load import load_file
 from tradewind.sdk.operator import BaseOperator
@@ -50,7 +50,7 @@ def test_a_retry_policy_decides_by_the_exception(world: World, rule: str, outcom
 
 
 def test_a_policy_that_fails_decides_nothing(world: World) -> None:
-    class Broken(RetryPolicy):  # type: ignore[misc]
+    class Broken(RetryPolicy):
         def evaluate(self, *args: Any, **kwargs: Any) -> RetryDecision:
             raise RuntimeError("broken")
 
@@ -58,7 +58,7 @@ def test_a_policy_that_fails_decides_nothing(world: World) -> None:
     assert (result.outcome, result.retry_delay) == (Outcome.FAILED, None)
 
 
-class ByName(PriorityWeightStrategy):  # type: ignore[misc]
+class ByName(PriorityWeightStrategy):
     def get_weight(self, ti: Any) -> int:
         return len(ti.task_id) + int(ti.priority_weight) + int(ti.try_number)
 
@@ -77,7 +77,7 @@ def test_a_weight_strategy_that_fails_is_an_error_of_its_task() -> None:
             raise RuntimeError("broken")
 
     with DAG("d", schedule=None) as dag:
-        Fails(task_id="abc", weight_rule=Broken)
+        Fails(task_id="abc", weight_rule=Broken)  # type: ignore[arg-type]  # a class instead of an object
     with pytest.raises(DefinitionError, match=r"task 'abc': the weight strategy Broken failed.*broken"):
         to_definition(dag, "f.py", DefinitionDefaults())
 

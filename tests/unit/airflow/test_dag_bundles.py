@@ -18,7 +18,8 @@ class Folder(BaseDagBundle):
 
     @property
     def path(self) -> Path:
-        return self.base_dir / "dags"
+        folder: Path = self.base_dir / "dags"
+        return folder
 
     def get_current_version(self) -> str:
         return "v1"

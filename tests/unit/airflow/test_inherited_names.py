@@ -62,11 +62,11 @@ def test_a_name_that_no_release_imports_is_still_an_error() -> None:
 
 
 def test_constants_have_values() -> None:
-    from airflow.models.abstractoperator import (  # type: ignore[import-not-found]
+    from airflow.models.abstractoperator import (
         DEFAULT_RETRIES,
         DEFAULT_RETRY_DELAY,
     )
-    from airflow.security.permissions import RESOURCE_VARIABLE  # type: ignore[import-not-found]
+    from airflow.security.permissions import RESOURCE_VARIABLE
 
     assert DEFAULT_RETRIES == 0
     assert timedelta(minutes=5) == DEFAULT_RETRY_DELAY
@@ -76,15 +76,15 @@ def test_constants_have_values() -> None:
 
 
 def test_the_modules_of_macros() -> None:
-    from airflow.macros import json, time, uuid  # type: ignore[import-not-found]
+    from airflow.macros import json, time, uuid
 
     assert (json.dumps([1]), time.__name__, uuid.__name__) == ("[1]", "time", "uuid")
 
 
 def test_decorators_under_the_names_of_their_modules() -> None:
-    from airflow.decorators import task  # type: ignore[import-not-found]
-    from airflow.decorators.python import python_task  # type: ignore[import-not-found]
-    from airflow.decorators.short_circuit import short_circuit_task  # type: ignore[import-not-found]
+    from airflow.decorators import task
+    from airflow.decorators.python import python_task
+    from airflow.decorators.short_circuit import short_circuit_task
 
     assert type(python_task) is type(task.python)
     assert short_circuit_task is task.short_circuit or type(short_circuit_task) is type(task.short_circuit)
@@ -93,7 +93,7 @@ def test_decorators_under_the_names_of_their_modules() -> None:
 def test_a_changed_copy_of_the_logging_settings() -> None:
     import copy
 
-    from airflow.config_templates.airflow_local_settings import DEFAULT_LOGGING_CONFIG  # type: ignore[import-not-found]
+    from airflow.config_templates.airflow_local_settings import DEFAULT_LOGGING_CONFIG
 
     changed = copy.deepcopy(DEFAULT_LOGGING_CONFIG)
     changed["handlers"]["task"]["formatter"] = "mine"

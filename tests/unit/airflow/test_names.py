@@ -179,8 +179,8 @@ def test_helpers_of_the_examples_are_there_without_the_examples(tmp_path: Path) 
 
 
 def test_alerts_of_the_dashboard_do_not_break_local_settings() -> None:
-    from airflow.api_fastapi.common.types import UIAlert as OfAirflow3  # type: ignore[import-not-found]
-    from airflow.www.utils import UIAlert  # type: ignore[import-not-found]
+    from airflow.api_fastapi.common.types import UIAlert as OfAirflow3
+    from airflow.www.utils import UIAlert
 
     assert (UIAlert("Hello", category="warning", html=True).message, OfAirflow3(text="Hello").text) == ("Hello", "Hello")
 

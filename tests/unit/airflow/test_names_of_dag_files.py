@@ -125,7 +125,7 @@ def is_operator(value: object) -> bool:
 
 @functools.cache
 def own_classes() -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for package in (operators, sensors):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             found.update(inspect.getmembers(importlib.import_module(module.name), is_operator))

@@ -146,8 +146,8 @@ def test_dag_task_makes_a_task_of_that_dag() -> None:
 
 
 def test_renamed_arguments_of_the_shell_and_of_other_interpreters() -> None:
-    from airflow.operators.bash import BashOperator  # type: ignore[import-not-found]
-    from airflow.operators.python import ExternalPythonOperator  # type: ignore[import-not-found]
+    from airflow.operators.bash import BashOperator
+    from airflow.operators.python import ExternalPythonOperator
 
     def function() -> None:
         """Runs elsewhere."""

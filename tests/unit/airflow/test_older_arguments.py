@@ -33,7 +33,7 @@ class OwnQuery(Query):
 
 def test_an_older_name_gets_the_present_one() -> None:
     with pytest.warns(DeprecationWarning, match="bigquery_conn_id was renamed to gcp_conn_id"):
-        task = Query(task_id="a", bql="select 1", bigquery_conn_id="ours")
+        task = Query(task_id="a", bql="select 1", bigquery_conn_id="ours")  # type: ignore[call-arg]
     assert (task.sql, task.gcp_conn_id) == ("select 1", "ours")
 
 
@@ -110,7 +110,7 @@ class Job(BaseOperator):
 
 def test_arguments_of_the_packages_of_2022_get_their_present_names() -> None:
     with pytest.warns(DeprecationWarning, match="in the provider package|has no sync") as said:
-        task = Job(task_id="a", overrides={"command": []}, await_result=False, destination_bucket="b", sync=True)  # type: ignore[call-arg]
+        task = Job(task_id="a", overrides={"command": []}, await_result=False, destination_bucket="b", sync=True)
     assert task.given == ({"command": []}, False, "b")
     assert len(said) == 4
 

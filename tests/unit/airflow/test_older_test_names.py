@@ -89,7 +89,7 @@ class NewLink(BaseOperatorLink):
 class OldLink(BaseOperatorLink):
     name = "old"
 
-    def get_link(self, operator: Any, dttm: Any) -> str:  # type: ignore[override]
+    def get_link(self, operator: Any, dttm: Any) -> str:
         return str(XCom.get_one(dttm, "address", operator.task_id, operator.dag_id))
 
 

@@ -51,8 +51,8 @@ def test_every_name_that_packages_import_is_there(table: Path) -> None:
 
 
 def test_names_of_airflows_own_services_can_be_imported_and_refuse_to_be_used() -> None:
-    from airflow.api_fastapi.app import get_auth_manager  # type: ignore[import-not-found]
-    from airflow.models.serialized_dag import SerializedDagModel  # type: ignore[import-not-found]
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.models.serialized_dag import SerializedDagModel
 
     assert SerializedDagModel is server_internals.SerializedDagModel
     with pytest.raises(NotYetSupported, match="get_auth_manager is part of Airflow's own services"):

@@ -22,7 +22,9 @@ class Redactor(SecretsMasker):
         found.patterns, found.replacer = other.patterns, other.replacer
         return found
 
-    def _redact(self, item: Any, name: str | None, depth: int, max_depth: int, **more: Any) -> Any:
+    def _redact(  # type: ignore[override]  # openlineage has these parameters
+        self, item: Any, name: str | None, depth: int, max_depth: int, **more: Any
+    ) -> Any:
         if isinstance(item, Facet):
             return Facet(self._redact(item.text, name=name, depth=depth + 1, max_depth=max_depth, **more))
         return super()._redact(item, name, depth, max_depth, **more)

@@ -32,16 +32,16 @@ def test_constants_have_airflows_values(name: str, value: Any) -> None:
 
 
 def test_names_of_airflow_1_8_and_1_9() -> None:
-    from airflow import LoggingMixin as Same  # type: ignore[import-not-found]
-    from airflow.bin.cli import api_client  # type: ignore[import-not-found]
-    from airflow.utils.log.LoggingMixin import LoggingMixin  # type: ignore[import-not-found]
+    from airflow import LoggingMixin as Same
+    from airflow.bin.cli import api_client
+    from airflow.utils.log.LoggingMixin import LoggingMixin
 
     assert Same is LoggingMixin
     assert callable(api_client)
 
 
 def test_the_logger_of_a_module_can_be_imported() -> None:
-    from airflow.configuration import log  # type: ignore[import-not-found]
+    from airflow.configuration import log
 
     assert log.name == "airflow.configuration"
 
@@ -59,7 +59,7 @@ def test_pendulum_has_the_names_of_its_older_releases(is_imported_before: bool) 
 
 
 def test_the_file_of_the_web_server_is_in_the_home_folder() -> None:
-    from airflow.configuration import AIRFLOW_HOME, WEBSERVER_CONFIG  # type: ignore[import-not-found]
+    from airflow.configuration import AIRFLOW_HOME, WEBSERVER_CONFIG
 
     assert f"{AIRFLOW_HOME}/webserver_config.py" == WEBSERVER_CONFIG
 

@@ -145,7 +145,7 @@ def test_parts_of_airflow_itself_can_be_imported_and_refuse_to_work() -> None:
     from airflow.models import DagPickle, DagRun, TaskInstance
     from airflow.utils.db import downgrade
 
-    class Ours(SchedulerJob):  # type: ignore[misc]
+    class Ours(SchedulerJob):
         pass
 
     for refused in (Ours, delete_dag, downgrade):

@@ -88,17 +88,14 @@ class OidcServer:
     def _answer(self, request: BaseHTTPRequestHandler, form: dict[str, str]) -> None:
         path = urlsplit(request.path).path
         self.requests.append(path)
-        status, body = (
-            200,
-            {
-                "/.well-known/openid-configuration": self._document,
-                "/keys": lambda: KeySet([self.key]).as_dict(),
-                "/token": lambda: self._tokens(form, request.headers.get("Authorization", "")),
-                "/userinfo": lambda: {"sub": self.claims["sub"], **self.userinfo},
-            }.get(path, lambda: {"error": "not found"})(),
-        )
-        if "error" in body:
-            status = 400
+        answers: dict[str, Callable[[], Any]] = {
+            "/.well-known/openid-configuration": self._document,
+            "/keys": lambda: KeySet([self.key]).as_dict(),
+            "/token": lambda: self._tokens(form, request.headers.get("Authorization", "")),
+            "/userinfo": lambda: {"sub": self.claims["sub"], **self.userinfo},
+        }
+        body = answers[path]() if path in answers else {"error": "not found"}
+        status = 400 if "error" in body else 200
         content = json.dumps(body).encode()
         request.send_response(status)
         request.send_header("Content-Type", "application/json")

@@ -179,7 +179,7 @@ def test_a_token_does_no_more_than_its_role_and_its_account(world: World) -> Non
     weak, _ = new_token(world, "op", role="viewer")
     assert world.bare("GET", "/api/v2/dags", headers=bearer(weak)).status_code == 200
     assert world.bare("GET", "/api/v2/variables", headers=bearer(weak)).status_code == 403
-    patch = {"method": "PATCH", "path": "/api/v2/dags/sales", "json": {"is_paused": True}}
+    patch: dict[str, Any] = {"method": "PATCH", "path": "/api/v2/dags/sales", "json": {"is_paused": True}}
     assert world.bare(headers=bearer(weak), **patch).status_code == 403
     strong, _ = new_token(world, "viewer", role="admin")
     assert world.bare(headers=bearer(strong), **patch).status_code == 403
@@ -252,8 +252,13 @@ def test_basic_authentication_costs_one_slow_hash_and_follows_the_password(
 ) -> None:
     world, services = with_old_route, with_old_route.app.state.services
     checked: list[str] = []
-    slow = services.accounts.check_password
-    monkeypatch.setattr(services.accounts, "check_password", lambda *args: checked.append(args[0]) or slow(*args))
+    original = services.accounts.check_password
+
+    def check_password(username: str, *args: Any) -> Any:
+        checked.append(username)
+        return original(username, *args)
+
+    monkeypatch.setattr(services.accounts, "check_password", check_password)
     for _ in range(5):
         assert world.bare("GET", "/api/v1/for-test", headers=basic("viewer", PASSWORD)).status_code == 200
     assert checked == ["viewer"]

@@ -171,7 +171,7 @@ def test_every_integer_of_a_request_has_bounds_that_the_database_can_hold() -> N
         for name, one in schema.get("properties", {}).items():
             yield from unbounded(f"{where}.{name}", one)
 
-    found = []
+    found: list[str] = []
     for method, path in operations():
         operation = DOCUMENT["paths"][path][method.lower()]
         for one in operation.get("parameters", []):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
+from starlette.routing import Route
 
 from tests.unit.api.conftest import PASSWORD, ROLES, World
 from tradewind.api.app import guarded_routes
@@ -21,7 +22,7 @@ from tradewind.model.errors import ConfigError
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.store.accounts import open_accounts
 
-ROUTES = [(method, route) for route in guarded_routes() for method in sorted(route.methods)]
+ROUTES = [(method, route) for route in guarded_routes() for method in sorted(route.methods or ())]
 NAMES = [f"{method} {route.path}" for method, route in ROUTES]
 OPEN_ADDRESSES = {
     "/api/v2/monitor/health",
@@ -75,7 +76,7 @@ def test_every_route_has_a_policy_and_only_these_are_open() -> None:
 
 
 def test_only_known_routes_are_outside_of_the_api(world: World) -> None:
-    pages = {route.path for route in world.app.routes if type(route).__name__ == "Route"}
+    pages = {route.path for route in world.app.routes if type(route) is Route}
     assert pages == OPEN_PAGES
     documented = set(world.bare("GET", "/openapi.json").json()["paths"])
     assert documented == {re.sub(r":path\}", "}", route.path) for _, route in ROUTES if route.include_in_schema}
@@ -165,7 +166,7 @@ def valid_body(path: str, method: str) -> Any:
 
 
 _ACCOUNTS = "/api/tradewind/v1/accounts/"
-_OF_ACCOUNTS = {
+_OF_ACCOUNTS: dict[str, dict[str, Any] | None] = {
     "users": {"username": "new", "role": "viewer"},
     "users/{username}": {"role": "viewer"},
     "users/{username}/password": {},

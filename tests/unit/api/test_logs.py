@@ -271,7 +271,7 @@ def test_a_missing_log_is_explained(world: World, attempts: Attempts) -> None:
 def test_an_unwritable_log_folder_is_the_explanation(
     world: World, attempts: Attempts, ended: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading.os, "access", lambda path, mode: False)  # root may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
     attempts.start(1)
     if ended:
         attempts.end("success", TaskState.SUCCESS)

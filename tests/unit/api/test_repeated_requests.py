@@ -47,14 +47,13 @@ def test_other_keys_bodies_accounts_and_paths_are_other_requests(sales: World) -
     sales.dag("orders")
     body = {"logical_date": None}
     post(sales, "a", body)
-    for number, more in enumerate(
-        (
-            {"key": "b", "body": body},
-            {"key": None, "body": body},
-            {"key": "a", "body": {**body, "note": "x"}},
-            {"key": "a", "body": body, "role": "user"},
-        )
-    ):
+    other_requests: list[dict[str, Any]] = [
+        {"key": "b", "body": body},
+        {"key": None, "body": body},
+        {"key": "a", "body": {**body, "note": "x"}},
+        {"key": "a", "body": body, "role": "user"},
+    ]
+    for number, more in enumerate(other_requests):
         sales.clock.advance(1_000_000)
         post(sales, **more)
         assert number_of_runs(sales) == number + 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,7 @@ def test_a_fetch_that_hangs_is_killed_with_git(
     answer = run_fetch(loop, FetchRequest(bundle.folder, bundle.spec), 2 * SECOND)
     assert answer.problem == "it took longer than 2 s"
     for pid in (tmp_path / "pids").read_text().split():
-        until(f"process {pid} has ended", 20, lambda pid=pid: has_ended(int(pid)))  # a killed process needs a moment
+        until(f"process {pid} has ended", 20, partial(has_ended, int(pid)))  # a killed process needs a moment
 
 
 @pytest.mark.parametrize("place", ["bundles.before_version", "bundles.after_version"])

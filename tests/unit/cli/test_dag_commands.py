@@ -15,6 +15,7 @@ from tradewind.model.rows import Batch, RunWrite, SchedulePosition, Skipped
 from tradewind.model.states import RunState, TaskState
 from tradewind.settings import load
 from tradewind.store.factory import open_reader
+from tradewind.store.sql.store import SqlStore
 
 DAG_FILE = """
 from datetime import datetime
@@ -49,6 +50,7 @@ def audit(home: Path) -> list[tuple[str, str | None]]:
 def finish_runs(dag_id: str) -> None:
     """End every queued run of the DAG, with all its tasks as success."""
     store, _ = open_commands(load())
+    assert isinstance(store, SqlStore)
     try:
         for row in store.active_runs(dag_id):
             store.commit(Batch(0, 1, [RunWrite(row.id, row.revision, RunState.SUCCESS, 1, 2, None, row.journal_seq)]))

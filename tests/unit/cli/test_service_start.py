@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.cli.service_start import Entry, start_service
+from tradewind.cli.service_start import Entry, ForkedProcess, start_service
 from tradewind.platform import HAVE_LINUX
 
 pytestmark = pytest.mark.skipif(not HAVE_LINUX, reason="services are forked on Linux only")
@@ -109,6 +109,7 @@ def test_the_signal_that_ended_a_service_is_its_exit_code(tmp_path: Path) -> Non
 
     reader, writer = os.pipe()
     process = start_service(wait, "api", {}, writer, ())
+    assert isinstance(process, ForkedProcess)
     os.read(reader, 1)
     assert process.poll() is None
     process.kill()

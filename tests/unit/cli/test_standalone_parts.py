@@ -198,13 +198,14 @@ def test_a_large_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_pipe_delivers_whole_lines_and_never_blocks_its_writer() -> None:
-    loop, heard = Loop(SystemClock()), []
-    pipe = ChildPipe(loop, heard.append)
+    loop = Loop(SystemClock())
+    received: list[str] = []
+    pipe = ChildPipe(loop, received.append)
     os.write(pipe.write, b"one\ntw")
     loop.turn()
     os.write(pipe.write, b"o\n")
     loop.turn()
-    assert heard == ["one", "two"]
+    assert received == ["one", "two"]
     assert not os.get_blocking(pipe.write)
 
 

@@ -229,7 +229,7 @@ def test_other_messages_before_an_answer_are_skipped(path: str) -> None:
 
     scheduler = FakeScheduler(path, chatty)
     with ControlClient(path, "cli", 5) as client:
-        assert [list(client.call(KnownFiles("dags"))) for _ in range(3)] == [["yours"]] * 3
+        assert [client.call(KnownFiles("dags")) for _ in range(3)] == [{"yours": ("h", False)}] * 3
     scheduler.stop()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -77,7 +77,7 @@ def test_extra_that_is_no_json_fails_the_task() -> None:
 
 
 def test_a_function_may_yield_metadata_and_return_a_value(caplog: pytest.LogCaptureFixture) -> None:
-    def work() -> Iterator[Any]:
+    def work() -> Generator[Any, None, str]:
         yield Metadata(A, extra={"rows": 3})
         yield Metadata(B, {"part": 1}, alias="x")
         yield 5

@@ -226,7 +226,7 @@ def test_dates_of_the_last_successful_run(world: World) -> None:
     context = _context()
     start = context["prev_start_date_success"]
     assert start == datetime(2024, 3, 2, 0, 0, 5, tzinfo=UTC)
-    assert isinstance(start, datetime)
+    assert isinstance(start, pendulum.DateTime)
     assert start.add(days=1).day == 3
     assert f"{start:%H:%M:%S} {start}" == "00:00:05 2024-03-02 00:00:05+00:00"
     assert context["prev_end_date_success"] - start == timedelta(seconds=55)

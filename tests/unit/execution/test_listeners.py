@@ -120,7 +120,7 @@ def test_the_listeners_hear_of_a_success_after_the_report(
     heard.clear()
     assert result.listeners is not None
     result.listeners()
-    changed = [("asset", "s3://bucket/day"), ("event", "s3://bucket/day", {}, "t", [])]
+    changed: list[tuple[Any, ...]] = [("asset", "s3://bucket/day"), ("event", "s3://bucket/day", {}, "t", [])]
     assert heard == [("success", "running", "success", True), *changed, "before_stopping"]
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from airflow_client.client.models import PluginResponse
+from airflow_client.client.models.plugin_response import PluginResponse
 
 from tradewind.execution import macros
 from tradewind.execution.templates import environment_for
+from tradewind.model.definition import DefinitionDefaults
 from tradewind.sdk import entry_points, load
-from tradewind.sdk.definition import DefinitionDefaults, to_definition
+from tradewind.sdk.definition import to_definition
 from tradewind.sdk.plugins import describe_plugin, load_plugins, plugin_sources
 from tradewind.store.views import read_plugins
 
@@ -234,7 +235,9 @@ def test_links_of_plugins_are_added_to_their_operators(folder: Path, dags: Path)
         "empty": [("Wiki", "Wiki")],
     }
     task = load.load_file(str(dags), "d.py").dags["d"].get_task("bash")
-    assert to_definition(task.dag, "d.py", DefinitionDefaults()).task("bash").extra_links == (
+    definition = to_definition(task.dag, "d.py", DefinitionDefaults()).task("bash")
+    assert definition is not None
+    assert definition.extra_links == (
         ("Wiki", "_link_Wiki"),
         ("Shell", "_link_Shell"),
     )

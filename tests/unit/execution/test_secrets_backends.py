@@ -127,7 +127,7 @@ def test_a_wrong_setting_is_an_error(
 
 
 def test_wrong_files_of_the_local_backend(tmp_path: Path) -> None:
-    from airflow.secrets.local_filesystem import load_connections_dict, load_variables  # type: ignore[import-not-found]
+    from airflow.secrets.local_filesystem import load_connections_dict, load_variables
 
     with pytest.raises(AirflowException, match="was not found"):
         load_variables(str(tmp_path / "nothing.json"))

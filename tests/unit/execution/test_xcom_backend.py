@@ -24,7 +24,7 @@ class Elsewhere(BaseXCom):
     """Keeps values in a mapping, as a backend with an object store does."""
 
     @staticmethod
-    def serialize_value(value: Any, key: str = "", task_id: str = "", run_id: str = "", **_more: Any) -> Any:  # type: ignore[override]
+    def serialize_value(value: Any, key: str = "", task_id: str = "", run_id: str = "", **_more: Any) -> Any:
         if value == "refused":
             raise ValueError("the store is full")
         ELSEWHERE[f"{run_id}/{task_id}/{key}"] = value

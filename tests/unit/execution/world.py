@@ -15,12 +15,15 @@ from tradewind.wire import runtime
 from tradewind.wire.messages import (
     Failure,
     FindRuns,
+    GetAsset,
+    GetAssetEvents,
     GetConnection,
     GetPreviousRun,
     GetStateEntry,
     GetTaskStates,
     GetVariable,
     ListRows,
+    MaskSecrets,
     RunnerAnswer,
     SetStateEntry,
     SetVariable,
@@ -42,7 +45,7 @@ class World:
         self.connections: dict[str, Any] = {}
         self.xcoms: dict[tuple[str, str, int], Any] = {}
         """(task id, key, map index) → value."""
-        self.states: list[tuple[int, str | None, str | None]] | None = []
+        self.states: list[tuple[int | str, str | None, str | None]] | None = []
         """None: there is no such DAG."""
         self.previous: dict[str | None, dict[str, Any]] = {}
         self.runs: list[dict[str, Any]] | None = []
@@ -96,14 +99,16 @@ class World:
                 made = {"done": "created", "run_id": run_id or "made", "logical_date": date}
                 return Value(0, found=True, value=made if self.triggers is None else self.triggers)
             case XComPull(task_ids=task_ids, key=key, map_indexes=indexes):
-                rows = [
+                pulled = [
                     (task_id, index, b"", value[1])
                     if isinstance(value, tuple) and value[:1] == ("spill",)
                     else (task_id, index, encode_xcom(value), None)
                     for (task_id, name, index), value in sorted(self.xcoms.items(), key=lambda item: item[0])
                     if task_id in task_ids and name == key and (indexes is None or index in indexes)
                 ]
-                return XComs(0, tuple(rows))
+                return XComs(0, tuple(pulled))
+            case GetAsset() | GetAssetEvents() | MaskSecrets():
+                return Value(0, found=False)
 
     def read_spill(self, name: str) -> bytes:
         return self.spills[name]

@@ -24,7 +24,7 @@ class World:
         self.sent: dict[str, list[FromScheduler]] = {}
         self.executor = CeleryExecutor(self, self.clock)
 
-    def publish(self, workloads: tuple[Workload, ...]) -> None:
+    def publish(self, workloads: Sequence[Workload]) -> None:
         self.published += workloads
 
     def connect(

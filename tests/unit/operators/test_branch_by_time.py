@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as datetime_module
 import time as clock
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
@@ -14,7 +15,6 @@ from tradewind.model.branch import Branch
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import iso
 from tradewind.model.states import Outcome, RunType
-from tradewind.operators import datetime as by_datetime
 from tradewind.operators import weekday as by_weekday
 from tradewind.operators.datetime import BranchDateTimeOperator
 from tradewind.operators.empty import EmptyOperator
@@ -128,7 +128,7 @@ def test_without_use_task_logical_date_the_current_time_is_used(monkeypatch: pyt
         def now(cls, tz: Any = None) -> Any:
             return datetime(2024, 3, 4, 23, 30, tzinfo=UTC).astimezone(tz)  # a Monday; Tuesday in Berlin
 
-    monkeypatch.setattr(by_datetime.datetime, "datetime", Frozen)
+    monkeypatch.setattr(datetime_module, "datetime", Frozen)
     monkeypatch.setattr(by_weekday, "datetime", Frozen)
     with DAG("d", schedule=None):
         operator = BranchDateTimeOperator(

@@ -58,10 +58,11 @@ def test_a_mail_arrives_with_all_its_parts(server: MailServer, tmp_path: Path) -
     assert str(make_header(decode_header(message["Subject"]))) == "Rain on 2024-03-05 – ü"
     assert (message["To"], message["Cc"], message["Bcc"]) == ("Ada <ada@example.org>, bob@example.org", "cy@example.org", None)
     assert (message["X-Team"], message.get_content_type()) == ("weather", "multipart/mixed")
-    text, attached = message.get_payload()  # type: ignore[misc]
-    assert text.get_payload(decode=True).decode() == "<b>r1</b> ü"  # type: ignore[union-attr]
-    assert (attached.get_filename(), attached.get_content_type()) == ("rain.csv", "text/csv")  # type: ignore[union-attr]
-    assert attached.get_payload(decode=True) == b"mm\n1\n"  # type: ignore[union-attr]
+    parts: Any = message.get_payload()
+    text, attached = parts
+    assert text.get_payload(decode=True).decode() == "<b>r1</b> ü"
+    assert (attached.get_filename(), attached.get_content_type()) == ("rain.csv", "text/csv")
+    assert attached.get_payload(decode=True) == b"mm\n1\n"
 
 
 def test_a_refused_recipient_fails_the_task(server: MailServer) -> None:
@@ -102,8 +103,7 @@ def test_login_and_password_are_sent(world: World) -> None:
 
         return AuthResult(success=data.password == b"good", handled=False)  # the server answers a refusal itself
 
-    options = {"authenticator": check, "auth_required": True, "auth_require_tls": False}
-    with mail_server(**options) as server:
+    with mail_server(authenticator=check, auth_required=True, auth_require_tls=False) as server:
         for password, outcome in (("bad", Outcome.FAILED), ("good", Outcome.SUCCESS)):
             world.connections["smtp_default"] = {**_connection(server.port), "login": "ada", "password": password}
             assert _run().outcome is outcome

@@ -259,12 +259,12 @@ def _wheel(folder: Path) -> Path:
 
 
 def test_requirements_are_installed(tmp_path: Path) -> None:
-    def told() -> str:
+    def text() -> str:
         import fortune  # type: ignore[import-not-found]
 
-        return fortune.TOLD
+        return str(fortune.TOLD)
 
-    operator = _virtual(python_callable=told, requirements=[str(_wheel(tmp_path))], index_urls=[], system_site_packages=False)
+    operator = _virtual(python_callable=text, requirements=[str(_wheel(tmp_path))], index_urls=[], system_site_packages=False)
     assert pushed(carry_out(operator)) == {"return_value": "it will rain"}
 
 

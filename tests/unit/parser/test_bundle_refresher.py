@@ -45,15 +45,21 @@ class Service:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.config = SimpleNamespace(version="")
-        self.answer: Callable[[list[str] | None], None] | None = None
+        self.pending: Callable[[list[str] | None], None] | None = None
 
     def use_version(self, version: str, folder: str) -> None:
         self.config.version = version
 
     def ask_used_versions(self, version: str, done: Callable[[list[str] | None], None]) -> None:
-        assert self.answer is None, "it is asked once"
-        self.answer = done
+        assert self.pending is None, "it is asked once"
+        self.pending = done
         self.loop.stop()
+
+    def answer(self, versions: list[str] | None) -> None:
+        """Answer the last question."""
+        assert self.pending is not None
+        done, self.pending = self.pending, None
+        done(versions)
 
 
 def no_connection(lookup: Lookup, answered: Answered) -> None:
@@ -79,7 +85,7 @@ def test_old_versions_are_deleted_after_the_scheduler_has_said_what_is_used(tmp_
     refresher = refresher_of(bundle, service)
     refresher.start()
     run(loop)
-    assert service.answer is not None
+    assert service.pending is not None
     assert there() == versions
     cleaned = refresher._on_cleaned
 
@@ -90,7 +96,6 @@ def test_old_versions_are_deleted_after_the_scheduler_has_said_what_is_used(tmp_
     refresher._on_cleaned = and_stop  # type: ignore[method-assign]
     service.answer(None)
     assert refresher.pids == set(), "the scheduler has refused: nothing is deleted"
-    service.answer = None
     refresher.refresh()
     run(loop)
     service.answer(versions[:1])

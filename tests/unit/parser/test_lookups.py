@@ -61,7 +61,8 @@ class Talk:
 
     def hears(self) -> RunnerAnswer:
         (document,) = FrameReader().feed(self.child.recv(1 << 16))
-        return decode_answer(document)
+        answer: RunnerAnswer = decode_answer(document)
+        return answer
 
 
 @pytest.fixture

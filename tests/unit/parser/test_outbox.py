@@ -23,25 +23,31 @@ class Line:
         self.clock = ManualClock()
         self.loop = Loop(self.clock)
         self.sent: list[tuple[Command[Any], Callable[[CommandResult], None]]] = []
-        self.told: list[tuple[Batch, list[str]]] = []
+        self.answered: list[tuple[Batch, list[str]]] = []
         self.busy = False
         self.outbox = Outbox(
             "b",
             self.loop,
             lambda command, done: self.sent.append((command, done)),
             lambda: self.busy,
-            lambda batch, touched: self.told.append((batch, touched)),
+            lambda batch, touched: self.answered.append((batch, touched)),
         )
 
     def files(self, number: int = -1) -> list[str]:
         command = self.sent[number][0]
         assert isinstance(command, ForgetFiles | RegisterFiles)
-        return command.files if isinstance(command, ForgetFiles) else [said.file for said in command.files]
+        return command.files if isinstance(command, ForgetFiles) else [one.file for one in command.files]
+
+    def hash_of_first_dag(self) -> str:
+        """In the command that was sent last."""
+        command = self.sent[-1][0]
+        assert isinstance(command, RegisterFiles)
+        return command.files[0].dags[0].hash
 
     def answer(self, value: dict[str, Any] | None = None, error: str | None = None) -> None:
-        command, answered = self.sent[-1]
-        nothing = {"gone": []} if isinstance(command, ForgetFiles) else {"changed": []}
-        answered(answer_with("op", value or nothing, error, "why"))
+        command, done = self.sent[-1]
+        nothing: dict[str, Any] = {"gone": []} if isinstance(command, ForgetFiles) else {"changed": []}
+        done(answer_with("op", value or nothing, error, "why"))
 
     def pass_time(self, micros: int) -> None:
         self.clock.advance(micros)
@@ -60,7 +66,7 @@ def test_while_one_batch_is_sent_the_next_one_is_collected() -> None:
     line.answer({"changed": []})
     assert len(line.outbox) == 0
     assert len(line.sent) == 3
-    assert line.told[0][1] == ["f0"]
+    assert line.answered[0][1] == ["f0"]
 
 
 def test_a_newer_message_about_a_file_replaces_a_waiting_one() -> None:
@@ -69,7 +75,7 @@ def test_a_newer_message_about_a_file_replaces_a_waiting_one() -> None:
     line.outbox.put("b", outcome("b", version="1"))
     line.outbox.put("b", outcome("b", version="2"))
     line.answer({})
-    assert line.sent[-1][0].files[0].dags[0].hash == "2"
+    assert line.hash_of_first_dag() == "2"
     assert len(line.sent) == 2
 
 
@@ -92,7 +98,7 @@ def test_deleted_files_keep_their_position_in_the_order() -> None:
     assert line.sent[-1][0] == ForgetFiles("b", ["old"])
     line.answer({"gone": ["d"]})
     assert line.files() == ["new"]
-    assert line.told[1] == ({"old": None}, ["d"])
+    assert line.answered[1] == ({"old": None}, ["d"])
 
 
 def test_a_large_definition_is_sent_alone() -> None:
@@ -110,7 +116,7 @@ def test_after_a_temporary_error_a_message_is_sent_again_unless_there_is_a_newer
     line.outbox.put("a", outcome("a", version="2"))
     assert len(line.sent) == 1
     line.pass_time(20_000_000)
-    assert line.sent[-1][0].files[0].dags[0].hash == "2"
+    assert line.hash_of_first_dag() == "2"
     line.answer({})
     assert len(line.outbox) == 0
 
@@ -124,5 +130,5 @@ def test_a_rejected_file_does_not_affect_others() -> None:
     line.answer(error="Conflict")
     for _ in range(3):
         line.answer(error="Conflict" if line.files() == ["poison"] else None, value={})
-    assert [sorted(batch) for batch, _ in line.told] == [["x"], ["a"], ["b"]]
+    assert [sorted(batch) for batch, _ in line.answered] == [["x"], ["a"], ["b"]]
     assert len(line.outbox) == 0

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.parser.sources import Sources, imports_of, may_hold_dags
+from tradewind.parser.sources import Sources, imports_of
+from tradewind.sdk.dag_files import may_hold_dags
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.explain.why import why
 from tradewind.scheduler.inbox import FromWorker, RunEvent
-from tradewind.store.port import Store
+from tradewind.store.port import FullStore, Store
 from tradewind.store.sql.store import SqlStore
 from tradewind.wire.commands import IncomingCommand
 from tradewind.wire.messages import (
@@ -138,7 +138,7 @@ class StubExecutor(SingleWorker):
 class WatchedStore:
     """A store whose commits are recorded and can be made to fail."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: FullStore) -> None:
         self.inner = inner
         self.commits: list[Batch] = []
         self.faults: list[Callable[[Batch], str | TradewindError | None]] = []
@@ -170,10 +170,10 @@ class Bench:
     """A scheduler with store, clock and executor under the control of a test; see the module's docstring."""
 
     def __init__(
-        self, store: Store, *, wall: int = NOW, executor: StubExecutor | None = None, executors: str = "", **config: Any
+        self, store: FullStore, *, wall: int = NOW, executor: StubExecutor | None = None, executors: str = "", **config: Any
     ) -> None:
         self.watched = WatchedStore(store)
-        self.store = cast("Store", self.watched)
+        self.store = cast("FullStore", self.watched)
         self.clock = ManualClock(wall)
         names = {"executor": executors} if executors else {}
         self.config = SchedulerConfig(**{**DEFAULTS, **names, **config})

@@ -325,7 +325,8 @@ def test_every_event_is_consumed_exactly_once_by_each_consumer(make_bench: MakeB
             bench.trigger("p", f"r{step}")
             assets = tuple(update(one) for one in chance.sample([A, B, C], chance.randint(1, 3)))
             bench.start(f"r{step}.make")
-            faults: list[StoreError | str] = [chance.choice([StoreBusy("held"), "unknown"])] if chance.random() < 0.3 else []
+            kinds: list[StoreError | str] = [StoreBusy("held"), "unknown"]
+            faults = [chance.choice(kinds)] if chance.random() < 0.3 else []
             with failing(bench.watched, lambda batch, faults=faults: faults.pop() if faults else None):  # type: ignore[misc]
                 bench.report(f"r{step}.make", assets=assets)
             while bench.scheduler.trouble is not None:

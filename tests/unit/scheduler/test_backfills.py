@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -22,7 +24,7 @@ def daily(bench: Bench) -> Bench:
     return bench
 
 
-def create(bench: Bench, days: int = 5, **args: object) -> int:
+def create(bench: Bench, days: int = 5, **args: Any) -> int:
     """Create a backfill of so many days that ended five days ago, and return its number."""
     first, last = NOW - (5 + days - 1) * DAY, NOW - 5 * DAY
     number: int = bench.command("create_backfill", dag_id="d", from_date=first, to_date=last, **args)["backfill"]["id"]
@@ -91,7 +93,12 @@ def test_reprocess_behavior_of_existing_runs(daily: Bench, behavior: str, outcom
         if name == "bad":
             daily.fail("bad.a")
         daily.work()
-    args = {"dag_id": "d", "from_date": NOW - 8 * DAY, "to_date": NOW - 5 * DAY, "reprocess_behavior": behavior}
+    args: dict[str, Any] = {
+        "dag_id": "d",
+        "from_date": NOW - 8 * DAY,
+        "to_date": NOW - 5 * DAY,
+        "reprocess_behavior": behavior,
+    }
     plan = daily.command("create_backfill", **args, dry_run=True)["plan"]
     assert [turn["outcome"] for turn in plan] == outcomes
     assert daily.store.backfills("d", active=False) == []
@@ -161,7 +168,7 @@ def test_impossible_backfills_are_refused(bench: Bench) -> None:
     bench.dag("none", task("a"), schedule=NoSchedule())
     bench.dag("past", task("a", depends_on_past=True), schedule=DAILY, paused=True)
     day = {"from_date": NOW - DAY, "to_date": NOW - DAY}
-    for args, words in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"dag_id": "none", **day}, "no runs to backfill"),
         ({"dag_id": "past", **day, "run_backwards": True}, "depends on the past"),
         ({"dag_id": "past", "from_date": NOW, "to_date": NOW + DAY}, "in the future"),
@@ -169,7 +176,8 @@ def test_impossible_backfills_are_refused(bench: Bench) -> None:
         ({"dag_id": "past", **day, "reprocess_behavior": "faild"}, "'failed'"),
         ({"dag_id": "past", **day, "max_active_runs": -1}, "at least 1"),
         ({"dag_id": "past", "from_date": NOW - DAY + HOUR, "to_date": NOW - DAY + 2 * HOUR}, "has no run between"),
-    ):
+    ]
+    for args, words in refused:
         with pytest.raises(Conflict, match=words):
             bench.command("create_backfill", **args)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.unit.scheduler.bench import Bench, task
 from tradewind.model.states import Outcome
 from tradewind.model.waits import Deferral, InputWait
@@ -40,8 +42,7 @@ def test_a_question_to_a_person_is_announced(bench: Bench) -> None:
         "r.t", outcome=Outcome.AWAITING_INPUT, deferral=Deferral(InputWait("Go on?", ("Yes",)), "execute_complete", b"{}", None)
     )
     assert "triage" in told.take()
-    answer = {"chosen": ["Yes"], "user_id": "7", "user_name": "ann"}
-    bench.command("answer_input", dag_id="d", run_id="r", task_id="t", **answer)
+    bench.command("answer_input", dag_id="d", run_id="r", task_id="t", chosen=["Yes"], user_id="7", user_name="ann")
     assert "triage" in told.take()
 
 
@@ -68,7 +69,8 @@ def test_what_somebody_marks_or_clears_is_announced(bench: Bench) -> None:
     bench.trigger("d", "r")
     bench.finish("r.a")
     told = watched(bench)
-    for kind, more in (("mark", {"state": "failed"}), ("clear", {}), ("mark", {"state": "success"})):
+    commands: list[tuple[str, dict[str, Any]]] = [("mark", {"state": "failed"}), ("clear", {}), ("mark", {"state": "success"})]
+    for kind, more in commands:
         bench.command(kind, dag_id="d", run_id="r", task_ids=["a"], **more)
         assert {"tasks:d/r", "run:d/r", "dag:d", "triage"} <= set(told.take()), kind
 

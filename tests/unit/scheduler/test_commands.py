@@ -243,7 +243,7 @@ def test_pools_variables_connections(bench: Bench) -> None:
 
 def test_commands_of_the_parser(bench: Bench) -> None:
     data = encode_definition(DagDefinition("d", tasks=(task("a"),), is_paused_upon_creation=False))
-    file = {
+    file: dict[str, Any] = {
         "bundle": "dags",
         "file": "d.py",
         "file_hash": "h1",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.scheduler.bench import DAY, NOW, task
+from tests.unit.scheduler.bench import NOW, task
 from tests.unit.scheduler.conftest import MakeBench
+from tradewind.model.moments import DAY
 from tradewind.model.rows import NewRun, PoolRow
 from tradewind.model.states import RunType
 

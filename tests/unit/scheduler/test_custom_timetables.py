@@ -35,7 +35,7 @@ class Parser:
     @staticmethod
     def daily(ask: TimetableQuestion) -> TimetableAnswer:
         at = NOW if ask.last is None or ask.last[0] is None else ask.last[0] + DAY
-        return TimetableAnswer(ask.number, (at, at, at + DAY, at + DAY))
+        return TimetableAnswer(ask.number, (at, at, at + DAY, at + DAY, None, None))
 
     def answer(self) -> int:
         """Answer all that is asked; how many that were."""
@@ -174,7 +174,7 @@ def test_the_import_error_is_removed_with_its_cause(bench: Bench, change: str) -
 def test_a_run_that_is_not_after_the_last_one_is_refused(bench: Bench) -> None:
     parser = Parser(bench)
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW, catchup=True)
-    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW, NOW, NOW, NOW))
+    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW, NOW, NOW, NOW, None, None))
     parser.answer()
     assert logical_dates(bench) == [NOW]
     assert "not after the last one" in bench.scheduler.timetables.troubles["d"].sentence
@@ -190,7 +190,7 @@ def test_a_timetable_without_further_runs_is_asked_again_later(bench: Bench) -> 
     assert parser.answer() == 0
     bench.pass_time(MINUTE)
     assert parser.answer() == 1
-    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW + DAY, NOW + DAY, NOW + DAY, NOW + DAY))
+    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW + DAY, NOW + DAY, NOW + DAY, NOW + DAY, None, None))
     bench.pass_time(10 * MINUTE)
     assert parser.answer() == 1
     bench.pass_time(2 * DAY)

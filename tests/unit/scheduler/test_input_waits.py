@@ -155,8 +155,11 @@ def test_a_retry_asks_again_and_the_earlier_try_keeps_its_answer(asked: Bench) -
     asked.process()
     ask(asked)
     found = asked.store.hitl_detail("d", "r", "t")
+    assert found is not None
     assert not found.response_received
-    assert asked.store.hitl_try("d", "r", "t", -1, 1).chosen_options == ["Reject"]
+    before = asked.store.hitl_try("d", "r", "t", -1, 1)
+    assert before is not None
+    assert before.chosen_options == ["Reject"]
     assert asked.store.hitl_details(HitlFilter(answered=True)).rows == []
     assert len(asked.store.hitl_details(HitlFilter(answered=False, dag_id="d", run_id="r")).rows) == 1
 

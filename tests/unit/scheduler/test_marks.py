@@ -401,7 +401,7 @@ def test_marks_write_notes(bench: Bench) -> None:
     assert bench.run("r").note == "look"
     bench.check()
     assert bench.command("note_run", dag_id="d", run_id="r", note="")["note"] is None
-    noted = {"dag_id": "d", "run_id": "r", "note": "slow"}
+    noted: dict[str, Any] = {"dag_id": "d", "run_id": "r", "note": "slow"}
     assert bench.command("note_task", **noted, task_id="m")["task_instances"] == 2
     assert bench.command("note_task", **noted, task_id="m", map_index=1)["task_instances"] == 1
     with pytest.raises(NotFound, match="no task instance of 'm' with map index 7"):

@@ -13,10 +13,10 @@ from tradewind.model.states import Outcome
 def assert_written(bench: Bench, run_id: str) -> None:
     store = bench.store
     run = store.need_run("d", run_id)
-    seq, summary = store.run_summaries([run.id])[run.id]  # type: ignore[attr-defined]
+    seq, summary = store.run_summaries([run.id])[run.id]
     assert seq == run.journal_seq
     tasks = {one.task_id: number for number, one in enumerate(store.definition(run.version).tasks)}
-    rows = [(task_id, state) for _, task_id, state in store.instance_states(run.id)]  # type: ignore[attr-defined]
+    rows = [(task_id, state) for _, task_id, state in store.instance_states(run.id)]
     assert summary == summarise(run.version, tasks, rows)
 
 
@@ -25,7 +25,7 @@ def test_a_run_has_a_summary_when_it_ends(bench: Bench) -> None:
     bench.trigger("d", "r")
     run = bench.store.need_run("d", "r")
     bench.finish("r.a")
-    assert bench.store.run_summaries([run.id]) == {}  # type: ignore[attr-defined]
+    assert bench.store.run_summaries([run.id]) == {}
     bench.finish("r.b", outcome=Outcome.FAILED)
     assert_written(bench, "r")
 
@@ -35,7 +35,7 @@ def test_a_cleared_run_has_a_new_summary_at_its_next_end(bench: Bench) -> None:
     bench.trigger("d", "r")
     bench.finish("r.a", outcome=Outcome.FAILED)
     run = bench.store.need_run("d", "r")
-    before = bench.store.run_summaries([run.id])[run.id]  # type: ignore[attr-defined]
+    before = bench.store.run_summaries([run.id])[run.id]
     bench.clear("d", "r", "a")
     assert bench.store.need_run("d", "r").journal_seq > before[0], "the old summary is not valid any more"
     bench.finish("r.a")
@@ -59,7 +59,7 @@ def test_a_deleted_run_takes_its_summary_with_it(bench: Bench) -> None:
         bench.finish(f"{name}.a")
     run = bench.store.need_run("d", "r")
     assert bench.store.delete_old_runs(2**62, 0, 1).runs >= 1
-    assert bench.store.run_summaries([run.id]) == {}  # type: ignore[attr-defined]
+    assert bench.store.run_summaries([run.id]) == {}
 
 
 @pytest.mark.parametrize("tasks", [1, 200])

@@ -204,7 +204,7 @@ def test_a_deferred_task_that_is_marked_releases_its_pool(bench: Bench, command:
     bench.dag("d", task("t", pool="small"))
     bench.trigger("d", "r")
     defer(bench, "r.t", TriggerWait("pkg.T"))
-    more = {"state": "success"} if command == "mark" else {}
+    more: dict[str, Any] = {"state": "success"} if command == "mark" else {}
     bench.command(command, dag_id="d", run_id="r", task_ids=["t"], **more)
     if command == "clear":
         assert bench.scheduler.admission.used(PARALLELISM) == 1

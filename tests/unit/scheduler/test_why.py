@@ -449,7 +449,7 @@ def test_there_is_no_run_of_a_date(bench: Bench) -> None:
     ],
 )
 def test_a_dag_that_has_no_next_run_says_why(
-    bench: Bench, schedule: Any, more: dict[str, int], rule: str, sentence: str
+    bench: Bench, schedule: Any, more: dict[str, Any], rule: str, sentence: str
 ) -> None:
     bench.dag("d", task("a", empty=True), schedule=schedule, start_date=NOW - 3 * DAY, catchup=False, **more)
     told = as_dict(why_no_run(bench.store, bench.scheduler, "d"))

@@ -22,7 +22,7 @@ from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
 from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.scheduler.waits.wait_index import WaitResult
-from tradewind.store.port import Store
+from tradewind.store.port import FullStore
 from tradewind.wire.messages import Accepted, AssetUpdate, AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
 
 X = AssetKey("x", "x")
@@ -180,7 +180,7 @@ class Host(StubExecutor):
 class World:
     """One random history."""
 
-    def __init__(self, store: Store, seed: int, **config: Any) -> None:
+    def __init__(self, store: FullStore, seed: int, **config: Any) -> None:
         self.chance = Random(seed)
         self.host = Host(self.chance)
         self.bench = Bench(store, executor=self.host, parallelism=self.chance.choice([0, 0, 3]), **config)
@@ -188,8 +188,8 @@ class World:
         self.bench.pool("p", 2)
         for name in ("d0", "d1", "d2"):
             # d2 also runs when tasks of d0 have updated assets
-            more = {"assets": AssetSchedule(X)} if name == "d2" else {}
-            self.bench.dag(name, *self._tasks(), **self._dag(), **more)
+            assets = AssetSchedule(X) if name == "d2" else None
+            self.bench.dag(name, *self._tasks(), **self._dag(), assets=assets)
 
     def _tasks(self) -> list[TaskDefinition]:
         chance, tasks, empty = self.chance, list[TaskDefinition](), set[str]()
@@ -363,7 +363,7 @@ class World:
         rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
         if rows:
             row = chance.choice(rows)
-            which = {"task_ids": [], "instances": []}
+            which: dict[str, list[Any]] = {"task_ids": [], "instances": []}
             for one in self.bench.store.definition(row.version).tasks:
                 roll = chance.random()
                 if roll < 0.3:

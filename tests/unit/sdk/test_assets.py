@@ -264,6 +264,7 @@ def test_watchers_of_scheduled_assets_are_part_of_the_definition() -> None:
     definition = define(DAG("d", schedule=(watched & Asset("y")) | watched))
     kwargs = b'{"filepath":"/in/x","poke_interval":2.0}'
     trigger = TriggerWait("tradewind.triggers.file.FileDeleteTrigger", kwargs)
+    assert definition.assets is not None
     assert definition.assets.watchers == (AssetWatch("w", "x", "x", trigger),)
     assert watcher_number("dags", trigger) == watcher_number("dags", trigger) != watcher_number("other", trigger)
 

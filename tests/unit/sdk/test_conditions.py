@@ -43,9 +43,16 @@ def test_a_false_condition_skips_the_task(modify: Any, reason: str | None) -> No
 def test_conditions_run_in_order_and_before_pre_execute() -> None:
     calls: list[str] = []
 
+    def outer(context: Any) -> bool:
+        calls.append("outer")
+        return True
+
+    def inner(context: Any) -> bool:
+        calls.append("inner")
+        return False
+
     def both(decorated: Any) -> Any:
-        inner = task.skip_if(lambda context: bool(calls.append("inner")))(decorated)
-        return task.run_if(lambda context: calls.append("outer") or True)(inner)
+        return task.run_if(outer)(task.skip_if(inner)(decorated))
 
     assert _carried_out(both, pre_execute=lambda context: calls.append("hook")).outcome is Outcome.SUCCESS
     assert calls == ["outer", "inner", "hook"]

@@ -238,15 +238,15 @@ class TestPositionalArguments:
     def test_they_have_the_order_of_airflow_1(self) -> None:
         start = datetime(2020, 1, 1, tzinfo=UTC)
         macros = {"double": lambda number: 2 * number}
-        dag = DAG(
-            "d", "text", "@daily", start, None, None, "/sql", None, macros, None, {"retries": 3}, 7, 2, timedelta(hours=1)
-        )
+        day, hour = "@daily", timedelta(hours=1)
+        arguments: list[Any] = ["text", day, start, None, None, "/sql", None, macros, None, {"retries": 3}, 7, 2, hour]
+        dag = DAG("d", *arguments)
         assert (dag.description, dag.template_searchpath, dag.default_args["retries"]) == ("text", ("/sql",), 3)
         assert (dag.max_active_tasks, dag.max_active_runs, dag.dagrun_timeout) == (7, 2, timedelta(hours=1))
         assert dag.user_defined_macros == macros
 
     def test_an_argument_that_is_given_twice_or_too_many_are_an_error(self) -> None:
         with pytest.raises(TypeError, match="multiple values for argument 'template_searchpath'"):
-            DAG("d", None, None, None, None, None, "/sql", template_searchpath="/other")
+            DAG("d", None, None, None, None, None, "/sql", template_searchpath="/other")  # type: ignore[call-arg, arg-type, misc]
         with pytest.raises(TypeError, match="at most 27 positional arguments, but 30 were given"):
             DAG("d", *[None] * 29)

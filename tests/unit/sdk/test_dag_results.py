@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tradewind.model.definition import DefinitionDefaults
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.decorators import dag, result, task
-from tradewind.sdk.definition import DefinitionDefaults, to_definition
+from tradewind.sdk.definition import to_definition
 from tradewind.sdk.operator import BaseOperator
 
 

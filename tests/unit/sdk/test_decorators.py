@@ -124,20 +124,20 @@ class TestTask:
         @task
         def f(x: int, ds: str, *, ti: Any, size: int = 1) -> None: ...
 
-        f(1)  # type: ignore[call-arg]  # ds and ti come from the context
+        f(1)  # ds and ti come from the context
         with pytest.raises(TypeError, match="'f' is called without the argument 'x'"):
-            f()  # type: ignore[call-arg]
+            f()
         with pytest.raises(TypeError, match=r"'f': got an unexpected keyword argument 'sze'. Did you mean 'size'"):
-            f(1, sze=2)  # type: ignore[call-arg]
+            f(1, sze=2)
         with pytest.raises(TypeError, match="'f': too many positional"):
-            f(1, "2", 3)  # type: ignore[call-arg]
+            f(1, "2", 3)
 
     def test_a_common_parameter_name_is_not_filled_from_the_context(self, made: DAG) -> None:
         @task
         def load(tables: list[str]) -> None: ...
 
         with pytest.raises(TypeError, match="'tables'"):
-            load()  # type: ignore[call-arg]
+            load()
 
     def test_a_misspelt_argument_of_the_decorator_is_an_error(self, made: DAG) -> None:
         @task(retires=2)

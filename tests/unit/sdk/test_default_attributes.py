@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tradewind.model.definition import DefinitionDefaults
 from tradewind.sdk.assets import Asset
 from tradewind.sdk.dag import DAG
-from tradewind.sdk.definition import DefinitionDefaults, to_definition
+from tradewind.sdk.definition import to_definition
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.taskgroup import TaskGroup
 from tradewind.sdk.variables import BaseHook, Connection

@@ -338,7 +338,7 @@ def test_the_limit_over_all_runs_may_differ_by_folder() -> None:
         max_active_tasks_all_runs=9, max_active_tasks_of_folders=(("legacy", 16), ("legacy/new", None))
     )
 
-    def limit(file: str, **given: int) -> int | None:
+    def limit(file: str, **given: Any) -> int | None:
         return to_definition(DAG("d", **given), file, defaults).max_active_tasks_all_runs
 
     found = {file: limit(file) for file in ("a.py", "legacy/a.py", "legacy/new/a.py")}

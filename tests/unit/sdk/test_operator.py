@@ -172,7 +172,7 @@ class TestUnknown:
     def test_template_fields_that_are_a_string_are_one_name(self) -> None:
         """As in Airflow: an operator of a provider package of 2025 has `template_fields = ("chat_id")`."""
         with pytest.warns(UserWarning, match="is the text 'command'; it should be a tuple"):
-            typo = type("Typo", (BaseOperator,), {"template_fields": "command"})
+            typo: Any = type("Typo", (BaseOperator,), {"template_fields": "command"})
         assert typo.template_fields == ("command",)
 
 

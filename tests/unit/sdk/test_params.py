@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tradewind.model.definition import decode_definition, encode_definition
+from tradewind.model.definition import DefinitionDefaults, decode_definition, encode_definition
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk.dag import DAG
-from tradewind.sdk.definition import DefinitionDefaults, to_definition
+from tradewind.sdk.definition import to_definition
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.params import Param, ParamsDict

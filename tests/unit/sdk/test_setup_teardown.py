@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sdk.test_taskgroup import edges
+from tests.unit.sdk.test_edges import edges
 from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import TriggerRule

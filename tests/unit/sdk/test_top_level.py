@@ -100,7 +100,7 @@ def test_other_unknown_modules_raise_pythons_error() -> None:
 
 def test_a_dag_file_may_try_airflows_path_first() -> None:
     try:
-        from tradewind.models import DAG as found  # type: ignore[import-not-found]
+        from tradewind.models import DAG as found  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         from tradewind import DAG as found
     assert found is tradewind.DAG

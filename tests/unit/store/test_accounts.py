@@ -85,7 +85,7 @@ def test_the_only_admin_can_neither_leave_nor_lose_the_role(store: AccountStore)
     store.create_account("robot", "admin", stamp="s", at=NOW, actor="ada", kind="service")
     for change in ({"role": "op"}, {"is_active": False}):
         with pytest.raises(Conflict, match="only admin"):
-            store.change_account("ada", at=NOW, actor="ada", **change)  # type: ignore[arg-type]
+            store.change_account("ada", at=NOW, actor="ada", **change)
     with pytest.raises(Conflict, match="only admin"):
         store.delete_account("ada", at=NOW, actor="ada")
     store.change_account("bob", role="admin", at=NOW, actor="ada")

@@ -30,13 +30,13 @@ from tradewind.model.errors import (
 )
 from tradewind.model.rows import NewAssetEvent, NewBackfill
 from tradewind.model.states import Outcome, RunState
+from tradewind.platform.clock import ManualClock
 from tradewind.scheduler.core import Scheduler
 from tradewind.store import factory
 from tradewind.store.factory import open_reader
 from tradewind.store.sql import schema
 from tradewind.store.sql.dialects.sqlite import WAL_KEPT, SqliteEngine, translate
 from tradewind.store.sql.store import SqlStore
-from tradewind.testing import FakeClock
 from tradewind.testing.dag_test import inline_config
 from tradewind.testing.inline_executor import InlineExecutor
 from tradewind.wire.messages import Report
@@ -49,6 +49,12 @@ def opened(path: Path, **options: Any) -> Iterator[SqlStore]:
         yield store
     finally:
         store.close()
+
+
+def database(store: SqlStore) -> sqlite3.Connection:
+    """The connection below the interfaces of the store."""
+    assert isinstance(store.engine, SqliteEngine)
+    return store.engine.db
 
 
 # --- locks ------------------------------------------------------------------------------------------------------------
@@ -105,7 +111,7 @@ def test_a_full_database_takes_a_batch_whole_or_not_at_all(tmp_path: Path) -> No
     path = tmp_path / "tradewind.db"
     with opened(path) as store:
         with_dag(store, tasks=200)
-        pages = store.engine.db.execute("PRAGMA page_count").fetchone()[0]
+        pages = database(store).execute("PRAGMA page_count").fetchone()[0]
     with opened(path, max_page_count=pages + 30) as store:
         known = [with_run(store, "r0")]
         with pytest.raises(StoreFull, match=r"cannot grow .*nothing was lost.*max_page_count"):
@@ -247,13 +253,13 @@ class Costs:
     def __init__(self, store: SqlStore, path: Path, outcome: Callable[[str], Outcome]) -> None:
         self.store = store
         self.statements: list[str] = []
-        store.engine.db.execute("PRAGMA wal_autocheckpoint = 0")
-        store.engine.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database(store).execute("PRAGMA wal_autocheckpoint = 0")
+        database(store).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         executor = InlineExecutor(lambda workload: Report(2, outcome(workload.task_id)))
-        clock = FakeClock()
+        clock = ManualClock()
         scheduler = Scheduler(store, clock, inline_config(), executor, 0, lambda notice: None)
         scheduler.load()
-        store.engine.db.set_trace_callback(self.statements.append)
+        database(store).set_trace_callback(self.statements.append)
         scheduler.process()
         while scheduler.active_runs_by_id:
             if not executor.step(scheduler):
@@ -261,7 +267,7 @@ class Costs:
                 assert due is not None
                 clock.advance(max(0, due - clock.wall()))
                 scheduler.process()
-        store.engine.db.set_trace_callback(None)
+        database(store).set_trace_callback(None)
         self.log_bytes = os.path.getsize(f"{path}-wal")
 
 
@@ -409,14 +415,14 @@ def test_an_edit_whose_guard_does_not_match_writes_nothing(
         store.create_backfill(NewBackfill("d", NOW, NOW, None, 1, NOW, b"", "none", False, "ann", 1))
         run = with_run(store).id
         step(store, run, S.SCHEDULED, S.QUEUED, S.RUNNING, S.SUCCESS)
-        before = list(store.engine.db.iterdump())
-        store.engine.db.execute(f"CREATE TEMP TRIGGER deaf BEFORE UPDATE ON main.{table} BEGIN SELECT RAISE(IGNORE); END")
+        before = list(database(store).iterdump())
+        database(store).execute(f"CREATE TEMP TRIGGER deaf BEFORE UPDATE ON main.{table} BEGIN SELECT RAISE(IGNORE); END")
         with pytest.raises(Changed, match="at the same time"):
             edit(store, run)
-        store.engine.db.execute("DROP TRIGGER deaf")
-        assert list(store.engine.db.iterdump()) == before
+        database(store).execute("DROP TRIGGER deaf")
+        assert list(database(store).iterdump()) == before
         edit(store, run)
-        assert list(store.engine.db.iterdump()) != before
+        assert list(database(store).iterdump()) != before
 
 
 def test_a_clear_reports_what_it_cleared(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ WITHOUT_DAGS = {
 
 def test_every_table_is_limited_or_belongs_to_no_dag() -> None:
     rows = empty_database().rows("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-    tables = dict(rows)
+    tables: dict[str, str] = dict(rows)
     assert tables.keys() - CONDITIONS.keys() - WITHOUT_DAGS == set(), (
         "say in visible_dags.py who may see the rows of a new table"
     )
@@ -77,11 +77,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_a_limited_reader_shows_its_dags_only(url: str) -> None:
     reader = open_reader(url)
-    for visible in (frozenset({"ours"}), frozenset({"theirs"}), frozenset()):
+    for visible in (frozenset({"ours"}), frozenset({"theirs"}), frozenset[str]()):
         reader.show_only(visible)
         assert {row.dag_id for row in reader.list_dags().rows} == visible
         runs = reader.list_runs()
-        assert ({row.dag_id for row in runs.rows}, runs.total) == (visible, len(visible))
+        assert {row.dag_id for row in runs.rows} == visible
+        assert runs.total == len(visible)
         for dag_id in ("ours", "theirs"):
             if dag_id not in visible:
                 with pytest.raises(NotFound, match=r"no DAG") as error:

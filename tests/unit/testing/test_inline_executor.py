@@ -75,7 +75,7 @@ def test_an_attempt_of_an_old_fence_is_not_made() -> None:
 
 def test_what_is_not_known_is_reported_gone() -> None:
     scene = Scene()
-    scene.executor.reconcile("w1", [(scene.run, 0, 1), (scene.run, 2, 5)])
+    scene.executor.reconcile("w1", {(scene.run, 0, 1): "", (scene.run, 2, 5): ""})
     while scene.executor.step(scene.scheduler):
         pass
     assert scene.states() == [TaskState.SUCCESS] * 3

@@ -25,7 +25,8 @@ def dag(**more: Any) -> DAG:
 
 
 def run(made: DAG) -> TestedRun:
-    return made.test(say=silent)
+    tested: TestedRun = made.test(say=silent)
+    return tested
 
 
 def states(told: TestedRun, task_id: str) -> list[str]:
@@ -132,7 +133,7 @@ class TestFunctions:
         told = run(made)
         assert (states(told, "named"), states(told, "wrong")) == (["success"], ["failed"])
         assert told.store.task_instance(told.dag_id, told.run_id, "named", 0).rendered_map_index == "a|0"
-        assert "nothere" in told.tasks["wrong[0]"].reason
+        assert "nothere" in (told.tasks["wrong[0]"].reason or "")
 
     def test_a_mapped_teardown_is_a_teardown(self) -> None:
         """So its failure does not count, and a mapped setup gets its teardown by `as_teardown` as any other."""

@@ -44,11 +44,11 @@ def an_hour(dag_id: str = "d", **arguments: Any) -> DAG:
 
 def spans(world: Simulation) -> dict[str, tuple[int, int]]:
     """Run id → hours of its first attempt."""
-    return {
-        run.run_id: tuple(round((at - DAY) / timedelta(hours=1)) for at in (run.attempts[0].started, run.attempts[0].ended))
-        for run in world.runs()
-        if run.attempts
-    }
+
+    def hours(at: datetime) -> int:
+        return round((at - DAY) / timedelta(hours=1))
+
+    return {run.run_id: (hours(run.attempts[0].started), hours(run.attempts[0].ended)) for run in world.runs() if run.attempts}
 
 
 def test_attempts_run_beside_each_other_and_last_as_long_as_they_sleep() -> None:

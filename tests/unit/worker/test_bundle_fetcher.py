@@ -88,20 +88,19 @@ def test_without_files_from_the_gateway_the_local_folder_is_used(tmp_path: Path)
 def test_bad_answers_are_given_up_and_asked_for_again(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     name = FILES[0].sha256
-    bad_answers = [
-        lambda: rig.fetcher.on_manifest(g.Manifest(VERSION)),
-        lambda: rig.fetcher.on_manifest(g.Manifest(VERSION, FILES[1:])),
-        lambda: rig.fetcher.on_manifest(g.Manifest(VERSION, (BundleFile("../x", name, 1),))),
-        lambda: (rig.fetcher.on_manifest(g.Manifest(VERSION, FILES)), rig.fetcher.on_content(g.ContentPiece(name, b"bad"))),
-        lambda: (
-            rig.fetcher.on_manifest(g.Manifest(VERSION, FILES)),
-            rig.fetcher.on_content(g.ContentPiece(name, problem="gone")),
-        ),
+    bad_answers: list[tuple[g.Manifest, g.ContentPiece | None]] = [
+        (g.Manifest(VERSION), None),
+        (g.Manifest(VERSION, FILES[1:]), None),
+        (g.Manifest(VERSION, (BundleFile("../x", name, 1),)), None),
+        (g.Manifest(VERSION, FILES), g.ContentPiece(name, b"bad")),
+        (g.Manifest(VERSION, FILES), g.ContentPiece(name, problem="gone")),
     ]
-    for answer in bad_answers:
+    for manifest, content in bad_answers:
         rig.sent.clear()
         rig.begin()
-        answer()
+        rig.fetcher.on_manifest(manifest)
+        if content is not None:
+            rig.fetcher.on_content(content)
     rig.sent.clear()
     rig.begin()
     rig.fetcher.on_manifest(g.Manifest(VERSION, FILES))

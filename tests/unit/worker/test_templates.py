@@ -89,7 +89,7 @@ class World:
             host_config(folder),
             self.loop,
             self.clock,
-            lambda pid, status: self.exits.append(pid),
+            lambda pid, status, used: self.exits.append(pid),
             lambda pids: self.orphans.append(set(pids)) if pids else None,
             lambda: None,
         )

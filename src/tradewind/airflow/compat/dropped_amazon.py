@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from airflow.providers.amazon.aws.sensors.s3 import S3KeySensor  # type: ignore[import-not-found]
+from airflow.providers.amazon.aws.sensors.s3 import S3KeySensor
 
 __all__ = ["S3KeySizeSensor", "S3PrefixSensor"]
 

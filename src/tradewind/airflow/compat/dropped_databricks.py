@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.providers.databricks.operators.databricks import (  # type: ignore[import-not-found]
+from airflow.providers.databricks.operators.databricks import (
     DatabricksRunNowOperator,
     DatabricksSubmitRunOperator,
 )

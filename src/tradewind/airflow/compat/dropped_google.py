@@ -8,21 +8,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook  # type: ignore[import-not-found]
-from airflow.providers.google.cloud.hooks.gcs import GCSHook  # type: ignore[import-not-found]
-from airflow.providers.google.cloud.operators.bigquery import (  # type: ignore[import-not-found]
+from airflow.providers.google.cloud.hooks.bigquery import BigQueryHook
+from airflow.providers.google.cloud.hooks.gcs import GCSHook
+from airflow.providers.google.cloud.operators.bigquery import (
     BigQueryCreateTableOperator,
     BigQueryUpdateDatasetOperator,
 )
-from airflow.providers.google.cloud.operators.dataproc import (  # type: ignore[import-not-found]
+from airflow.providers.google.cloud.operators.dataproc import (
     DataprocSubmitJobOperator,
     DataprocUpdateClusterOperator,
 )
-from airflow.providers.google.cloud.sensors.bigquery import (  # type: ignore[import-not-found]
+from airflow.providers.google.cloud.sensors.bigquery import (
     BigQueryTableExistenceSensor,
     BigQueryTablePartitionExistenceSensor,
 )
-from airflow.providers.google.cloud.sensors.gcs import GCSObjectExistenceSensor  # type: ignore[import-not-found]
+from airflow.providers.google.cloud.sensors.gcs import GCSObjectExistenceSensor
 
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.operator import BaseOperator

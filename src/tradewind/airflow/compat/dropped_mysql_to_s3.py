@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.providers.amazon.aws.transfers.sql_to_s3 import SqlToS3Operator  # type: ignore[import-not-found]
+from airflow.providers.amazon.aws.transfers.sql_to_s3 import SqlToS3Operator
 
 __all__ = ["MySQLToS3Operator"]
 

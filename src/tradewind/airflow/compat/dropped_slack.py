@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.providers.slack.transfers.sql_to_slack_webhook import (  # type: ignore[import-not-found]
+from airflow.providers.slack.transfers.sql_to_slack_webhook import (
     SqlToSlackWebhookOperator,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow.providers.snowflake.transfers.copy_into_snowflake import (  # type: ignore[import-not-found]
+from airflow.providers.snowflake.transfers.copy_into_snowflake import (
     CopyFromExternalStageToSnowflakeOperator,
 )
 

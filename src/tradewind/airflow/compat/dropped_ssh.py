@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.providers.ssh.operators.ssh import SSHOperator  # type: ignore[import-not-found]
+from airflow.providers.ssh.operators.ssh import SSHOperator
 
 __all__ = ["SSHExecuteOperator"]
 

@@ -24,7 +24,7 @@ from tradewind.model.partitions import Allowed, FanOut, Fixed, Identity, Partiti
 from tradewind.model.rows import NewAssetEvent, NewRun, WaitingPartition, WatcherRow
 from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.model.waits import TriggerWait
-from tradewind.store.port import Store
+from tradewind.store.port import FullStore, Store
 
 A, B = AssetKey("a", "s3://bucket/a"), AssetKey("b", "s3://bucket/b")
 
@@ -182,7 +182,7 @@ def test_an_alias_means_all_assets_that_were_emitted_under_it(store: Store) -> N
     assert emit(store, event(B))[1] == {"c"}, "it came under the alias before"
     emit(store, event(B))
     (one,) = store.waiting_assets("c")
-    assert (one.asset.name, one.aliases, one.events) == ("b", {"daily"}, 2)
+    assert (one.asset.name, one.aliases, one.events) == ("b", frozenset({"daily"}), 2)
     assert [found.aliases for found in store.asset_events(alias="daily")] == [("daily",)]
 
 
@@ -269,7 +269,7 @@ def test_a_rolled_back_transaction_leaves_nothing(store: Store) -> None:
         work()
     assert store.find_asset(name="b") is None
     assert waiting(store) == {}
-    assert emit(store, event(A)) == ([1], {"c"})
+    assert emit(store, event(A)) == ([1], frozenset({"c"}))
 
 
 def test_an_event_of_a_watcher_counts_once_for_each_asset(store: Store) -> None:
@@ -292,7 +292,7 @@ def test_what_watchers_do_is_kept_by_number(store: Store) -> None:
     assert store.watchers() == [runs]
 
 
-def test_an_asset_shows_its_watchers(store: Store) -> None:
+def test_an_asset_shows_its_watchers(store: FullStore) -> None:
     trigger = TriggerWait("m.Trigger")
     watch = AssetWatch("inbox", A.name, A.uri, trigger)
     with_dag(store, "c", assets=AssetSchedule(AllOf((A, B)), watchers=(watch,)))
