@@ -58,10 +58,10 @@ class Arrival(BaseOperator):
 
     def execute(self, context):
         trigger = FileArrived(self.path) if self.path else Broken()
-        self.defer(trigger=trigger, method_name="arrived", kwargs={"told": 7})
+        self.defer(trigger=trigger, method_name="arrived", kwargs={"count": 7})
 
-    def arrived(self, context, event, told):
-        print(f"it came: {event['path']} {told}")
+    def arrived(self, context, event, count):
+        print(f"it came: {event['path']} {count}")
         return event["path"]
 
 

@@ -41,9 +41,9 @@ def test_a_logout_is_effective_in_every_process_and_is_logged(fresh: Standalone)
         assert _ask(fresh, "GET", "/api/v2/dags", kept)[0] == 401
         assert _login(fresh, password)[0] == 201
 
-        def told() -> bool:
+        def all_recorded() -> bool:
             with fresh.store() as store:
                 found = {view.event for view in store.event_logs(owner="admin").rows}
             return {"login", "login failed", "logout"} <= found
 
-        fresh.wait(told, "logins and the logout in the audit log")
+        fresh.wait(all_recorded, "logins and the logout in the audit log")

@@ -20,8 +20,8 @@ from tradewind import DAG, task
 HERE = pathlib.Path(os.environ["LOST_HERE"])
 
 
-def told(context):
-    with (HERE / "told").open("a") as file:
+def callback(context):
+    with (HERE / "callback").open("a") as file:
         file.write(f"{context['ti'].state} {context['ti'].try_number} {context['reason'] if 'reason' in context else ''}\\n")
 
 
@@ -33,7 +33,7 @@ def work(name):
 
 
 with DAG("lost", schedule=None, is_paused_upon_creation=False):
-    common = {"on_retry_callback": told, "on_failure_callback": told, "retry_delay": timedelta(seconds=0.1)}
+    common = {"on_retry_callback": callback, "on_failure_callback": callback, "retry_delay": timedelta(seconds=0.1)}
 
     @task(**common)
     def once():
@@ -79,7 +79,9 @@ class Lost:
 
 @pytest.mark.spec("S183", "S207", "S393")
 def test_tasks_that_ran_on_a_killed_worker_host(tmp_path: Path) -> None:
-    """One without retries has failed, one with a retry is tried again, one that asked for it is repeated; each is told why."""
+    """A task without retries fails, one with a retry is tried again, one that asked for it is repeated. Each callback gets the
+    reason.
+    """
     lost = Lost(tmp_path, TRADEWIND__SCHEDULER__SWEEP_INTERVAL="1")
     standalone = lost.standalone
     with standalone.started():
@@ -107,9 +109,12 @@ def test_tasks_that_ran_on_a_killed_worker_host(tmp_path: Path) -> None:
         }
         assert why in standalone.cli("why", "lost", "once")
         standalone.wait(
-            lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text().count("\n") == 2, "the callbacks"
+            lambda: (tmp_path / "callback").exists() and (tmp_path / "callback").read_text().count("\n") == 2, "the callbacks"
         )
-        assert sorted(line.split()[0] for line in (tmp_path / "told").read_text().splitlines()) == ["failed", "up_for_retry"]
+        assert sorted(line.split()[0] for line in (tmp_path / "callback").read_text().splitlines()) == [
+            "failed",
+            "up_for_retry",
+        ]
 
 
 def test_sigterm_waits_for_running_tasks_and_loses_none(tmp_path: Path) -> None:

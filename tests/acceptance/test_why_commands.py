@@ -73,7 +73,7 @@ def mended(standalone: Standalone) -> Path:
     return path
 
 
-def told(standalone: Standalone, rule: str, *words: str) -> dict[str, Any]:
+def blocker_of(standalone: Standalone, rule: str, *words: str) -> dict[str, Any]:
     """The blocker of this rule."""
     found = standalone.json("why", *words)["blockers"]
     return next(one for one in found if one["rule"] == rule)
@@ -90,7 +90,7 @@ def test_a_failed_root_is_cleared_with_downstream_tasks(standalone: Standalone, 
     run_id = standalone.trigger("tree", run_id="~one")
     assert standalone.wait_run("tree", run_id) == "failed"
     mended.touch()
-    obey(standalone, told(standalone, "finished", "tree", "leaf", "--run-id", run_id))
+    obey(standalone, blocker_of(standalone, "finished", "tree", "leaf", "--run-id", run_id))
     standalone.wait(lambda: standalone.cli("dags", "state", "tree", run_id).strip() == "success", "the cleared run succeeds")
     assert standalone.cli("tasks", "state", "tree", "leaf", run_id).strip() == "success"
 
@@ -104,7 +104,7 @@ def test_a_chain_of_depends_on_past_continues(standalone: Standalone, mended: Pa
     standalone.wait_task("past", runs[2], "first", ("success",))
     standalone.cli("tasks", "clear", "past", "-t", "^first$", "--downstream", "--run-id", runs[1], "-y")
     standalone.wait_task("past", runs[1], "first", ("success",))
-    blocker = told(standalone, "past", "past", "second", "--run-id", runs[2])
+    blocker = blocker_of(standalone, "past", "past", "second", "--run-id", runs[2])
     assert (
         "The cause is 2 runs back in p1, where second is upstream_failed. The root cause is first (failed)"
         in blocker["sentence"]
@@ -118,7 +118,7 @@ def test_a_branch_chooses_again(standalone: Standalone, mended: Path) -> None:
     run_id = standalone.trigger("choice", run_id="c")
     assert standalone.wait_run("choice", run_id) == "success"
     mended.touch()
-    obey(standalone, told(standalone, "finished", "choice", "left", "--run-id", run_id))
+    obey(standalone, blocker_of(standalone, "finished", "choice", "left", "--run-id", run_id))
     standalone.wait_task("choice", run_id, "left", ("success",))
 
 
@@ -127,14 +127,14 @@ def test_pools_are_created_and_enlarged(standalone: Standalone, mended: Path) ->
     run_id = standalone.trigger("pools", run_id="w")
     for task_id in ("nowhere", "wide"):
         standalone.wait_task("pools", run_id, task_id, ("scheduled",))
-        obey(standalone, told(standalone, "pool", "pools", task_id, "--run-id", run_id))
+        obey(standalone, blocker_of(standalone, "pool", "pools", task_id, "--run-id", run_id))
     assert standalone.wait_run("pools", run_id) == "success"
 
 
 def test_runs_for_dates_are_created(standalone: Standalone, mended: Path) -> None:
-    obey(standalone, told(standalone, "paused", "dates"))
+    obey(standalone, blocker_of(standalone, "paused", "dates"))
     for date, rule in (("2025-12-01", "before_start"), ("2026-01-02", "catchup"), ("2026-01-02T03:00:00", "no_such_date")):
-        obey(standalone, told(standalone, rule, "dates", "--run-id", date))
+        obey(standalone, blocker_of(standalone, rule, "dates", "--run-id", date))
         standalone.wait(lambda date=date: standalone.run("dags", "state", "dates", date).returncode == 0, f"the run of {date}")  # type: ignore[misc]
 
 
@@ -142,5 +142,5 @@ def test_a_finished_run_runs_again(standalone: Standalone, mended: Path) -> None
     run_id = standalone.trigger("tree", run_id="again")
     assert standalone.wait_run("tree", run_id) == "failed"
     mended.touch()
-    obey(standalone, told(standalone, "run_finished", "tree", "--run-id", run_id))
+    obey(standalone, blocker_of(standalone, "run_finished", "tree", "--run-id", run_id))
     standalone.wait(lambda: standalone.cli("dags", "state", "tree", run_id).strip() == "success", "the cleared run succeeds")

@@ -23,12 +23,12 @@ def specifications(family: str, folder: Path = DATA) -> Iterator[dict[str, Any]]
                 yield spec
 
 
-def agrees(spec: Json, told: Json) -> bool:
+def agrees(spec: Json, answer: Json) -> bool:
     """True if the outcome is Airflow's, or an outcome that Airflow also reaches if simultaneous events are processed in another
     order.
     """
     accepted = [spec["expect"]["outcome"], *spec["expect"].get("alternatives", ())]
-    return _sorted(told["outcome"]) in [_sorted(outcome) for outcome in accepted]
+    return _sorted(answer["outcome"]) in [_sorted(outcome) for outcome in accepted]
 
 
 def _sorted(outcome: Json) -> dict[str, Any]:

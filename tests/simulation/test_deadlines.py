@@ -44,8 +44,8 @@ def test_misses_are_reported_although_the_scheduler_crashes_often() -> None:
     assert history.violations == []
     assert history.timeline.faults["scheduler crashed"]
     assert history.timeline.sometimes["a run missed its deadline"] == 4
-    told = [asked for asked in history.callback_checks.calls if asked.argument == "deadline"]
-    assert len(told) == 4
+    deadline_calls = [asked for asked in history.callback_checks.calls if asked.argument == "deadline"]
+    assert len(deadline_calls) == 4
 
 
 def test_a_run_that_a_backfill_repeats_has_no_sla() -> None:

@@ -33,10 +33,10 @@ def test_the_order_of_sets_has_no_influence() -> None:
     """A failure can be repeated in another process, in which strings have other hashes."""
     script = "from tradewind.testing import simulate; print([simulate(seed, strict=False).digest for seed in (8, 19, 41765)])"
 
-    def told(hash_seed: str) -> str:
+    def output_with(hash_seed: str) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         return subprocess.run(
             [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
         ).stdout
 
-    assert told("1") == told("2")
+    assert output_with("1") == output_with("2")

@@ -38,7 +38,7 @@ def collected() -> dict[str, list[str]]:
     return collector.proofs
 
 
-def report(rows: dict[str, Row], proofs: dict[str, list[str]], told: dict[str, Answer], everything: bool) -> list[str]:
+def report(rows: dict[str, Row], proofs: dict[str, list[str]], known: dict[str, Answer], everything: bool) -> list[str]:
     """The lines to print; `everything` names the tests of each proven row too."""
     proven = [row for row in rows.values() if row.id in proofs]
     rest = [row for row in rows.values() if row.id not in proofs]
@@ -47,13 +47,13 @@ def report(rows: dict[str, Row], proofs: dict[str, list[str]], told: dict[str, A
         lines += [f"{row.id}  {row.title}\n" + "\n".join(f"      {test}" for test in proofs[row.id]) for row in proven]
     counts = {"proven": len(proven)}
     for kind in ("superseded", "missing", "elsewhere"):
-        of_kind = [row for row in rest if row.id in told and told[row.id].kind == kind]
+        of_kind = [row for row in rest if row.id in known and known[row.id].kind == kind]
         counts[kind] = len(of_kind)
         lines += ["", f"{kind} ({len(of_kind)})"]
-        for reason in dict.fromkeys(told[row.id].reason for row in of_kind):
+        for reason in dict.fromkeys(known[row.id].reason for row in of_kind):
             lines.append(f"  {reason}")
-            lines += [f"      {row.id:<5} {row.title}" for row in of_kind if told[row.id].reason == reason]
-    unknown = [row for row in rest if row.id not in told]
+            lines += [f"      {row.id:<5} {row.title}" for row in of_kind if known[row.id].reason == reason]
+    unknown = [row for row in rest if row.id not in known]
     counts["unknown"] = len(unknown)
     lines += ["", f"unknown ({len(unknown)})"]
     lines += [f"  {row.id:<5} {row.group:<2} {row.title} [{row.advice}]" for row in unknown]

@@ -81,14 +81,14 @@ def test_short_circuit(gallery: DagFolder) -> None:
 
 @pytest.mark.spec("S306")
 def test_trigger_rules(gallery: DagFolder) -> None:
-    told = run(gallery, "trigger_rules")
-    assert_states(told, clean_up="success", raise_the_alarm="success", celebrate="success", publish="upstream_failed")
-    assert_run(told, "failed")
+    tested = run(gallery, "trigger_rules")
+    assert_states(tested, clean_up="success", raise_the_alarm="success", celebrate="success", publish="upstream_failed")
+    assert_run(tested, "failed")
 
 
 def test_task_groups(gallery: DagFolder) -> None:
-    told = run(gallery, "task_groups")
-    assert xcom_of(told, "report.bind") == "a book of 12 pages"
+    tested = run(gallery, "task_groups")
+    assert xcom_of(tested, "report.bind") == "a book of 12 pages"
     assert gallery.dag("task_groups").get_task("report.write").upstream_task_ids == {"clean.numbers.round", "clean.names"}
 
 
@@ -100,9 +100,9 @@ def test_waiting_for_a_file(gallery: DagFolder, tmp_path: Path) -> None:
     world.play(until=timedelta(minutes=30))
     assert_states(world.run("r"), arrived="up_for_reschedule")
     path.write_text("a letter")
-    told = world.play().run("r")
-    assert xcom_of(told, "count_bytes") == 8
-    assert len(told.attempts_of("arrived")) == 8
+    tested = world.play().run("r")
+    assert xcom_of(tested, "count_bytes") == 8
+    assert len(tested.attempts_of("arrived")) == 8
     assert world.now == MONDAY + timedelta(minutes=35)
 
 
@@ -119,24 +119,24 @@ def test_xcoms(gallery: DagFolder) -> None:
 
 
 def test_jinja_and_macros(gallery: DagFolder) -> None:
-    told = run(gallery, "jinja_and_macros")
-    assert xcom_of(told, "dates") == "from 2026-03-09 to 2026-03-16, that is Monday"
-    assert xcom_of(told, "own") == "LYON! says the weather people"
+    tested = run(gallery, "jinja_and_macros")
+    assert xcom_of(tested, "dates") == "from 2026-03-09 to 2026-03-16, that is Monday"
+    assert xcom_of(tested, "own") == "LYON! says the weather people"
     days = ["2026-03-16 2026-03-17 2026-03-18 "]
-    assert xcom_of(told, "nested") == ["weather_lyon", days, "celsius"]
+    assert xcom_of(tested, "nested") == ["weather_lyon", days, "celsius"]
 
 
 def test_pools_and_priorities(gallery: DagFolder) -> None:
     world = Simulation(gallery.dag("pools_and_priorities"), pools={"telephone": 1})
     world.trigger("pools_and_priorities", "r")
-    told = world.play().run("r")
-    assert [one.task_id for one in told.attempts] == ["call_the_fire_brigade", "call_the_bank", "call_a_friend"]
+    tested = world.play().run("r")
+    assert [one.task_id for one in tested.attempts] == ["call_the_fire_brigade", "call_the_bank", "call_a_friend"]
 
 
 def test_setups_and_teardowns(gallery: DagFolder) -> None:
-    told = run(gallery, "setups_and_teardowns")
-    assert_states(told, make_cluster="success", work="failed", remove_cluster="success")
-    assert_run(told, "failed")
+    tested = run(gallery, "setups_and_teardowns")
+    assert_states(tested, make_cluster="success", work="failed", remove_cluster="success")
+    assert_run(tested, "failed")
     assert_run(run(gallery, "setups_and_teardowns", conf={"break_it": False}))
 
 
@@ -152,16 +152,16 @@ def test_time_zones(gallery: DagFolder) -> None:
 
 @pytest.mark.spec("S400")
 def test_custom_operator(gallery: DagFolder) -> None:
-    told = run(gallery, "custom_operator", conf={"name": "Grace"})
-    assert xcom_of(told, "greet") == "Good day, Grace of 2026-03-16"
-    assert "greeting Grace of 2026-03-16 in run r" in log_of(told, "greet")
+    tested = run(gallery, "custom_operator", conf={"name": "Grace"})
+    assert xcom_of(tested, "greet") == "Good day, Grace of 2026-03-16"
+    assert "greeting Grace of 2026-03-16 in run r" in log_of(tested, "greet")
 
 
 def test_trigger_another_dag(gallery: DagFolder) -> None:
     """Here the other DAG's run is only announced: a DAG is tried alone."""
-    told = run(gallery, "trigger_another_dag")
-    assert_run(told)
-    assert "printing_house" in log_of(told, "order_a_book")
+    tested = run(gallery, "trigger_another_dag")
+    assert_run(tested)
+    assert "printing_house" in log_of(tested, "order_a_book")
     assert xcom_of(run(gallery, "printing_house", conf={"title": "Moby-Dick"}), "print_book") == "printed: Moby-Dick"
 
 
@@ -198,40 +198,40 @@ def test_several_schedules(gallery: DagFolder) -> None:
 
 
 def test_callbacks(gallery: DagFolder) -> None:
-    told = run(gallery, "callbacks")
-    assert "CALLBACK good, try 1: all is well" in log_of(told, "good")
-    assert [line for line in log_of(told, "bad").splitlines() if line.startswith("CALLBACK")] == [
+    tested = run(gallery, "callbacks")
+    assert "CALLBACK good, try 1: all is well" in log_of(tested, "good")
+    assert [line for line in log_of(tested, "bad").splitlines() if line.startswith("CALLBACK")] == [
         "CALLBACK bad, try 1: the printer is out of paper",
         "CALLBACK bad, try 2: the printer is out of paper",
     ]
 
 
 def test_skipping_and_giving_up(gallery: DagFolder) -> None:
-    told = run(gallery, "skipping_and_giving_up")
-    assert_states(told, nothing_new="skipped", wrong_password="failed", bad_line="success")
-    assert [told.tasks[name].try_number for name in ("nothing_new", "wrong_password", "bad_line")] == [1, 1, 3]
+    tested = run(gallery, "skipping_and_giving_up")
+    assert_states(tested, nothing_new="skipped", wrong_password="failed", bad_line="success")
+    assert [tested.tasks[name].try_number for name in ("nothing_new", "wrong_password", "bad_line")] == [1, 1, 3]
 
 
 def test_data_intervals(gallery: DagFolder) -> None:
-    told = run_dag(gallery.dag("data_intervals"), logical_date=datetime(2026, 3, 16, 7, tzinfo=UTC))
-    assert "at BETWEEN '2026-03-16 0" in xcom_of(told, "query")
+    tested = run_dag(gallery.dag("data_intervals"), logical_date=datetime(2026, 3, 16, 7, tzinfo=UTC))
+    assert "at BETWEEN '2026-03-16 0" in xcom_of(tested, "query")
     (planned,) = upcoming_runs(gallery.dag("data_intervals"), now=MONDAY, count=1)
     assert planned.data_interval_end == planned.run_after
     assert to_micros(planned.run_after) - to_micros(planned.data_interval_start or MONDAY) == 3600 * 10**6
 
 
 def test_dynamic_mapping(gallery: DagFolder) -> None:
-    told = run(gallery, "dynamic_mapping", conf={"cities": ["Lyon", "Oslo", "Rome"]})
-    assert xcom_of(told, "total") == 12
-    assert xcom_of(told, "compare")[:3] == ["Lyon in 2025", "Lyon in 2026", "Oslo in 2025"]
-    assert [one.map_index for one in told.instances_of("prepare.announce")] == [0, 1, 2]
+    tested = run(gallery, "dynamic_mapping", conf={"cities": ["Lyon", "Oslo", "Rome"]})
+    assert xcom_of(tested, "total") == 12
+    assert xcom_of(tested, "compare")[:3] == ["Lyon in 2025", "Lyon in 2026", "Oslo in 2025"]
+    assert [one.map_index for one in tested.instances_of("prepare.announce")] == [0, 1, 2]
 
 
 def test_virtual_environment(gallery: DagFolder) -> None:
     """In real time: an environment is really made."""
-    told = run_dag(gallery.dag("virtual_environment"))
-    assert_run(told)
-    assert xcom_of(told, "tell") == "3 on average, isolated: True"
+    tested = run_dag(gallery.dag("virtual_environment"))
+    assert_run(tested)
+    assert xcom_of(tested, "tell") == "3 on average, isolated: True"
 
 
 def test_bash_from_python(gallery: DagFolder) -> None:

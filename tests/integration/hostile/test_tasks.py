@@ -166,10 +166,10 @@ def test_file_that_ends_the_process_only_where_tasks_run(hostile: Hostile) -> No
 def test_pool_that_does_not_exist(hostile: Hostile) -> None:
     run = hostile.begin("unknown_pool")
 
-    def told() -> bool:
+    def pool_is_named() -> bool:
         return any("There is no pool 'no_such_pool'" in sentence for sentence in hostile.why("unknown_pool", run))
 
-    until("why names the pool", 10, told)
+    until("why names the pool", 10, pool_is_named)
     hostile.still_works()
     hostile.world.control.call("set_pool", name="no_such_pool", slots=1)
     assert hostile.end("unknown_pool", run).state == "success"

@@ -53,7 +53,7 @@ class FakeScheduler:
 
 
 def run(story: Callable[[FakeScheduler, EventHub], Awaitable[None]], linger: float = LONG) -> None:
-    async def told(folder: str) -> None:
+    async def scenario(folder: str) -> None:
         scheduler = FakeScheduler(f"{folder}/s.sock")
         await scheduler.start()
         hub = EventHub(scheduler.path, linger)
@@ -64,7 +64,7 @@ def run(story: Callable[[FakeScheduler, EventHub], Awaitable[None]], linger: flo
             scheduler.stop()
 
     with tempfile.TemporaryDirectory(prefix="tw-") as folder:  # the path of a socket must be short
-        asyncio.run(told(folder))
+        asyncio.run(scenario(folder))
 
 
 class Reader:
@@ -202,14 +202,14 @@ def test_a_stream_ends_after_its_time() -> None:
 
 
 def test_without_a_scheduler_no_stream_opens() -> None:
-    async def told() -> None:
+    async def scenario() -> None:
         hub = EventHub("/nowhere/s.sock", 0.0, connect_within=0.05)
         with pytest.raises(Unreachable, match="does not answer"):
             await hub.open()
         assert hub.streams == 0
         hub.close()
 
-    asyncio.run(told())
+    asyncio.run(scenario())
 
 
 def test_the_number_of_streams_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -283,8 +283,8 @@ def test_reserialize_loads_the_plugins(run: Run, real: Path) -> None:
 
 
 def test_a_filter_without_matches_prints_a_message(run: Run, known: Path) -> None:
-    told = run("dags", "list", "--pattern", "nosuch", "--tag", "daily").stderr
-    assert told == "No DAG matches --pattern nosuch, --tag daily. All DAGs: tradewind dags list\n"
+    output = run("dags", "list", "--pattern", "nosuch", "--tag", "daily").stderr
+    assert output == "No DAG matches --pattern nosuch, --tag daily. All DAGs: tradewind dags list\n"
     assert run("dags", "list", "--pattern", "alp").stderr == ""
 
 

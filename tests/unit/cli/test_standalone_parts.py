@@ -125,8 +125,8 @@ def test_lines_catch_up_after_a_scheduler_restart(capsys: pytest.CaptureFixture[
     store = FakeStore(a_run("ended", RunState.FAILED, AT, AT + SECOND), a_run("runs", RunState.RUNNING, AT + 7))
     for notice in missed_notices(store, lines.open_runs()):
         lines.notice(notice)
-    (told,) = capsys.readouterr().out.splitlines()
-    assert told.endswith("failed   d ended in 1.0 s")
+    (output,) = capsys.readouterr().out.splitlines()
+    assert output.endswith("failed   d ended in 1.0 s")
     assert lines.open_runs() == [("d", "runs")]
 
 
@@ -139,17 +139,18 @@ def test_the_live_table_keeps_ids_whole(
     run_id = "manual__2026-11-20T20:17:15.007451+00:00"
     table.notice(Notice("run", "a_daily_report", run_id, "running", at=AT))
     table._console.print(table._table())
-    told = capsys.readouterr().out
-    assert "a_daily_report" in told
-    assert run_id in told
-    assert (there in told, gone in told) == (True, False), told
+    output = capsys.readouterr().out
+    assert "a_daily_report" in output
+    assert run_id in output
+    assert (there in output, gone in output) == (True, False), output
 
 
 @pytest.mark.parametrize(
-    ("micros", "told"), [(850_000, "850 ms"), (12_340_000, "12.3 s"), (245 * SECOND, "4 min 5 s"), (7380 * SECOND, "2 h 3 min")]
+    ("micros", "expected"),
+    [(850_000, "850 ms"), (12_340_000, "12.3 s"), (245 * SECOND, "4 min 5 s"), (7380 * SECOND, "2 h 3 min")],
 )
-def test_durations_as_text(micros: int, told: str) -> None:
-    assert duration_text(micros) == told
+def test_durations_as_text(micros: int, expected: str) -> None:
+    assert duration_text(micros) == expected
 
 
 def test_a_failing_table_is_replaced_by_lines(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

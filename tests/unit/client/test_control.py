@@ -208,15 +208,15 @@ def test_a_refused_hello_is_raised(path: str) -> None:
 def test_follow_yields_notices_until_the_connection_closes(path: str) -> None:
     scheduler = FakeScheduler(path, echo)
     notices = ControlClient(path, "ui", 5).follow()
-    heard: list[Notice] = []
-    listener = threading.Thread(daemon=True, target=lambda: heard.extend(notices))
+    received: list[Notice] = []
+    listener = threading.Thread(daemon=True, target=lambda: received.extend(notices))
     listener.start()
     assert scheduler.greeted.wait(5)
     scheduler.peers[0].send(Notice("run", "sales", "r1", "success"))
     scheduler.peers[0].send(Notice("run", "sales", "r2", "failed"))
     scheduler.peers[0].link.shutdown(socket.SHUT_RDWR)
     listener.join(5)
-    assert [(n.run_id, n.state) for n in heard] == [("r1", "success"), ("r2", "failed")]
+    assert [(n.run_id, n.state) for n in received] == [("r1", "success"), ("r2", "failed")]
     assert scheduler.hellos[0].follow
     scheduler.stop()
 

@@ -76,8 +76,8 @@ print(sorted(heavy & set(sys.modules)))
 context["logical_date"]
 print(sorted(heavy & set(sys.modules)))
 """
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert told.split("\n")[:2] == ["[]", "['pendulum']"]
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output.split("\n")[:2] == ["[]", "['pendulum']"]
 
 
 def test_a_context_can_be_unpacked_like_a_dictionary(world: World) -> None:

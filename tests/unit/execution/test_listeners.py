@@ -27,36 +27,36 @@ from airflow.listeners import hookimpl
 
 @hookimpl
 def on_starting(component):
-    builtins.heard.append(("on_starting", type(component).__name__))
+    builtins.calls.append(("on_starting", type(component).__name__))
 
 @hookimpl
 def on_task_instance_running(previous_state, task_instance, session):
-    builtins.heard.append(("running", str(previous_state), task_instance.task_id, task_instance.task.command))
+    builtins.calls.append(("running", str(previous_state), task_instance.task_id, task_instance.task.command))
 
 @hookimpl
 def on_task_instance_success(previous_state, task_instance):
-    builtins.heard.append(("success", str(previous_state), task_instance.state, task_instance.xcom_pull("t") is None))
+    builtins.calls.append(("success", str(previous_state), task_instance.state, task_instance.xcom_pull("t") is None))
 
 @hookimpl
 def on_task_instance_failed(task_instance, error):
-    builtins.heard.append(("failed", task_instance.state, str(error)))
+    builtins.calls.append(("failed", task_instance.state, str(error)))
 
 @hookimpl
 def on_task_instance_skipped(task_instance):
-    builtins.heard.append(("skipped", task_instance.state))
+    builtins.calls.append(("skipped", task_instance.state))
 
 @hookimpl
 def on_asset_changed(asset):
-    builtins.heard.append(("asset", asset.uri))
+    builtins.calls.append(("asset", asset.uri))
 
 @hookimpl
 def on_asset_event_emitted(asset_event):
     uri, aliases = asset_event.asset.uri, asset_event.source_aliases
-    builtins.heard.append(("event", uri, asset_event.extra, asset_event.source_task_id, aliases))
+    builtins.calls.append(("event", uri, asset_event.extra, asset_event.source_task_id, aliases))
 
 @hookimpl
 def before_stopping(component):
-    builtins.heard.append("before_stopping")
+    builtins.calls.append("before_stopping")
 """
 PLUGIN = """
 from airflow.plugins_manager import AirflowPlugin
@@ -93,10 +93,10 @@ class Command(BaseOperator):
 
 
 @pytest.fixture
-def heard(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What the listeners of the plugins folder heard."""
+def calls(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The calls of the listeners of the plugins folder."""
     found: list[Any] = []
-    monkeypatch.setattr(builtins, "heard", found, raising=False)
+    monkeypatch.setattr(builtins, "calls", found, raising=False)
     (folder / "our_listener.py").write_text(LISTENER)
     (folder / "our_plugin.py").write_text(PLUGIN)
     listeners.get_listener_manager.cache_clear()
@@ -111,17 +111,17 @@ def run(command: str, **arguments: Any) -> TaskResult:
 
 
 def test_the_listeners_hear_of_a_success_after_the_report(
-    world: World, heard: list[Any], caplog: pytest.LogCaptureFixture
+    world: World, calls: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     result = run("work", outlets=[Asset("s3://bucket/day")])
     assert result.outcome is Outcome.SUCCESS, "a listener that raises does not fail the task"
-    assert heard == [("on_starting", "TaskRunnerMarker"), ("running", "queued", "t", "work t")]
+    assert calls == [("on_starting", "TaskRunnerMarker"), ("running", "queued", "t", "work t")]
     assert "The listener on_task_instance_running of our_plugin.Broken failed" in caplog.text
-    heard.clear()
+    calls.clear()
     assert result.listeners is not None
     result.listeners()
     changed: list[tuple[Any, ...]] = [("asset", "s3://bucket/day"), ("event", "s3://bucket/day", {}, "t", [])]
-    assert heard == [("success", "running", "success", True), *changed, "before_stopping"]
+    assert calls == [("success", "running", "success", True), *changed, "before_stopping"]
 
 
 class Updater(BaseOperator):
@@ -132,38 +132,38 @@ class Updater(BaseOperator):
         context["outlet_events"][AssetAlias("late")].add(Asset("s3://bucket/late"), extra={"rows": 1})
 
 
-def test_the_listeners_hear_of_each_asset_event(world: World, heard: list[Any]) -> None:
+def test_the_listeners_hear_of_each_asset_event(world: World, calls: list[Any]) -> None:
     with DAG("d", schedule=None):
         task = Updater(task_id="t", outlets=[Asset("s3://bucket/day"), AssetAlias("late")])
     result = execute_task(task, workload("t"), write_error=lambda text: None)
     assert result.listeners is not None
     result.listeners()
-    assert [one for one in heard if one[0] == "event"] == [
+    assert [one for one in calls if one[0] == "event"] == [
         ("event", "s3://bucket/day", {"rows": 3}, "t", []),
         ("event", "s3://bucket/late", {"rows": 1}, "t", [AssetAlias("late")]),
     ]
 
 
-def test_the_listeners_hear_of_failures_retries_and_skips(heard: list[Any]) -> None:
+def test_the_listeners_hear_of_failures_retries_and_skips(calls: list[Any]) -> None:
     for command, retries, said in (
         ("fail", 0, ("failed", "failed", "it failed")),
         ("fail", 1, ("failed", "up_for_retry", "it failed")),
         ("skip", 0, ("skipped", "skipped")),
     ):
-        heard.clear()
+        calls.clear()
         with DAG("d", schedule=None):
             task = Command(task_id="t", command=command + " {{ ti.task_id }}", retries=retries)
         result = execute_task(task, workload("t", max_tries=retries), write_error=lambda text: None)
         assert result.listeners is not None
         result.listeners()
-        assert heard[2:] == [said, "before_stopping"]
+        assert calls[2:] == [said, "before_stopping"]
 
 
-def test_tasks_that_warm_a_process_up_are_no_news(heard: list[Any]) -> None:
+def test_tasks_that_warm_a_process_up_are_no_news(calls: list[Any]) -> None:
     with without_listeners():
         result = run("work")
     assert result.listeners is None
-    assert heard == []
+    assert calls == []
     assert run("work").listeners is not None
 
 
@@ -228,12 +228,12 @@ def test_a_plugins_folder_that_appears_later_makes_a_template_stale(
     assert source_file(str(later)) != source
 
 
-def test_a_template_is_stale_after_a_change_of_a_listener(heard: list[Any], folder: Path) -> None:
+def test_a_template_is_stale_after_a_change_of_a_listener(calls: list[Any], folder: Path) -> None:
     """Or after another file was added to the folder."""
     assert {source.path for source in prepare_listeners()} >= {str(folder), str(folder / "our_plugin.py")}
 
 
-def test_the_list_of_plugins_names_the_events(heard: list[Any], folder: Path) -> None:
+def test_the_list_of_plugins_names_the_events(calls: list[Any], folder: Path) -> None:
     (plugin,) = load_plugins(str(folder)).plugins
     described = describe_plugin(plugin)
     assert "on_task_instance_failed" in described["listener_events"]
@@ -267,10 +267,10 @@ def test_what_hooks_read_and_write_is_kept_where_a_plugin_may_read_it(folder: Pa
     collector.add_input_asset(hook, uri="s3://bucket/in.csv")
     collector.add_output_asset(hook, uri="s3://bucket/out.csv")
     collector.add_extra(hook, "query", "select 1")
-    told = lineage.HookLineageReader().retrieve_hook_lineage()
-    assert [(one.asset.uri, one.count, one.context) for one in told.inputs] == [("s3://bucket/in.csv", 2, hook)]
-    assert [one.asset.uri for one in told.outputs] == ["s3://bucket/out.csv"]
-    assert [(one.key, one.value) for one in told.extra] == [("query", "select 1")]
+    collected = lineage.HookLineageReader().retrieve_hook_lineage()
+    assert [(one.asset.uri, one.count, one.context) for one in collected.inputs] == [("s3://bucket/in.csv", 2, hook)]
+    assert [one.asset.uri for one in collected.outputs] == ["s3://bucket/out.csv"]
+    assert [(one.key, one.value) for one in collected.extra] == [("query", "select 1")]
 
 
 def test_the_collector_keeps_a_limited_number_of_assets(folder: Path, lineage: Any) -> None:

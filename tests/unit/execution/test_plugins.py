@@ -68,8 +68,8 @@ def test_an_invalid_plugin_does_not_affect_the_others(folder: Path) -> None:
     (folder / "d_nameless_plugin.py").write_text("from tradewind import AirflowPlugin\nclass Nameless(AirflowPlugin): pass\n")
     loaded = load_plugins(str(folder))
     assert [found.source for found in loaded.plugins] == ["$PLUGINS_FOLDER/b_our_plugin.py"]
-    told = {trouble.source.rpartition("/")[2]: str(trouble.error) for trouble in loaded.errors}
-    assert told == {
+    messages = {trouble.source.rpartition("/")[2]: str(trouble.error) for trouble in loaded.errors}
+    assert messages == {
         "a_bad_plugin.py": "3",
         "c_same_plugin.py": "the plugin name 'ours' is already used by $PLUGINS_FOLDER/b_our_plugin.py; choose another name",
         "d_nameless_plugin.py": "the plugin Nameless needs a name, such as name = 'ours'",

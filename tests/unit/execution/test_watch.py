@@ -74,16 +74,16 @@ def test_the_trigger_goes_on_when_its_event_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trigger", "told"),
+    ("trigger", "message"),
     [
         (Fires(1, fails=True), "the queue is gone"),
         (Fires(object()), "JSON cannot hold"),
         (Fires("x" * 100), "more than core.xcom_max_bytes=50"),
     ],
 )
-def test_a_failure_is_the_end(trigger: Fires, told: str) -> None:
+def test_a_failure_is_the_end(trigger: Fires, message: str) -> None:
     end, _ = watch_all(trigger, event_max=50)
-    assert told in (end.error or "")
+    assert message in (end.error or "")
     assert trigger.cleaned
 
 

@@ -46,12 +46,12 @@ def _returned(function: Any, **kwargs: Any) -> Any:
 
 
 def test_the_function_runs_in_another_process_with_its_arguments(world: World) -> None:
-    def told(a: int, ds: str, logical_date: Any, params: Any, b: int = 2, **others: Any) -> Any:
+    def report(a: int, ds: str, logical_date: Any, params: Any, b: int = 2, **others: Any) -> Any:
         import os
 
         return [os.getpid(), a, b, ds, type(logical_date).__module__, logical_date.isoformat(), params, sorted(others)[:2]]
 
-    pid, *rest = _returned(told, op_args=["{{ 40 + 1 }}"], op_kwargs={"b": 5}, params={"x": 1})
+    pid, *rest = _returned(report, op_args=["{{ 40 + 1 }}"], op_kwargs={"b": 5}, params={"x": 1})
     assert pid != os.getpid()
     day = "2024-03-05"
     assert rest == ["41", 5, day, "datetime", f"{day}T00:00:00+00:00", {"x": 1}, ["data_interval_end", "data_interval_start"]]
@@ -83,7 +83,7 @@ def test_the_function_cannot_use_names_of_its_module() -> None:
 
 
 def test_async_functions_string_args_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def told() -> Any:
+    async def report() -> Any:
         import os
 
         return [virtualenv_string_args, os.environ.get("A"), os.environ.get("B"), os.environ.get("TRADEWIND_ATTEMPT")]  # type: ignore[name-defined]  # noqa: F821
@@ -91,8 +91,8 @@ def test_async_functions_string_args_and_environment(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("A", "task")
     monkeypatch.setenv("TRADEWIND_ATTEMPT", "1-2-3")
     given: Any = {"string_args": ["x", "y"], "env_vars": {"B": "mine"}}
-    assert _returned(told, **given) == [["x", "y"], "task", "mine", "1-2-3"]
-    assert _returned(told, inherit_env=False, **given) == [["x", "y"], None, "mine", "1-2-3"]
+    assert _returned(report, **given) == [["x", "y"], "task", "mine", "1-2-3"]
+    assert _returned(report, inherit_env=False, **given) == [["x", "y"], None, "mine", "1-2-3"]
 
 
 def test_multi_line_strings_are_unchanged() -> None:

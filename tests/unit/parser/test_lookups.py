@@ -51,7 +51,7 @@ class Talk:
         look_up: SendLookup = lambda question, answered: self.questions.append((question, answered))  # noqa: E731
         self.conversation = ChildLookups(ours, self.loop, look_up)
 
-    def says(self, message: object) -> None:
+    def send(self, message: object) -> None:
         self.child.sendall(frame(encode(message)))
         self.loop.turn(0)
 
@@ -59,7 +59,7 @@ class Talk:
         _, answered = self.questions.pop(0)
         answered(answer)  # type: ignore[operator]
 
-    def hears(self) -> RunnerAnswer:
+    def receive(self) -> RunnerAnswer:
         (document,) = FrameReader().feed(self.child.recv(1 << 16))
         answer: RunnerAnswer = decode_answer(document)
         return answer
@@ -75,37 +75,37 @@ def talk() -> Iterator[Talk]:
 
 
 def test_a_request_is_forwarded_and_answered_with_its_number(talk: Talk) -> None:
-    talk.says(GetVariable(7, "bucket"))
+    talk.send(GetVariable(7, "bucket"))
     assert [question for question, _ in talk.questions] == [GetVariable(7, "bucket")]
     talk.answer(Value(99, True, "s3://x"))
-    assert talk.hears() == Value(7, True, "s3://x")
+    assert talk.receive() == Value(7, True, "s3://x")
     assert not talk.conversation.is_unanswered(timed_out=True)
 
 
 @pytest.mark.parametrize("message", [SetVariable(7, "x", "1"), XComPull(7, "d", "r", ("t",))])
 def test_other_requests_are_not_forwarded(talk: Talk, message: object) -> None:
-    talk.says(message)
+    talk.send(message)
     assert talk.questions == []
-    answer = talk.hears()
+    answer = talk.receive()
     assert isinstance(answer, Failure)
     assert answer.reason == "a DAG file may read only variables and connections while it is imported"
 
 
 def test_without_a_scheduler_the_import_does_not_count(talk: Talk) -> None:
-    talk.says(GetConnection(7, "db"))
+    talk.send(GetConnection(7, "db"))
     talk.answer(None)
-    assert talk.hears() == Failure(7, SCHEDULER_NOT_REACHABLE)
+    assert talk.receive() == Failure(7, SCHEDULER_NOT_REACHABLE)
     assert talk.conversation.is_unanswered(timed_out=False)
 
 
 def test_a_child_that_was_stopped_while_it_waited_gets_no_answer(talk: Talk) -> None:
-    talk.says(GetVariable(7, "x"))
+    talk.send(GetVariable(7, "x"))
     assert talk.conversation.is_unanswered(timed_out=True)
     assert not talk.conversation.is_unanswered(timed_out=False)  # it ended by itself, with a question that nobody waits for
 
 
 def test_secrets_are_masked_in_messages(talk: Talk) -> None:
-    talk.says(GetConnection(7, "db"))
+    talk.send(GetConnection(7, "db"))
     parts = {"host": "h.example", "password": "hunter22", "extra": '{"token": "abcd-efgh", "region": "north"}'}
     talk.answer(Value(7, True, parts, secret=True))
     report = ChildReport(problems=(Problem("ValueError: hunter22 at h.example", "line 3: abcd-efgh in north", 3),))
@@ -200,11 +200,11 @@ class Deployment:
         self.listener.listen(1)
         self.changed: list[str] = []
         self.link = SchedulerLink(self.loop, str(path), "parser", on_changed=self.changed.append)
-        self.heard: list[ToScheduler] = []
+        self.received: list[ToScheduler] = []
         self.link.start()
         peer, _ = self.listener.accept()
         self.peer = Connection(
-            peer, self.loop, lambda c, document: self.heard.append(decode_to_scheduler(document)), lambda c: None
+            peer, self.loop, lambda c, document: self.received.append(decode_to_scheduler(document)), lambda c: None
         )
 
     def say(self, message: object) -> None:
@@ -231,7 +231,7 @@ def test_requests_are_sent_only_while_connected(deployment: Deployment) -> None:
     deployment.link.look_up(GetVariable(2, "x"), answers.append)
     deployment.link.look_up(GetVariable(2, "y"), answers.append)
     deployment.loop.turn(0)
-    first, second = [message for message in deployment.heard if isinstance(message, FromRunner)]
+    first, second = [message for message in deployment.received if isinstance(message, FromRunner)]
     assert (first.attempt, first.body) == (NO_ATTEMPT, GetVariable(first.body.op, "x"))
     deployment.say(ToRunner(NO_ATTEMPT, Value(second.body.op, True, "of y")))
     deployment.say(ToRunner(NO_ATTEMPT, Value(first.body.op, True, "of x")))

@@ -18,7 +18,7 @@ linux.become_subreaper()
 """
 
 
-def told(code: str) -> list[str]:
+def output_of(code: str) -> list[str]:
     done = subprocess.run([sys.executable, "-c", BEGIN + code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -32,7 +32,7 @@ while len(linux.descendants(os.getpid())) < 5: time.sleep(0.01)
 print(len(linux.reap_and_kill_orphans({kept.pid})), linux.descendants(os.getpid()) == [kept.pid])
 kept.kill()
 """
-    assert told(code) == ["4", "True"]
+    assert output_of(code) == ["4", "True"]
 
 
 def test_a_killed_process_that_is_traced_is_not_waited_for() -> None:
@@ -64,7 +64,7 @@ while linux.own_children():
     time.sleep(0.01)
 print("reaped")
 """
-    found = told(code)
+    found = output_of(code)
     if found == ["skip"]:
         pytest.skip("tracing is not allowed here")
     assert found == ["True", "True", "True", "True", "reaped"]

@@ -106,8 +106,8 @@ def test_all_of_waits_for_every_asset_and_consumes_all_events(bench: Bench) -> N
 def test_any_of_starts_with_the_first_asset(bench: Bench) -> None:
     consumer(bench, "c", AnyOf((A, AllOf((B, C)))))
     emit(bench, B)
-    told = waits_for_assets(bench.store, bench.store.need_dag("c"))
-    assert told == "1 of 3 assets updated; missing: a or c"
+    answer = waits_for_assets(bench.store, bench.store.need_dag("c"))
+    assert answer == "1 of 3 assets updated; missing: a or c"
     emit(bench, C)
     emit(bench, A)
     assert consumed(bench, "c") == [[1, 2], [3]]
@@ -127,8 +127,8 @@ def test_a_paused_dag_starts_no_runs_for_assets_also_after_unpausing(bench: Benc
     emit(bench)
     bench.command("set_paused", dag_id="c", is_paused=False)
     assert bench.runs("c") == []
-    told = waits_for_assets(bench.store, bench.store.need_dag("c"))
-    assert told == "0 of 1 asset updated; missing: a; 2 events that came while it was paused wait for the next run"
+    answer = waits_for_assets(bench.store, bench.store.need_dag("c"))
+    assert answer == "0 of 1 asset updated; missing: a; 2 events that came while it was paused wait for the next run"
     emit(bench)
     assert consumed(bench, "c") == [[1, 2, 3]], "nothing is lost"
     bench.check()
@@ -369,8 +369,8 @@ def test_why_there_is_no_run_names_what_is_missing(bench: Bench) -> None:
     emit(bench, B)
     emit(bench, A)
     emit(bench, B)
-    told = as_dict(why_no_run(bench.store, bench.scheduler, "c"))
-    blockers = {one["rule"]: one["sentence"] for one in told["blockers"]}
-    assert told["next_run"]["notes"] == ["It runs when assets are updated: 2 of 2 assets updated."]
+    answer = as_dict(why_no_run(bench.store, bench.scheduler, "c"))
+    blockers = {one["rule"]: one["sentence"] for one in answer["blockers"]}
+    assert answer["next_run"]["notes"] == ["It runs when assets are updated: 2 of 2 assets updated."]
     assert set(blockers) == {"max_active_runs"}, "what is there is not in the way"
     assert "its max_active_runs is 1" in blockers["max_active_runs"]

@@ -72,13 +72,13 @@ def test_callbacks_that_a_process_calls_itself_are_not_sent(bench: Bench, host: 
     assert bench.store.outbox_items() == []
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_callbacks_that_a_process_did_not_call_are_sent_to_a_host(bench: Bench, host: Host, told: bool) -> None:
+@pytest.mark.parametrize("reported", [True, False])
+def test_callbacks_that_a_process_did_not_call_are_sent_to_a_host(bench: Bench, host: Host, reported: bool) -> None:
     """At once where its worker says so; else when it should have been through with it."""
     bench.dag("d", task("a", callbacks={"on_success_callback": ("cheer", "clap")}))
     bench.trigger("d", "r1")
     bench.finish("r1.a", calls_back=True)
-    if told:
+    if reported:
         bench.scheduler.callbacks.called_back(bench.attempt("r1.a").key, False)
     else:
         bench.pass_time(60 * SECOND)

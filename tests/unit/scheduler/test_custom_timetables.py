@@ -116,9 +116,9 @@ def test_a_failing_timetable_affects_only_its_dag_and_is_asked_again(bench: Benc
     assert parser.answer() == 1
     assert import_errors(bench) == ["d.py::d"]
     assert "no holidays known" in as_dict(why(bench.store, bench.scheduler, "d", "a", None))["blockers"][0]["sentence"]
-    told = bench.scheduler
+    scheduler = bench.scheduler
     bench.command("trigger", dag_id="d", run_id="r", interval_start=NOW, interval_end=NOW)
-    blockers = as_dict(why(bench.store, told, "d", "a", "r"))["next_run"]["blockers"]
+    blockers = as_dict(why(bench.store, scheduler, "d", "a", "r"))["next_run"]["blockers"]
     assert any(b["rule"] == "timetable" and "timetable Workdays" in b["sentence"] for b in blockers), blockers
     waits = []
     for _ in range(9):

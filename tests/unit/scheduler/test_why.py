@@ -128,13 +128,13 @@ def test_a_misspelt_name_gets_the_nearest_one(bench: Bench) -> None:
 def test_without_a_scheduler_the_store_is_used(bench: Bench) -> None:
     bench.dag("d", task("a", pool="nowhere"), task("b"), task("c", "b"), task("e", pool_slots=200))
     bench.trigger("d", "r")
-    told = {name: bench.why(f"r.{name}", live=False) for name in "abce"}
-    assert all("no_scheduler" in rules for rules in told.values())
-    assert set(told["a"]) == {"no_scheduler", "pool"}
-    assert "There is no pool 'nowhere'" in told["a"]["pool"]
-    assert set(told["b"]) == {"no_scheduler", "queued", "no_worker"}
-    assert "Not ended: b (queued)" in told["c"]["trigger_rule"]
-    assert "it can never start" in told["e"]["pool"]
+    answer = {name: bench.why(f"r.{name}", live=False) for name in "abce"}
+    assert all("no_scheduler" in rules for rules in answer.values())
+    assert set(answer["a"]) == {"no_scheduler", "pool"}
+    assert "There is no pool 'nowhere'" in answer["a"]["pool"]
+    assert set(answer["b"]) == {"no_scheduler", "queued", "no_worker"}
+    assert "Not ended: b (queued)" in answer["c"]["trigger_rule"]
+    assert "it can never start" in answer["e"]["pool"]
 
 
 def test_without_a_scheduler_limits_in_use_are_not_claimed(bench: Bench) -> None:
@@ -183,9 +183,9 @@ def test_without_blockers_the_next_step_starts_the_task(bench: Bench) -> None:
 # --- who holds it, what comes before it, what can change it -------------------------------------------------------------------
 
 
-def _of(told: dict[str, Any], rule: str) -> dict[str, Any]:
-    found = [one for one in told["blockers"] if one["rule"] == rule]
-    assert len(found) == 1, told["blockers"]
+def _of(answer: dict[str, Any], rule: str) -> dict[str, Any]:
+    found = [one for one in answer["blockers"] if one["rule"] == rule]
+    assert len(found) == 1, answer["blockers"]
     blocker: dict[str, Any] = found[0]
     return blocker
 
@@ -197,8 +197,8 @@ def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
     bench.trigger("d", "r")
     bench.pass_time(MINUTE)
     bench.start("r.t0")
-    told = bench.why_answer("r.t8")
-    pool = _of(told, "pool")
+    answer = bench.why_answer("r.t8")
+    pool = _of(answer, "pool")
     assert pool["holder_count"] == 7
     assert [one["task_id"] for one in pool["holders"]] == ["t0", "t1", "t2", "t3", "t4"]
     assert pool["holders"][0] == {
@@ -212,15 +212,15 @@ def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
     }
     assert pool["holders"][1]["started_at"] is None
     assert pool["command"] == "tradewind pools set p 8"
-    assert told["position"]["ahead"] == 1
-    assert told["position"]["first"]["task_id"] == "t7"
+    assert answer["position"]["ahead"] == 1
+    assert answer["position"]["first"]["task_id"] == "t7"
     ends = {"code": "ends_holder", "arguments": {}}
     event = "one of the task instances that hold it ends"
-    assert told["next_event"] == {"event": event, "at": None, "rule": "pool", "ends": ends}
+    assert answer["next_event"] == {"event": event, "at": None, "rule": "pool", "ends": ends}
     assert pool["reason"] == {"code": "pool_full", "arguments": {"pool": "p", "free": 0, "capacity": 7, "amount": 1}}
     used = {"executor": "StubExecutor", "attached": True, "live": 7, "parallelism": None}
-    assert told["workers"] == {**used, "note": None, "note_phrase": None}
-    assert told["earliest_start"] == "2026-01-01T00:01:00Z"
+    assert answer["workers"] == {**used, "note": None, "note_phrase": None}
+    assert answer["earliest_start"] == "2026-01-01T00:01:00Z"
 
 
 def test_candidates_of_a_paused_dag_are_not_counted_ahead(bench: Bench) -> None:
@@ -237,27 +237,27 @@ def test_a_task_far_downstream_names_how_far_the_run_has_got(bench: Bench) -> No
     bench.dag("d", task("t0", retries=1, retry_delay=HOUR), *(task(f"t{i}", f"t{i - 1}") for i in range(1, 20)))
     bench.trigger("d", "r")
     bench.start("r.t0")
-    told = bench.why_answer("r.t19")
-    assert _of(told, "trigger_rule")["sentence"].endswith("Not ended: t18 (not started). The run has reached t0 (running).")
-    assert told["next_event"]["event"] == "t0 ends"
+    answer = bench.why_answer("r.t19")
+    assert _of(answer, "trigger_rule")["sentence"].endswith("Not ended: t18 (not started). The run has reached t0 (running).")
+    assert answer["next_event"]["event"] == "t0 ends"
     bench.report("r.t0", Outcome.FAILED)
-    told = bench.why_answer("r.t1")
-    assert told["earliest_start"] == "2026-01-01T01:00:00Z", "not before the retry of the task above it"
+    answer = bench.why_answer("r.t1")
+    assert answer["earliest_start"] == "2026-01-01T01:00:00Z", "not before the retry of the task above it"
 
 
 def test_a_moment_is_the_next_event_and_the_earliest_start(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=HOUR))
     bench.trigger("d", "r")
     bench.fail("r.a")
-    told = bench.why_answer("r.a")
+    answer = bench.why_answer("r.a")
     at = "2026-01-01T01:00:00Z"
     ends = {"code": "ends_at", "arguments": {"at": at}}
-    assert told["next_event"] == {"event": f"it is {at}", "at": at, "rule": "due", "ends": ends}
-    assert told["earliest_start"] == "2026-01-01T01:00:00Z"
+    assert answer["next_event"] == {"event": f"it is {at}", "at": at, "rule": "due", "ends": ends}
+    assert answer["earliest_start"] == "2026-01-01T01:00:00Z"
     bench.command("set_paused", dag_id="d", is_paused=True)
-    told = bench.why_answer("r.a")
-    assert told["earliest_start"] is None, "a person has to unpause it first"
-    assert _of(told, "paused")["command"] == "tradewind dags unpause d"
+    answer = bench.why_answer("r.a")
+    assert answer["earliest_start"] is None, "a person has to unpause it first"
+    assert _of(answer, "paused")["command"] == "tradewind dags unpause d"
 
 
 def test_a_task_that_ended_without_running_names_the_cause(bench: Bench) -> None:
@@ -280,8 +280,8 @@ def test_a_skipped_task_names_the_branch_that_decided(bench: Bench) -> None:
     finished = _of(bench.why_answer("~r.below"), "finished")
     assert finished["command"] == "tradewind tasks clear d -t '^choose$' --downstream --run-id '~r'"
     assert "Clear choose and downstream tasks" in finished["sentence"]
-    told = as_dict(why(bench.store, bench.scheduler, "d", "g.left", "~r"))
-    left = _of(told, "finished")["reason"]["arguments"]["first"]
+    answer = as_dict(why(bench.store, bench.scheduler, "d", "g.left", "~r"))
+    left = _of(answer, "finished")["reason"]["arguments"]["first"]
     chosen = {"code": "branch_not_chosen", "arguments": {"tasks": ["choose"]}}
     assert left["arguments"]["reason"] == chosen, "a stored reason that still holds is a phrase, too"
 
@@ -362,9 +362,9 @@ def test_a_failed_setup_is_named_instead_of_the_trigger_rule(bench: Bench) -> No
     bench.fail("r.x")
     bench.finish("r.w", outcome=Outcome.RESCHEDULE, reschedule_at=NOW + HOUR)
     bench.command("mark", dag_id="d", run_id="r", task_ids=["s"], state="failed")
-    told = bench.why("r.w")
-    assert told.keys() == {"due", "setup"}
-    assert told["setup"] == "It is going to be upstream_failed: it needs the setup s (failed)."
+    answer = bench.why("r.w")
+    assert answer.keys() == {"due", "setup"}
+    assert answer["setup"] == "It is going to be upstream_failed: it needs the setup s (failed)."
 
 
 def test_an_empty_task_names_no_limits(bench: Bench) -> None:
@@ -380,8 +380,8 @@ def test_lists_in_sentences_are_short(bench: Bench) -> None:
     bench.pool("p", 0)
     bench.dag("d", *many, task("end", *(one.task_id for one in many)))
     bench.trigger("d", "r")
-    told = bench.why_answer("r.end")
-    sentence = _of(told, "trigger_rule")["sentence"]
+    answer = bench.why_answer("r.end")
+    sentence = _of(answer, "trigger_rule")["sentence"]
     assert sentence.endswith("Not ended: t0000 (scheduled), t0001 (scheduled), t0002 (scheduled) and 1997 more.")
     assert bench.why_answer("r.t1999")["position"]["ahead"] == 1999
 
@@ -393,14 +393,14 @@ def test_a_queued_run_names_the_runs_that_hold_run_slots(bench: Bench) -> None:
     bench.dag("d", task("a"), max_active_runs=2)
     for day in range(1, 6):
         bench.trigger("d", f"r{day}", day=day)
-    told = bench.why_answer("r5.a")
+    answer = bench.why_answer("r5.a")
     assert set(bench.why("r5.a")) == {"max_active_runs"}
-    places = _of(told, "max_active_runs")
+    places = _of(answer, "max_active_runs")
     assert [one["run_id"] for one in places["holders"]] == ["r1", "r2"]
-    assert told["position"] == {"ahead": 2, "first": first_run("d", "r3")}
-    assert told["run_state"] == "queued"
+    assert answer["position"] == {"ahead": 2, "first": first_run("d", "r3")}
+    assert answer["run_state"] == "queued"
     run = as_dict(why_run_of(bench.store, bench.scheduler, "d", "r5"))
-    assert run["blockers"] == told["blockers"]
+    assert run["blockers"] == answer["blockers"]
     running = as_dict(why_run_of(bench.store, bench.scheduler, "d", "r1"))
     assert running["open"] == {"queued": {"count": 1, "first": ["a"]}}
 
@@ -408,14 +408,14 @@ def test_a_queued_run_names_the_runs_that_hold_run_slots(bench: Bench) -> None:
 def test_the_next_run_and_what_keeps_it(bench: Bench) -> None:
     daily = CronSchedule(("0 0 * * *",), interval_kind="data")
     bench.dag("d", task("a"), schedule=daily, start_date=NOW + DAY, max_active_runs=1, catchup=True)
-    told = as_dict(why(bench.store, bench.scheduler, "d", "a", None))
-    assert (told["run_id"], told["state"]) == (None, None)
-    assert _of(told, "not_due")["sentence"] == "The next run of the DAG starts at 2026-01-03T00:00:00Z."
-    assert told["next_run"]["logical_date"] == "2026-01-02T00:00:00Z"
-    assert told["earliest_start"] == "2026-01-03T00:00:00Z"
+    answer = as_dict(why(bench.store, bench.scheduler, "d", "a", None))
+    assert (answer["run_id"], answer["state"]) == (None, None)
+    assert _of(answer, "not_due")["sentence"] == "The next run of the DAG starts at 2026-01-03T00:00:00Z."
+    assert answer["next_run"]["logical_date"] == "2026-01-02T00:00:00Z"
+    assert answer["earliest_start"] == "2026-01-03T00:00:00Z"
     bench.pass_time(3 * DAY)
-    told = as_dict(why_no_run(bench.store, bench.scheduler, "d"))
-    assert _of(told, "max_active_runs")["holders"][0]["run_id"] == "scheduled__2026-01-03T00:00:00+00:00"
+    answer = as_dict(why_no_run(bench.store, bench.scheduler, "d"))
+    assert _of(answer, "max_active_runs")["holders"][0]["run_id"] == "scheduled__2026-01-03T00:00:00+00:00"
     bench.command("set_paused", dag_id="d", is_paused=True)
     assert {one["rule"] for one in as_dict(why_no_run(bench.store, bench.scheduler, "d"))["blockers"]} == {
         "paused",
@@ -452,9 +452,9 @@ def test_a_dag_that_has_no_next_run_says_why(
     bench: Bench, schedule: Any, more: dict[str, Any], rule: str, sentence: str
 ) -> None:
     bench.dag("d", task("a", empty=True), schedule=schedule, start_date=NOW - 3 * DAY, catchup=False, **more)
-    told = as_dict(why_no_run(bench.store, bench.scheduler, "d"))
-    assert sentence in _of(told, rule)["sentence"]
-    assert told["earliest_start"] is None
+    answer = as_dict(why_no_run(bench.store, bench.scheduler, "d"))
+    assert sentence in _of(answer, rule)["sentence"]
+    assert answer["earliest_start"] is None
 
 
 @pytest.mark.spec("S465")
@@ -558,19 +558,19 @@ def _defer(bench: Bench, wait: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_a_trigger_is_named_with_its_timeout(bench: Bench) -> None:
-    told = _defer(bench, TriggerWait("pkg.Arrived"), timeout_at=NOW + HOUR)
-    assert _of(told, "deferred")["sentence"] == (
+    answer = _defer(bench, TriggerWait("pkg.Arrived"), timeout_at=NOW + HOUR)
+    assert _of(answer, "deferred")["sentence"] == (
         "It is deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. Its timeout is at 2026-01-01T01:00:00Z."
     )
     ends = {"code": "ends_trigger", "arguments": {}}
-    assert told["next_event"] == {"event": "its trigger fires", "at": None, "rule": "deferred", "ends": ends}
+    assert answer["next_event"] == {"event": "its trigger fires", "at": None, "rule": "deferred", "ends": ends}
     bench.executor.ready = False
     assert set(bench.why("r.t")) == {"deferred", "no_worker"}
 
 
 def test_a_wait_for_a_moment_names_it(bench: Bench) -> None:
-    told = _defer(bench, MomentWait(NOW + HOUR))
-    assert told["earliest_start"] == told["next_event"]["at"] == "2026-01-01T01:00:00Z"
+    answer = _defer(bench, MomentWait(NOW + HOUR))
+    assert answer["earliest_start"] == answer["next_event"]["at"] == "2026-01-01T01:00:00Z"
 
 
 def test_a_wait_for_a_missing_task_says_so(bench: Bench) -> None:
@@ -578,15 +578,15 @@ def test_a_wait_for_a_missing_task_says_so(bench: Bench) -> None:
     bench.dag("other", task("x"))
     bench.trigger("other", "o1")
     bench.finish("other/o1.x")
-    told = _defer(bench, TasksWait("other", run_ids=("o1",), task_ids=("x", "y")))
-    assert _of(told, "deferred")["sentence"].endswith("on o1 there is no y.")
+    answer = _defer(bench, TasksWait("other", run_ids=("o1",), task_ids=("x", "y")))
+    assert _of(answer, "deferred")["sentence"].endswith("on o1 there is no y.")
 
 
 def test_a_wait_for_another_dag_names_its_states(bench: Bench) -> None:
     date = NOW - 100 * DAY
     wait = TasksWait("other", logical_dates=(date, date + DAY), task_ids=("x",))
-    told = _defer(bench, wait)
-    assert "There is no DAG 'other'" in _of(told, "waits_for_nothing")["sentence"]
+    answer = _defer(bench, wait)
+    assert "There is no DAG 'other'" in _of(answer, "waits_for_nothing")["sentence"]
     bench.dag("other", task("x"))
     bench.trigger("other", "o1", day=0)
     sentence = _of(bench.why_answer("r.t"), "deferred")["sentence"]
@@ -595,6 +595,6 @@ def test_a_wait_for_another_dag_names_its_states(bench: Bench) -> None:
         "on 2025-09-23T00:00:00Z x is queued; there is no run of 2025-09-24T00:00:00Z."
     )
     bench.command("set_paused", dag_id="other", is_paused=True)
-    told = bench.why_answer("r.t")
-    assert _of(told, "waits_for_paused")["command"] == "tradewind dags unpause other"
-    assert told["earliest_start"] is None
+    answer = bench.why_answer("r.t")
+    assert _of(answer, "waits_for_paused")["command"] == "tradewind dags unpause other"
+    assert answer["earliest_start"] is None

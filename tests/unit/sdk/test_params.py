@@ -232,7 +232,7 @@ class TestDagParam:
             Reads(task_id="own", params={"q": 5, "r": 6})
             Reads.partial(task_id="mapped", params={"r": 7}).expand(x=[1])
         assert seen == [{"p": 1, "q": 2}, {"p": 1, "q": 5, "r": 6}]
-        told = dag.test(run_conf={"p": 9, "other": 1}, say=lambda line: None)
-        assert told.xcom("plain") == {"p": 9, "q": 2}
-        assert told.xcom("own") == {"p": 9, "q": 5, "r": 6}
-        assert told.xcom("mapped") == [{"p": 9, "q": 2, "r": 7}]
+        tested = dag.test(run_conf={"p": 9, "other": 1}, say=lambda line: None)
+        assert tested.xcom("plain") == {"p": 9, "q": 2}
+        assert tested.xcom("own") == {"p": 9, "q": 5, "r": 6}
+        assert tested.xcom("mapped") == [{"p": 9, "q": 2, "r": 7}]

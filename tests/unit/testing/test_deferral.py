@@ -40,10 +40,10 @@ class Waits(BaseOperator):
 
     def execute(self, context: Any) -> None:
         context["ti"].xcom_push("before", 1)
-        self.defer(trigger=Looks(self.path), method_name="go_on", kwargs={"told": 7}, timeout=self.most)
+        self.defer(trigger=Looks(self.path), method_name="go_on", kwargs={"number": 7}, timeout=self.most)
 
-    def go_on(self, context: Any, event: Any, told: int) -> Any:
-        return [event, told, context["ti"].xcom_pull(self.task_id, key="before")]
+    def go_on(self, context: Any, event: Any, number: int) -> Any:
+        return [event, number, context["ti"].xcom_pull(self.task_id, key="before")]
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_a_dag_runs_its_triggers_here_with_its_connections(tmp_path: Path) -> No
     first, second = run.attempts
     assert first.waits is not None
     assert (first.waits.trigger, first.waits.trigger_kwargs) == (f"{__name__}.Looks", {"path": str(tmp_path / "here")})
-    assert (first.waits.method, first.waits.kwargs, second.waits) == ("go_on", {"told": 7}, None)
+    assert (first.waits.method, first.waits.kwargs, second.waits) == ("go_on", {"number": 7}, None)
 
 
 def test_a_trigger_is_not_waited_for_longer_than_its_task_may() -> None:

@@ -29,8 +29,8 @@ def run(made: DAG) -> TestedRun:
     return tested
 
 
-def states(told: TestedRun, task_id: str) -> list[str]:
-    return [one.state.value for one in told.instances_of(task_id)]
+def states(tested: TestedRun, task_id: str) -> list[str]:
+    return [one.state.value for one in tested.instances_of(task_id)]
 
 
 @task
@@ -58,9 +58,9 @@ class TestFunctions:
         """Each instance gets its element; what is behind them gets the list of what they returned, by map index."""
         with dag() as made:
             total(double.partial(plus=1).expand(x=numbers()))
-        told = run(made)
-        assert told.xcom("double") == [3, 5, 7]
-        assert told.xcom("total") == 15
+        tested = run(made)
+        assert tested.xcom("double") == [3, 5, 7]
+        assert tested.xcom("total") == 15
 
     def test_the_last_argument_varies_fastest(self) -> None:
         @task
@@ -93,10 +93,10 @@ class TestFunctions:
     def test_an_empty_list_skips(self) -> None:
         with dag() as made:
             total(double.expand(x=numbers(0)))
-        told = run(made)
-        assert states(told, "double") == ["skipped"]
-        assert states(told, "total") == ["skipped"]
-        assert "empty" in (told.task("double").reason or "")
+        tested = run(made)
+        assert states(tested, "double") == ["skipped"]
+        assert states(tested, "total") == ["skipped"]
+        assert "empty" in (tested.task("double").reason or "")
 
     def test_one_instance_fails_and_the_others_go_on(self) -> None:
         @task
@@ -108,10 +108,10 @@ class TestFunctions:
         with dag() as made:
             total(picky.expand(x=numbers()))
             total.override(task_id="rest", trigger_rule="all_done")(picky.override(task_id="more").expand(x=numbers(3)))
-        told = run(made)
-        assert states(told, "picky") == ["success", "failed", "success"]
-        assert states(told, "total") == ["upstream_failed"]
-        assert told.xcom("rest") == 4
+        tested = run(made)
+        assert states(tested, "picky") == ["success", "failed", "success"]
+        assert states(tested, "total") == ["upstream_failed"]
+        assert tested.xcom("rest") == 4
 
     def test_a_label_in_place_of_the_index(self) -> None:
         @task(map_index_template="{{ who }}")
@@ -120,9 +120,9 @@ class TestFunctions:
 
         with dag() as made:
             greet.expand(name=["ann", "bob"])
-        told = run(made)
-        assert states(told, "greet") == ["success", "success"]
-        shown = [told.store.task_instance(told.dag_id, told.run_id, "greet", index) for index in (0, 1)]
+        tested = run(made)
+        assert states(tested, "greet") == ["success", "success"]
+        shown = [tested.store.task_instance(tested.dag_id, tested.run_id, "greet", index) for index in (0, 1)]
         assert [one.rendered_map_index for one in shown] == ["ANN", "BOB"]
 
     def test_a_label_from_the_arguments_and_a_wrong_label(self) -> None:
@@ -130,10 +130,10 @@ class TestFunctions:
         with dag() as made:
             same.override(task_id="named", map_index_template="{{ v }}|{{ ti.map_index }}").expand(v=["a"])
             same.override(task_id="wrong", map_index_template="{{ nothere }}").expand(v=["a"])
-        told = run(made)
-        assert (states(told, "named"), states(told, "wrong")) == (["success"], ["failed"])
-        assert told.store.task_instance(told.dag_id, told.run_id, "named", 0).rendered_map_index == "a|0"
-        assert "nothere" in (told.tasks["wrong[0]"].reason or "")
+        tested = run(made)
+        assert (states(tested, "named"), states(tested, "wrong")) == (["success"], ["failed"])
+        assert tested.store.task_instance(tested.dag_id, tested.run_id, "named", 0).rendered_map_index == "a|0"
+        assert "nothere" in (tested.tasks["wrong[0]"].reason or "")
 
     def test_a_mapped_teardown_is_a_teardown(self) -> None:
         """So its failure does not count, and a mapped setup gets its teardown by `as_teardown` as any other."""
@@ -151,9 +151,9 @@ class TestFunctions:
             chain(build.expand(x=[1]), clean.override(task_id="more").partial().expand_kwargs([{"x": 1}]))
         assert [made.get_task(one).is_teardown for one in ("clean", "more", "build")] == [True, True, False]
         assert made.get_task("build").is_setup
-        told = run(made)
-        assert states(told, "clean") == ["failed", "failed"]
-        assert told.state.value == "success"
+        tested = run(made)
+        assert states(tested, "clean") == ["failed", "failed"]
+        assert tested.state.value == "success"
 
 
 class TestLists:
@@ -176,12 +176,12 @@ class TestLists:
             keep.override(task_id="zipped").expand(v=first.zip(second))
             keep.override(task_id="filled").expand(v=first.zip(second, fillvalue=0))
             keep.override(task_id="joined").expand(v=first.concat(second))
-        told = run(made)
-        assert states(told, "mapped") == ["success", "skipped", "success"]
-        assert told.xcom("mapped") == [100, 300]
-        assert told.xcom("zipped") == [(1, 1), (2, 2)]
-        assert told.xcom("filled") == [(1, 1), (2, 2), (3, 0)]
-        assert told.xcom("joined") == [1, 2, 3, 1, 2]
+        tested = run(made)
+        assert states(tested, "mapped") == ["success", "skipped", "success"]
+        assert tested.xcom("mapped") == [100, 300]
+        assert tested.xcom("zipped") == [(1, 1), (2, 2)]
+        assert tested.xcom("filled") == [(1, 1), (2, 2), (3, 0)]
+        assert tested.xcom("joined") == [1, 2, 3, 1, 2]
 
 
 class TestOperators:
@@ -203,10 +203,10 @@ class TestOperators:
             shell(task_id="written").expand_kwargs([{"bash_command": "echo '{{ ds }}'"}])
             shell(task_id="returned").expand_kwargs(dictionaries())
             same.expand(v=["{{ ds }}"])
-        told = made.test(datetime(2026, 3, 4, tzinfo=UTC), say=silent)
-        assert told.xcom("say") == ["2026-03-04", "2026-03-04"]
-        assert told.xcom("raw") == ["{{ ds }}"]
-        assert [told.xcom(one) for one in ("written", "returned", "same")] == [["2026-03-04"]] * 3
+        tested = made.test(datetime(2026, 3, 4, tzinfo=UTC), say=silent)
+        assert tested.xcom("say") == ["2026-03-04", "2026-03-04"]
+        assert tested.xcom("raw") == ["{{ ds }}"]
+        assert [tested.xcom(one) for one in ("written", "returned", "same")] == [["2026-03-04"]] * 3
 
     def test_the_definition_is_the_operators_own(self) -> None:
         with dag(default_args={"retries": 2}):
@@ -248,10 +248,10 @@ class TestResultsThatCannotBe:
 
         with dag() as made:
             double.expand(x=gives())
-        told = run(made)
-        assert states(told, "gives") == ["failed"]
-        assert words in (told.task("gives").reason or "")
-        assert states(told, "double") == ["upstream_failed"]
+        tested = run(made)
+        assert states(tested, "gives") == ["failed"]
+        assert words in (tested.task("gives").reason or "")
+        assert states(tested, "double") == ["upstream_failed"]
 
 
 class TestGroups:
@@ -263,10 +263,10 @@ class TestGroups:
 
         with dag() as made:
             total(steps.partial(plus=1).expand(x=numbers()))
-        told = run(made)
-        assert told.xcom("steps.double") == [2, 4, 6]
-        assert told.xcom("steps.then") == [5, 9, 13]
-        assert told.xcom("total") == 27
+        tested = run(made)
+        assert tested.xcom("steps.double") == [2, 4, 6]
+        assert tested.xcom("steps.then") == [5, 9, 13]
+        assert tested.xcom("total") == 27
 
     def test_one_index_fails_alone(self) -> None:
         @task
@@ -281,9 +281,9 @@ class TestGroups:
 
         with dag() as made:
             steps.expand(x=numbers())
-        told = run(made)
-        assert states(told, "steps.picky") == ["success", "failed", "success"]
-        assert states(told, "steps.double") == ["success", "upstream_failed", "success"]
+        tested = run(made)
+        assert states(tested, "steps.picky") == ["success", "failed", "success"]
+        assert states(tested, "steps.double") == ["success", "upstream_failed", "success"]
 
     def test_nothing_mapped_inside_a_mapped_group(self) -> None:
         @task_group

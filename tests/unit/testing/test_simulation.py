@@ -165,8 +165,8 @@ def test_a_clear_runs_again_and_attempts_go_on_counting() -> None:
 def test_history_tells_every_change_with_its_reason() -> None:
     world = Simulation(an_hour())
     world.trigger("d", "r")
-    told = [(one.task_id, one.after, (one.at - DAY).total_seconds()) for one in world.play().history()]
-    assert told == [
+    history = [(one.task_id, one.after, (one.at - DAY).total_seconds()) for one in world.play().history()]
+    assert history == [
         ("work", "scheduled", 0),
         ("work", "queued", 0),
         ("work", "running", 0),

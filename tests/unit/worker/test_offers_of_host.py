@@ -21,10 +21,10 @@ class Pool:
     """The connection of a Celery worker."""
 
     def __init__(self) -> None:
-        self.heard: list[OfferState] = []
+        self.received: list[OfferState] = []
 
     def send(self, document: bytes) -> None:
-        self.heard.append(decode_offer_state(document))
+        self.received.append(decode_offer_state(document))
 
 
 def test_an_attempt_that_waits_when_the_lease_ends_is_given_back(tmp_path: Path) -> None:
@@ -39,6 +39,6 @@ def test_an_attempt_that_waits_when_the_lease_ends_is_given_back(tmp_path: Path)
     host.offers.on_document(connection, offer)
     assert [one.key for one in host.pending] == [work.key]
     host.lease_ended("no contact", 0)
-    assert [one.state for one in pool.heard] == ["busy"], "the broker gives it to another worker"
+    assert [one.state for one in pool.received] == ["busy"], "the broker gives it to another worker"
     host.offers.on_document(connection, offer)
     assert [one.key for one in host.pending] == [work.key], "it is taken again"

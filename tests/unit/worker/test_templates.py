@@ -26,27 +26,27 @@ pytestmark = pytest.mark.skipif(not HAVE_LINUX, reason="templates are forked on 
 
 
 class PendingAttempt:
-    """An attempt that writes down what it is told."""
+    """An attempt that records the calls of its methods."""
 
     def __init__(self, work: Workload, again: int | None = 0) -> None:
         self.workload = work
         self.again = again
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
 
     def descriptors(self) -> list[int]:
         return []
 
     def handed_over(self) -> None:
-        self.told.append("ordered")
+        self.calls.append("ordered")
 
     def forked(self, pid: int) -> None:
-        self.told.append(pid)
+        self.calls.append(pid)
 
     def could_not_start(self, why: str, *, file_broken: bool) -> None:
-        self.told.append((why, file_broken))
+        self.calls.append((why, file_broken))
 
     def order_lost(self, why: str) -> int | None:
-        self.told.append("lost")
+        self.calls.append("lost")
         return self.again
 
 
@@ -119,7 +119,7 @@ def test_order_that_dies_with_the_base_image_is_given_to_the_next(world: World) 
     world.templates.run(pending)
     assert isinstance(world.templates.ordered(), RunDirect)
     world.templates.die()
-    assert pending.told == ["ordered", "lost"]
+    assert pending.calls == ["ordered", "lost"]
     world.after(SECOND)
     world.templates.says(Ready())
     assert isinstance(world.templates.ordered(), (RunDirect, MakeTemplate))
@@ -131,7 +131,7 @@ def test_runners_of_a_dead_base_image_are_handed_over_to_the_host(world: World) 
     world.templates.run(pending)
     world.templates.says(Forked(1, 4711))
     world.templates.die()
-    assert pending.told == ["ordered", 4711]
+    assert pending.calls == ["ordered", 4711]
     assert world.orphans == [{4711}]
 
 
@@ -152,10 +152,10 @@ def test_orders_are_refused_where_no_base_image_comes_up(world: World) -> None:
     pending = PendingAttempt(alone())
     world.templates.run(pending)
     for _ in range(5):
-        assert pending.told == []
+        assert pending.calls == []
         world.templates.die()
         world.after(10 * SECOND)
-    ((why, file_broken),) = pending.told
+    ((why, file_broken),) = pending.calls
     assert "5 times before it was ready" in why
     assert not file_broken
 
@@ -175,10 +175,10 @@ def test_import_that_ends_the_process_again_and_again_is_a_broken_file(world: Wo
     world.templates.run(pending)
     for number in range(1, CRASHES_MAX):
         crash(world, number)
-        assert pending.told[-1] == "lost"
+        assert pending.calls[-1] == "lost"
         world.after(0)
     crash(world, CRASHES_MAX)
-    why, file_broken = pending.told[-1]
+    why, file_broken = pending.calls[-1]
     assert file_broken
     assert "killed by SIGSEGV" in why
 
@@ -189,7 +189,7 @@ def test_fork_that_fails_is_tried_again(world: World) -> None:
     world.templates.run(pending)
     world.templates.ordered()
     world.templates.says(Forked(1, 0, "fork failed: Resource temporarily unavailable"))
-    assert pending.told == ["ordered", "lost"]
+    assert pending.calls == ["ordered", "lost"]
     assert world.templates.base is not None
     assert not world.templates.base.ordered, "not at once"
     world.after(SECOND)
@@ -223,7 +223,7 @@ def test_base_image_that_stands_still_is_ended_and_its_order_given_again(world: 
     world.templates.look_for_stalls()
     assert process.wait(10) == -signal.SIGKILL
     world.templates.die()
-    assert pending.told[-1] == "lost"
+    assert pending.calls[-1] == "lost"
 
 
 def test_base_image_that_answers_is_left_alone_after_a_pause_of_the_machine(world: World) -> None:

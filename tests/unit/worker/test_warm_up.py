@@ -41,20 +41,20 @@ for name in base_image.PRELOADED:
 from tradewind.execution.listener_calls import find_listeners
 assert find_listeners() is not None
 warm_up.warm_up(2)
-print("\\n".join(sys.modules["tell"].heard))
+print("\\n".join(sys.modules["tell"].calls))
 """
 _PLUGIN = """
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
 
-heard = ["loaded"]
+calls = ["loaded"]
 
 class Tell(AirflowPlugin):
     name = "tell"
     class Listener:
         @hookimpl
         def on_task_instance_running(self, task_instance):
-            heard.append(task_instance.dag_id)
+            calls.append(task_instance.dag_id)
     listeners = [Listener()]
 """
 
