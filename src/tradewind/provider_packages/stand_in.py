@@ -47,6 +47,11 @@ UNDECLARED = [
 ]
 """Third-party packages that providers and DAG files import without requiring them, because Airflow requires them."""
 
+UNDECLARED_EARLIER = ["cached-property", "dill", "iso8601", "markdown", "termcolor", "tzlocal", "unicodecsv"]
+"""The same for releases until 2.6: the hooks of Hive and of Amazon of that time import some of them."""
+UNDECLARED_FIRST = ["future", "json-merge-patch", "pandas"]
+"""The same for Airflow 1."""
+
 _SUMMARY = "Tradewind stand-in: NOT Apache Airflow"
 _DESCRIPTION = """\
 This package is a stand-in that Tradewind built on this machine, so that provider packages of Apache Airflow can be installed
@@ -108,7 +113,11 @@ def build(airflow_version: str) -> list[Wheel]:
 
 
 def _main_requirements(airflow_version: str) -> list[str]:
-    lines = ["Requires-Dist: tradewind", *(f"Requires-Dist: {name}" for name in UNDECLARED)]
+    release = tuple(int(part) for part in [*airflow_version.split("."), "0"][:2])
+    names = [*UNDECLARED]
+    names += UNDECLARED_EARLIER if release < (2, 7) else []
+    names += UNDECLARED_FIRST if release < (2, 0) else []
+    lines = ["Requires-Dist: tradewind", *(f"Requires-Dist: {name}" for name in names)]
     for extra, packages in requirements_by_extra(airflow_version).items():
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {package}; extra == "{extra}"' for package in packages]

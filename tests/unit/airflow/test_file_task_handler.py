@@ -45,6 +45,9 @@ def test_a_text_becomes_messages(handler: Handler) -> None:
     handler.found = "one\ntwo"
     logs, _ = handler.read(TI, 1)
     assert [log.event for log in logs] == ["one", "two"]
+    handler.found = ['{"event": "three", "level": "info"}\n{four']
+    logs, _ = handler.read(TI, 1)
+    assert [log.event for log in logs] == ["three", "{four"]
 
 
 def test_lists_for_each_try_as_in_airflow_2(handler: Handler, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,3 +159,25 @@ assert task.hook.client.given == {"token": "xoxb", "base_url": "https://here"}, 
 assert other.hook.client == "client of the connection"
 """,
     )
+
+
+def test_an_early_release_keeps_its_own_tokens(packages: Path) -> None:
+    """Its hook has no `_get_conn_params`, which later releases have."""
+    folder = packages / "airflow/providers/slack"
+    (folder / "hooks/slack_webhook.py").write_text(
+        "class SlackWebhookHook:\n    def __init__(self, http_conn_id=None, webhook_token=None):\n"
+        "        self.given = webhook_token\n"
+    )
+    (folder / "operators/slack.py").write_text(
+        "from airflow.models import BaseOperator\n\n\nclass SlackAPIOperator(BaseOperator):\n"
+        "    def __init__(self, *, token=None, **kwargs):\n        super().__init__(**kwargs)\n        self.token = token\n"
+    )
+    run(
+        packages,
+        """
+from airflow.providers.slack.hooks.slack_webhook import SlackWebhookHook
+from airflow.providers.slack.operators.slack import SlackAPIOperator
+assert SlackWebhookHook(webhook_token="t").given == "t"
+assert SlackAPIOperator(task_id="a", token="t").token == "t"
+""",
+    )

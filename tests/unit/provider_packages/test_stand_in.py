@@ -51,6 +51,14 @@ def test_extras_of_airflow_1_are_backports() -> None:
     assert 'Requires-Dist: apache-airflow-backport-providers-postgres; extra == "postgres"\n' in metadata
 
 
+@pytest.mark.parametrize(
+    ("release", "pandas", "unicodecsv"), [("1.10.15", True, True), ("2.2.5", False, True), ("2.9.3", False, False)]
+)
+def test_packages_that_airflow_required_at_that_time(release: str, pandas: bool, unicodecsv: bool) -> None:
+    metadata = read(stand_in.build(release)[0])[f"apache_airflow-{release}+tradewind.dist-info/METADATA"].decode()
+    assert ("Requires-Dist: pandas\n" in metadata, "Requires-Dist: unicodecsv\n" in metadata) == (pandas, unicodecsv)
+
+
 def test_record_holds_every_file_with_its_hash() -> None:
     for wheel in stand_in.build("3.3.2"):
         files = read(wheel)

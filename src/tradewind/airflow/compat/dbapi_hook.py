@@ -6,6 +6,7 @@ With the package `common-sql` installed the class is the one of this package, as
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -84,8 +85,11 @@ class OlderDbApiHook(sql.DbApiHook):
         return f"{kind}://{user}{found.host or ''}{port}{schema}{query}"
 
     def get_sqlalchemy_engine(self, engine_kwargs: Mapping[str, Any] | None = None) -> Any:
-        """An engine of SQLAlchemy for `get_uri()`."""
-        return import_library("sqlalchemy", "sql").create_engine(self.get_uri(), **(engine_kwargs or {}))
+        """An engine of SQLAlchemy for `get_uri()`. For PostgreSQL it uses psycopg2, as these hooks do, if it is installed."""
+        scheme, colon, rest = self.get_uri().partition(":")
+        if scheme in ("postgres", "postgresql"):
+            scheme = "postgresql+psycopg2" if importlib.util.find_spec("psycopg2") else "postgresql"
+        return import_library("sqlalchemy", "sql").create_engine(f"{scheme}{colon}{rest}", **(engine_kwargs or {}))
 
     # --- statements -----------------------------------------------------------------------------------------------------
 

@@ -69,6 +69,16 @@ class StructuredLogMessage(BaseModel):
     event: str
 
 
+def _message(line: str) -> StructuredLogMessage:
+    """The message of one line of a file: JSON data, or a text."""
+    if line.startswith("{"):
+        try:
+            return StructuredLogMessage.model_validate_json(line)
+        except ValueError:  # it only looks like JSON
+            pass
+    return StructuredLogMessage(event=line)
+
+
 class FileTaskHandler(logging.Handler):
     """Writes the log of one task instance to a file below a folder, and reads it back.
 
@@ -180,9 +190,9 @@ class FileTaskHandler(logging.Handler):
         """
         if not version.startswith(("1.", "2.")):
             found, state = self._read(task_instance, try_number or task_instance.try_number, metadata)
-            if isinstance(found, str):
-                found = [StructuredLogMessage(event=line) for line in found.splitlines()]
-            return found, state
+            if isinstance(found, list) and found and isinstance(found[0], str):
+                found = "".join(found)
+            return ([_message(line) for line in found.splitlines()] if isinstance(found, str) else found), state
         tries = [try_number] if try_number is not None else range(1, (task_instance.try_number or 0) + 1)
         both = [self._read(task_instance, number, metadata) for number in tries]
         return [[("", text)] if isinstance(text, str) else text for text, _ in both], [state for _, state in both]

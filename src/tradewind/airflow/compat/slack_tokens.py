@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -22,8 +23,12 @@ _OF_MESSAGE = ("attachments", "blocks", "channel", "username", "icon_emoji", "ic
 
 
 def extend(module: ModuleType) -> None:
-    """Let the classes of a module of the provider package accept the older arguments."""
-    _EXTENSIONS[module.__name__](module)
+    """Let the classes of a module of the provider package accept the older arguments. An early release accepts them itself."""
+    name, argument, change = _EXTENSIONS[module.__name__]
+    cls = vars(module)[name]
+    known = getattr(cls, "_init_parameters", None)
+    if argument not in (known.names if known is not None else inspect.signature(cls.__init__).parameters):
+        change(module)
 
 
 def _webhook_hook(module: ModuleType) -> None:
@@ -145,8 +150,9 @@ def _warn(message: str) -> None:
     open_dags.warn_author(message, DeprecationWarning)
 
 
-_EXTENSIONS: dict[str, Callable[[ModuleType], None]] = {
-    "airflow.providers.slack.hooks.slack_webhook": _webhook_hook,
-    "airflow.providers.slack.operators.slack_webhook": _webhook_operator,
-    "airflow.providers.slack.operators.slack": _api_operators,
+_EXTENSIONS: dict[str, tuple[str, str, Callable[[ModuleType], None]]] = {
+    "airflow.providers.slack.hooks.slack_webhook": ("SlackWebhookHook", "webhook_token", _webhook_hook),
+    "airflow.providers.slack.operators.slack_webhook": ("SlackWebhookOperator", "webhook_token", _webhook_operator),
+    "airflow.providers.slack.operators.slack": ("SlackAPIOperator", "token", _api_operators),
 }
+"""Module → the class that tells early releases apart, the argument that they have, and what changes later releases."""
