@@ -16,12 +16,22 @@ def serve_airflow_names() -> None:
     activate()
 
 
+def tradewind_home() -> str:
+    """The home folder of this process."""
+    return os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
+
+
+def set_airflow_home() -> None:
+    """Set `AIRFLOW_HOME` if it is not set: DAG files build paths with it, because the images of Airflow set it."""
+    os.environ.setdefault("AIRFLOW_HOME", tradewind_home())
+
+
 def plugins_folder() -> str:
     """The plugins folder of this process. The composition root sets the environment variable for the processes it starts."""
     found = os.environ.get(PLUGINS_FOLDER) or os.environ.get("AIRFLOW__CORE__PLUGINS_FOLDER")
     if found:
         return os.path.abspath(os.path.expanduser(found))
-    return os.path.join(os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind"), "plugins")
+    return os.path.join(tradewind_home(), "plugins")
 
 
 def add_plugins_folder(folder: str) -> None:

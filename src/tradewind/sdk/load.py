@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tradewind.model.ids import DAG_FILE_MODULE
 from tradewind.sdk.dag_files import files_of, import_files, is_zipped, may_hold_dags, source_text
 from tradewind.sdk.generation import CURRENT, generation_of
-from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder, serve_airflow_names
+from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder, serve_airflow_names, set_airflow_home
 from tradewind.sdk.open_dags import collecting
 from tradewind.sdk.plugin_links import add_plugin_links
 from tradewind.sdk.policies import apply_policies, policies_of_process
@@ -70,11 +70,12 @@ def module_of(file: str) -> str:
 
 
 def open_folders(bundle: str, file: str) -> None:
-    """Add the DAG folder and the folder of a DAG file to sys.path, and make Airflow's names importable.
+    """Add the DAG folder and the folder of a DAG file to sys.path, make Airflow's names importable, and set `AIRFLOW_HOME`.
 
     They come last, as in Airflow: a DAG file `docker.py`, or a folder `kubernetes` with DAG files, does not hide the package.
     """
     serve_airflow_names()
+    set_airflow_home()
     for folder in (bundle, os.path.dirname(os.path.join(bundle, file))):
         if folder not in sys.path:
             sys.path.append(folder)

@@ -1,10 +1,12 @@
-"""Which module a DAG file imports if a file or folder beside it has the same name."""
+"""Which module a DAG file imports if a file or folder beside it has the same name, and what its environment has."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 LOAD = """
 import sys
@@ -43,3 +45,12 @@ def test_the_dag_folder_comes_before_the_folder_of_the_file(tmp_path: Path) -> N
     (tmp_path / "team" / "own_names.py").write_text("NAME = 'own'\n")
     source = "import own_names, shared_names\nfrom airflow import DAG\n\ndag = DAG(own_names.NAME + '.' + shared_names.NAME)\n"
     assert load(tmp_path, "team/first.py", source) == f"own.{tmp_path.name}"
+
+
+def test_airflow_home_is_set_for_dag_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "import os\nfrom airflow import DAG\n\ndag = DAG(os.path.basename(os.environ['AIRFLOW_HOME']))\n"
+    monkeypatch.setenv("TRADEWIND_HOME", "/srv/our_home")
+    monkeypatch.delenv("AIRFLOW_HOME", raising=False)
+    assert load(tmp_path, "first.py", source) == "our_home"
+    monkeypatch.setenv("AIRFLOW_HOME", "/opt/airflow")
+    assert load(tmp_path, "first.py", source) == "airflow"
