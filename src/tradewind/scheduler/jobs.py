@@ -41,6 +41,8 @@ class JobRegistry:
         """This scheduler and the connected services: process identifier (`service_id`) → job."""
         self._noted: set[str] = set()
         """Process identifiers whose job the store has as running."""
+        self._has_failed = False
+        """The store has failed since it was last written; this was logged."""
 
     def begin(self) -> None:
         """Begin the job of this scheduler, and end those of earlier schedulers: none of them is alive."""
@@ -48,7 +50,7 @@ class JobRegistry:
         try:
             self._store.end_lost_jobs(now + 1, now, "it ended without a goodbye, and another scheduler started", SCHEDULER)
         except StoreError as error:
-            log.warning("jobs cannot be written now", error=str(error))
+            self._failed(error)
         self._note()
 
     def service_connected(self, job: NewJob) -> None:
@@ -82,8 +84,9 @@ class JobRegistry:
         try:
             self._store.write_heartbeats(sorted(self._noted), now)
             self._store.end_lost_jobs(now - LOST_AFTER, now, "it ended without a goodbye")
+            self._has_failed = False
         except StoreError as error:
-            log.warning("jobs cannot be written now", error=str(error))
+            self._failed(error)
 
     def _note(self) -> None:
         for service_id, job in self._here.items():
@@ -92,13 +95,19 @@ class JobRegistry:
                     self._store.begin_job(job, self._clock.wall())
                     self._noted.add(service_id)
                 except StoreError as error:
-                    log.warning("jobs cannot be written now", error=str(error))
+                    self._failed(error)
 
     def _end(self, service_id: str, reason: str | None) -> None:
         try:
             self._store.end_job(service_id, reason is None, self._clock.wall(), reason)
         except StoreError as error:
-            log.warning("the end of a job cannot be written", error=str(error))
+            self._failed(error)
+
+    def _failed(self, error: StoreError) -> None:
+        """Log that the store failed: once, although each service that disconnects meanwhile fails to be written, too."""
+        if not self._has_failed:
+            log.warning("jobs of services cannot be written now", error=str(error))
+        self._has_failed = True
 
 
 class Heartbeat:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.scheduler.bench import NOW
 from tradewind.model.errors import StoreBusy
 from tradewind.model.moments import SECOND
@@ -78,3 +80,17 @@ def test_a_job_that_cannot_be_written_is_written_by_a_later_heartbeat() -> None:
     store.busy = False
     registry.beat()
     assert states(store) == {"s1": "running", "h": "running"}
+
+
+def test_an_outage_of_the_store_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """All services disconnect when the scheduler stops because of it."""
+    store, clock = Failing(), ManualClock(NOW)
+    registry = JobRegistry(store, clock, job("s1", SCHEDULER))
+    registry.begin()
+    for outages in (1, 2):
+        store.busy = True
+        for life in ("a", "b", "c"):
+            registry.service_connected(job(f"{life}{outages}"))
+        assert caplog.text.count("jobs of services cannot be written now") == outages
+        store.busy = False
+        registry.beat()
