@@ -56,8 +56,8 @@ def results(standalone: Standalone, dag_id: str, task_id: str, count: int) -> li
 def test_keys_reach_the_runs_that_consume_them(standalone: Standalone) -> None:
     standalone.cli("dags", "trigger", "load_sales", "--partition-key", "all regions")
     assert results(standalone, "use_region", "use", 2) == [["eu", "eu", ["eu"]], ["us", "us", ["us"]]]
-    told = standalone.cli("why", "sum_up")
-    assert "partition world: 0 of 1 asset updated; missing: sales; sales: 2 of 3 keys arrived; missing: apac" in told
+    answer = standalone.cli("why", "sum_up")
+    assert "partition world: 0 of 1 asset updated; missing: sales; sales: 2 of 3 keys arrived; missing: apac" in answer
     standalone.cli("assets", "create-event", "sales", "--partition-key", "apac")
     assert results(standalone, "sum_up", "add", 1) == [["world", ["apac", "eu", "us"]]]
     assert len(results(standalone, "use_region", "use", 3)) == 3

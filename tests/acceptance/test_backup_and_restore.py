@@ -28,10 +28,10 @@ def test_a_restored_deployment_continues_from_the_backup(fresh: Standalone, back
     living = fresh.run("db", "restore", str(backed_up), "-y")
     assert living.returncode == 1, "refused while a scheduler lives"
     fresh.stop()
-    said = fresh.cli("db", "restore", str(backed_up), "-y")
-    assert f"restored from {backed_up}" in said
+    result = fresh.cli("db", "restore", str(backed_up), "-y")
+    assert f"restored from {backed_up}" in result
     (kept,) = fresh.home.glob("tradewind.db.replaced-*")
-    assert kept.name in said
+    assert kept.name in result
     assert fresh.cli("variables", "get", "api_key").strip() == "canary-7731"
     assert [row["run_id"] for row in fresh.json("dags", "list-runs", "chain")] == ["kept"]
     fresh.start()

@@ -86,7 +86,7 @@ def parent_of(pid: int) -> int:
 def live(standalone: Standalone, pid_file: Path, log: Path, output: Path, *words: str) -> Life:
     """Start a scheduler with these words, look at it, start another one, send the first SIGQUIT, and stop it by SIGTERM."""
     (standalone.home / "tradewind-scheduler.err").unlink(missing_ok=True)  # of the life before
-    said = standalone.cli("scheduler", "-D", *words)
+    result = standalone.cli("scheduler", "-D", *words)
     pid = int(pid_file.read_text())
     standalone.wait(lambda: standalone.run("jobs", "check").returncode == 0, "the scheduler answers")
     (job,) = standalone.json("jobs", "check", "--job-type", "SchedulerJob")
@@ -101,7 +101,7 @@ def live(standalone: Standalone, pid_file: Path, log: Path, output: Path, *words
     os.kill(pid, signal.SIGTERM)
     standalone.wait(lambda: not pid_file.exists(), "the pid file is gone")
     standalone.wait_gone()
-    return Life(said, pid, parent, session, streams, job["pid"], second, lives_on, log.read_text(), output.read_text(), there)
+    return Life(result, pid, parent, session, streams, job["pid"], second, lives_on, log.read_text(), output.read_text(), there)
 
 
 class Lives(NamedTuple):

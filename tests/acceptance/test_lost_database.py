@@ -26,9 +26,9 @@ def test_a_scheduler_stops_when_its_database_is_deleted(fresh: Standalone) -> No
     fresh.wait_line("Stopped, because a process cannot continue", 60)
     (saved,) = fresh.home.glob("tradewind.db.saved-*")
     assert saved.stat().st_mode & 0o777 == 0o600
-    said = refused(fresh, "db", "migrate")
-    assert "tradewind db reset -y" in said
-    assert f"mv {saved} {fresh.home / 'tradewind.db'}" in said
+    result = refused(fresh, "db", "migrate")
+    assert "tradewind db reset -y" in result
+    assert f"mv {saved} {fresh.home / 'tradewind.db'}" in result
     os.rename(saved, fresh.home / "tradewind.db")
     assert fresh.cli("variables", "get", "kept").strip() == "value"
 
@@ -41,9 +41,9 @@ def test_no_empty_database_replaces_a_lost_one(fresh: Standalone, size: int | No
     if size is not None:
         database.touch()
     for words in (("db", "migrate"), ("variables", "set", "a", "b"), ("variables", "list"), ("scheduler", "-n", "1")):
-        said = refused(fresh, *words)
-        assert "tradewind db reset -y" in said
-        assert "db migrate" not in said
+        result = refused(fresh, *words)
+        assert "tradewind db reset -y" in result
+        assert "db migrate" not in result
         assert not database.exists() or database.stat().st_size == 0
     run(fresh, 0o077, "db", "reset", "-y")
     fresh.cli("variables", "list")
@@ -69,6 +69,6 @@ def test_a_truncated_database_is_reported_as_damaged(fresh: Standalone) -> None:
     run(fresh, 0o077, "db", "migrate")
     for size, words in ((9000, ("dags", "list")), (4096, ("db", "migrate")), (100, ("db", "check"))):
         os.truncate(fresh.home / "tradewind.db", size)
-        said = refused(fresh, *words)
-        assert "is damaged" in said
-        assert "db migrate" not in said
+        result = refused(fresh, *words)
+        assert "is damaged" in result
+        assert "db migrate" not in result

@@ -65,10 +65,10 @@ def alive(pid: int) -> bool:
 def test_a_running_task_that_is_marked_is_stopped_through_on_kill(standalone: Standalone, tmp_path: Path) -> None:
     """Its run goes on at once, nothing of its processes is left, and what it still says does not count."""
     child = begin(standalone, "marked", tmp_path)
-    told = standalone.json(
+    answer = standalone.json(
         "tasks", "mark", "stubborn", "success", "-t", "^long$", "--run-id", "marked", "-y", "--reason", "enough"
     )
-    assert [(row["state"], row["to"]) for row in told] == [("running", "success")]
+    assert [(row["state"], row["to"]) for row in answer] == [("running", "success")]
     assert standalone.wait_run("stubborn", "marked") == "success"
     standalone.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
     standalone.wait(lambda: None if alive(child) else True, "what the task had started is gone")
@@ -81,8 +81,8 @@ def test_a_running_task_that_is_marked_is_stopped_through_on_kill(standalone: St
 @pytest.mark.spec("S191", "S464")
 def test_a_run_that_is_failed_by_hand_is_stopped(standalone: Standalone, tmp_path: Path) -> None:
     child = begin(standalone, "failed", tmp_path)
-    told = standalone.cli("dags", "set-state", "stubborn", "failed", "failed", "-y")
-    assert told.split() == ["failed", "failed", "(2", "task", "instances", "marked)"]
+    result = standalone.cli("dags", "set-state", "stubborn", "failed", "failed", "-y")
+    assert result.split() == ["failed", "failed", "(2", "task", "instances", "marked)"]
     standalone.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
     standalone.wait(lambda: None if alive(child) else True, "what the task had started is gone")
     states = {row["task_id"]: row["state"] for row in standalone.json("tasks", "states-for-dag-run", "stubborn", "failed")}
@@ -92,8 +92,8 @@ def test_a_run_that_is_failed_by_hand_is_stopped(standalone: Standalone, tmp_pat
 @pytest.mark.spec("S182", "S447")
 def test_a_failed_task_is_marked_success_and_its_run_continues(standalone: Standalone) -> None:
     standalone.wait_run("failing", standalone.trigger("failing", run_id="repaired"))
-    told = standalone.run("tasks", "run", "failing", "bad", "repaired", "-m")
-    assert told.stdout.splitlines() == [
+    answer = standalone.run("tasks", "run", "failing", "bad", "repaired", "-m")
+    assert answer.stdout.splitlines() == [
         "failing.bad in repaired is success (it was failed)",
         "failing.after in repaired is evaluated again (it was upstream_failed)",
     ]

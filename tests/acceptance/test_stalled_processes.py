@@ -77,5 +77,5 @@ def test_a_stalled_process_is_shown_and_restarted(tmp_path: Path) -> None:
         (tmp_path / "go").touch()
         assert standalone.wait_run("waits", run) == "success"
         assert (tmp_path / "began").read_text() == "!", "the task ran once"
-        said = standalone.cli("info")
-        assert f"process {host} is running" in said
+        result = standalone.cli("info")
+        assert f"process {host} is running" in result

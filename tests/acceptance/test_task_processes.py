@@ -45,5 +45,5 @@ def test_rendered_fields_of_a_killed_task_are_kept(fresh: Standalone) -> None:
     fresh.wait_dag("killed")
     run = fresh.trigger("killed")
     assert fresh.wait_run("killed", run) == "failed"
-    told = json.loads(fresh.get(f"/api/v2/dags/killed/dagRuns/{run}/taskInstances/kills"))
-    assert told["rendered_fields"]["bash_command"] == f"echo {run}; kill -9 $PPID; sleep 60"
+    answer = json.loads(fresh.get(f"/api/v2/dags/killed/dagRuns/{run}/taskInstances/kills"))
+    assert answer["rendered_fields"]["bash_command"] == f"echo {run}; kill -9 $PPID; sleep 60"

@@ -208,9 +208,9 @@ def _one_run(
         verdict.problems.append(f"{where}: is {end['state']}, the script says {run_ends(steps)}")
     for task, expected in task_ends(steps).items():
         attempts = by_task.get((dag, run, task), [])
-        said = end["tasks"].get(task)
-        if said != expected:
-            verdict.problems.append(f"{where}/{task}: is {said}, the script says {expected}")
+        answer = end["tasks"].get(task)
+        if answer != expected:
+            verdict.problems.append(f"{where}/{task}: is {answer}, the script says {expected}")
         step = steps[task]
         scripted = {"ok": "ok", "late": "ok", "skip": "skip", "fail": "fail", "final": "fail"}[step.ends]
         runs_at_all = expected in ("success", "failed") or (expected == "skipped" and step.ends == "skip")
@@ -218,9 +218,9 @@ def _one_run(
             if attempts:
                 verdict.problems.append(f"{where}/{task}: ran, although it had to be {expected}")
         elif not attempts:
-            verdict.problems.append(f"{where}/{task}: is {said} and never ran")
+            verdict.problems.append(f"{where}/{task}: is {answer} and never ran")
         elif attempts[-1].how != scripted and step.ends != "fail":
-            verdict.problems.append(f"{attempts[-1]}: is the last one and ended {attempts[-1].how}, but the task is {said}")
+            verdict.problems.append(f"{attempts[-1]}: is the last one and ended {attempts[-1].how}, but the task is {answer}")
         elif step.ends == "late" and sum(one.how == "fail" for one in attempts) < 2:
             verdict.problems.append(f"{where}/{task}: succeeded before it failed twice")
     _order(dag, run, by_task, verdict)
@@ -236,15 +236,15 @@ def _at_most_once(
 ) -> None:
     """Tasks without retries start at most once; a success has its end line, and a failure was caused by a kill."""
     for task in PLAN[dag]:
-        attempts, said = by_task.get((dag, run, task), []), end["tasks"].get(task)
+        attempts, answer = by_task.get((dag, run, task), []), end["tasks"].get(task)
         if len(attempts) > 1:
             verdict.problems.append(f"{dag}/{run}/{task}: has no retries and began {len(attempts)} times")
-        if said != end["state"] or said not in ("success", "failed"):
-            verdict.problems.append(f"{dag}/{run}/{task}: is {said}, and its run {end['state']}")
-        if said == "success" and (not attempts or attempts[-1].how != "ok"):
+        if answer != end["state"] or answer not in ("success", "failed"):
+            verdict.problems.append(f"{dag}/{run}/{task}: is {answer}, and its run {end['state']}")
+        if answer == "success" and (not attempts or attempts[-1].how != "ok"):
             verdict.problems.append(f"{dag}/{run}/{task}: is a success, but did not end")
         forever = 1 << 62
-        for one in attempts if said == "failed" else ():
+        for one in attempts if answer == "failed" else ():
             if not (_died(one, forever, kills) if one.end is None else _lost_report(one, forever, kills)):
                 verdict.problems.append(f"{one}: has failed, but nothing was killed while it ran{_around(one.start, kills)}")
 

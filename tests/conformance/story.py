@@ -345,10 +345,10 @@ def answer_a(spec: Json) -> dict[str, Any]:
     run = {"dag": "d", "run_id": "r", "at": 0, "logical_date": "2024-01-01"}
     story = Story([dag], [run], {})
     story.tell()
-    told = story.runs[0]
+    result = story.runs[0]
     return {
-        "outcome": {"run_state": told.state.value, "tis": told.task_instances()},
-        "trace": sorted(told.trace),
+        "outcome": {"run_state": result.state.value, "tis": result.task_instances()},
+        "trace": sorted(result.trace),
         "graph": dag.workflow.graph(),
     }
 

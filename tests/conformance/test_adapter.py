@@ -65,24 +65,24 @@ def agrees(spec: Json, told: Json) -> bool:
 @pytest.mark.parametrize("family", "ABCDE")
 def test_outcomes_agree_with_airflow(family: str) -> None:
     """All outcomes agree, except the listed differences. A listed difference that agrees must be removed from the list."""
-    told = [(spec, answer) for spec, answer in answered(family) if "unsupported" not in answer]
-    different = {spec["id"] for spec, answer in told if not agrees(spec, answer)}
+    response = [(spec, answer) for spec, answer in answered(family) if "unsupported" not in answer]
+    different = {spec["id"] for spec, answer in response if not agrees(spec, answer)}
     assert different == {name for name in DIFFERENT if name.startswith(family)}
-    assert len(told) >= {"A": 314, "B": 45, "C": 149, "D": 33, "E": 28}[family]
+    assert len(response) >= {"A": 314, "B": 45, "C": 149, "D": 33, "E": 28}[family]
 
 
 def test_attempts_and_edges_agree_with_airflow() -> None:
     """Each attempt has the same second, and the edges of groups and pairs are the same."""
-    for spec, told in answered("A"):
-        if "unsupported" not in told and told["outcome"] == spec["expect"]["outcome"]:
-            assert told["graph"] == spec["expect"]["graph"], spec["id"]
-            assert told["trace"] == sorted(spec["expect"]["trace"]), spec["id"]
+    for spec, answer in answered("A"):
+        if "unsupported" not in answer and answer["outcome"] == spec["expect"]["outcome"]:
+            assert answer["graph"] == spec["expect"]["graph"], spec["id"]
+            assert answer["trace"] == sorted(spec["expect"]["trace"]), spec["id"]
 
 
 def test_no_specification_is_unsupported() -> None:
     """Every specification is answered."""
     for family in "ABCDE":
-        assert [spec["id"] for spec, told in answered(family) if "unsupported" in told] == []
+        assert [spec["id"] for spec, answer in answered(family) if "unsupported" in answer] == []
 
 
 def test_logical_dates_of_disputed_timetables_increase() -> None:
@@ -119,6 +119,6 @@ def test_the_adapter_is_small_and_uses_only_the_public_api() -> None:
 def test_a_rendered_value_is_answered_leaf_by_leaf() -> None:
     """A list with a date stays a list. Only values that JSON does not have are replaced by their text."""
     date = datetime(2026, 1, 2, tzinfo=UTC)
-    told = adapter.as_json([date, {"at": date, "n": 1.5, "none": None}, (1, 2), {3: date}])
+    result = adapter.as_json([date, {"at": date, "n": 1.5, "none": None}, (1, 2), {3: date}])
     text = {"str": "2026-01-02 00:00:00+00:00"}
-    assert told == [text, {"at": text, "n": 1.5, "none": None}, {"str": "(1, 2)"}, {"str": str({3: date})}]
+    assert result == [text, {"at": text, "n": 1.5, "none": None}, {"str": "(1, 2)"}, {"str": str({3: date})}]

@@ -20,14 +20,14 @@ DISAGREEMENTS = {
 @pytest.mark.parametrize("spec", JUDGED, ids=lambda spec: spec["id"])
 def test_the_run_ends_as_in_airflow(spec: Json) -> None:
     """States and tries, the attempts with their times, and the edges of groups."""
-    told = answer(spec)
-    assert told["graph"] == spec["expect"]["graph"]
+    response = answer(spec)
+    assert response["graph"] == spec["expect"]["graph"]
     if spec["id"] in DISAGREEMENTS:
-        assert not agrees(spec, told), "it agrees now: take it off the list"
+        assert not agrees(spec, response), "it agrees now: take it off the list"
         return
-    assert agrees(spec, told)
-    if told["outcome"] == spec["expect"]["outcome"]:
-        assert told["trace"] == sorted(spec["expect"]["trace"])
+    assert agrees(spec, response)
+    if response["outcome"] == spec["expect"]["outcome"]:
+        assert response["trace"] == sorted(spec["expect"]["trace"])
 
 
 @pytest.mark.parametrize("spec", list(specifications("A", OWN)), ids=lambda spec: spec["id"])
@@ -36,10 +36,10 @@ def test_mapped_groups_and_setups_end_as_in_airflow(spec: Json) -> None:
 
     For branches in mapped groups, that code was corrected to do what Airflow's manual says (see airflow-differences.md).
     """
-    told = answer(spec)
-    assert told["graph"] == spec["expect"]["graph"]
-    assert told["outcome"] == spec["expect"]["outcome"]
-    assert told["trace"] == spec["expect"]["trace"]
+    response = answer(spec)
+    assert response["graph"] == spec["expect"]["graph"]
+    assert response["outcome"] == spec["expect"]["outcome"]
+    assert response["trace"] == spec["expect"]["trace"]
 
 
 def test_every_workflow_is_answered() -> None:
@@ -51,7 +51,7 @@ def test_every_workflow_is_answered() -> None:
 def test_a_running_task_is_never_overwritten() -> None:
     """Airflow's scheduler skips a running task (disputed). Tradewind lets it end."""
     disputed = [spec for spec in specifications("A") if spec.get("disputed") == ["running_overwritten"]]
-    told = [answer(spec) for spec in disputed]
-    traces = [attempt for one in told if "trace" in one for attempt in one["trace"]]
+    response = [answer(spec) for spec in disputed]
+    traces = [attempt for one in response if "trace" in one for attempt in one["trace"]]
     assert traces
     assert all(result != "killed" for *_, result in traces)

@@ -13,11 +13,11 @@ JUDGED = [spec for spec in specifications("B") if not spec.get("disputed")]
 @pytest.mark.parametrize("spec", JUDGED, ids=lambda spec: spec["id"])
 def test_slots_are_given_as_in_airflow(spec: Json) -> None:
     """Priorities, starts and ends of runs, queue decisions in their order, and final states agree."""
-    told = answer(spec)
-    if "unsupported" in told:
-        pytest.skip(told["unsupported"])
-    assert told["outcome"]["priority_weights"] == spec["expect"]["outcome"]["priority_weights"]
-    assert agrees(spec, told)
+    response = answer(spec)
+    if "unsupported" in response:
+        pytest.skip(response["unsupported"])
+    assert response["outcome"]["priority_weights"] == spec["expect"]["outcome"]["priority_weights"]
+    assert agrees(spec, response)
 
 
 def test_every_story_is_answered() -> None:

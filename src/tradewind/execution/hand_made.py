@@ -95,8 +95,8 @@ def construct(fields: Mapping[str, Any]) -> TaskInstance:
         fields: the task, the ids, and in `_ti_context_from_server` the run (see `airflow.compat.execution_api`).
     """
     task = fields["task"]
-    told = fields.get("_ti_context_from_server")
-    run = getattr(told, "dag_run", None)
+    server_context = fields.get("_ti_context_from_server")
+    run = getattr(server_context, "dag_run", None)
     dates = {name: _micros(getattr(run, name, None)) for name in _RUN_DATES}
     workload = Workload(
         run=0,
@@ -115,12 +115,12 @@ def construct(fields: Mapping[str, Any]) -> TaskInstance:
         run_after=dates["run_after"] or dates["logical_date"] or 0,
         partition_key=getattr(run, "partition_key", None),
         run_started=dates["start_date"],
-        reschedules=getattr(told, "task_reschedule_count", 0),
+        reschedules=getattr(server_context, "task_reschedule_count", 0),
         conf=dict(getattr(run, "conf", None) or {}),
     )
     ti = TaskInstance(task, workload, started=_micros(fields.get("start_date")), made_by_hand=True)
     ti.state = TaskState.RUNNING.value
-    ti.__dict__["_ti_context_from_server"] = told  # listeners of packages (openlineage) read it
+    ti.__dict__["_ti_context_from_server"] = server_context  # listeners of packages (openlineage) read it
     return cast(TaskInstance, ListenedTaskInstance(ti))
 
 

@@ -118,7 +118,7 @@ class AnnouncedBundles:
     def __init__(self, files: BundleFiles, send: Callable[[object], Awaitable[None]]) -> None:
         self._files = files
         self._send = send
-        self._told: OrderedDict[tuple[str, str | None], str] = OrderedDict()
+        self._last_sent: OrderedDict[tuple[str, str | None], str] = OrderedDict()
         self._announced: OrderedDict[str, Snapshot] = OrderedDict()
         """Version → its files. The worker may request only these."""
 
@@ -131,17 +131,17 @@ class AnnouncedBundles:
                 self._announced.move_to_end(found.version)
                 while len(self._announced) > ANNOUNCED_MAX:
                     self._announced.popitem(last=False)
-                told = g.BundleAt(bundle, found.version, bundle_version=version or "")
+                answer = g.BundleAt(bundle, found.version, bundle_version=version or "")
             else:
-                told = g.BundleAt(bundle, problem=found, bundle_version=version or "")
-            known = told.version or told.problem
+                answer = g.BundleAt(bundle, problem=found, bundle_version=version or "")
+            known = answer.version or answer.problem
             key = bundle, version
-            if self._told.get(key) != known:
-                await self._send(told)
-            self._told[key] = known
-            self._told.move_to_end(key)
-            while len(self._told) > ANNOUNCED_MAX:
-                self._told.popitem(last=False)
+            if self._last_sent.get(key) != known:
+                await self._send(answer)
+            self._last_sent[key] = known
+            self._last_sent.move_to_end(key)
+            while len(self._last_sent) > ANNOUNCED_MAX:
+                self._last_sent.popitem(last=False)
 
     async def send_manifest(self, version: str) -> None:
         """Answer `GetManifest`."""

@@ -186,10 +186,10 @@ class Gateway:
             ended = asyncio.create_task(_wait_for_end(reader))
             try:
                 writer.write(frame(encode(GatewayHello(self._config.name))))
-                told: dict[str, object] = {}
+                announced: dict[str, object] = {}
                 while not ended.done():
                     self._changed.clear()
-                    for news in self._away.news(told, self._states(), time.monotonic_ns() // 1000):
+                    for news in self._away.news(announced, self._states(), time.monotonic_ns() // 1000):
                         writer.write(frame(encode(news)))
                     await writer.drain()
                     changed = asyncio.create_task(self._changed.wait())

@@ -233,39 +233,39 @@ class DisconnectedWorkers:
 
     def __init__(self) -> None:
         self._away: dict[str, _Away] = {}
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
         """Workers in `_away` of whose end a scheduler was told."""
 
     def limit(self, worker: str) -> int | None:
         """The end of the last lease of a worker that connects again, if a scheduler was told of it."""
         away = self._away.get(worker)
-        return away.until if away is not None and away.until and worker in self._told else None
+        return away.until if away is not None and away.until and worker in self._announced else None
 
     def disconnected(self, state: WorkerState, now: int) -> None:
         before = self._away.get(state.worker)
         if not state.host and (not state.lease_until or (before is not None and before.until >= state.lease_until)):
             return  # it had not registered here, so what was told about its last end still holds
         self._away.pop(state.worker, None)
-        self._told.discard(state.worker)
+        self._announced.discard(state.worker)
         self._away[state.worker] = _Away(state.host, now, state.lease_until)
         while len(self._away) > AWAY_MAX:
             oldest = next(iter(self._away))
             del self._away[oldest]
-            self._told.discard(oldest)
+            self._announced.discard(oldest)
 
-    def news(self, told: dict[str, object], sessions: Mapping[str, WorkerState], now: int) -> list[WorkerAway]:
+    def news(self, announced: dict[str, object], sessions: Mapping[str, WorkerState], now: int) -> list[WorkerAway]:
         """Return what a scheduler does not know yet.
 
         Args:
-            told: what this scheduler was told; extended.
+            announced: what this scheduler has received; extended.
             sessions: the connected workers. A new scheduler must not be told of the earlier end of a worker that is registered.
         """
         found = []
         for worker, away in self._away.items():
             state = sessions.get(worker)
-            if (state is None or not state.host) and told.get(worker) != away:
-                told[worker] = away
-                self._told.add(worker)
+            if (state is None or not state.host) and announced.get(worker) != away:
+                announced[worker] = away
+                self._announced.add(worker)
                 until = away.until if state is None else max(away.until, state.lease_until)
                 # a lease that has just run out is not a normal end: the tasks may still be ending
                 left = max(1, until - now) if until else 0

@@ -251,7 +251,7 @@ def _handle_order(order: ParseOrder) -> ChildReport:
     if order.ask is not None:
         return timetable_child.answer(order.ask, order.folder, order.memory_limit)
     if order.import_error is not None:
-        return plugins_child.tell_import_error(*order.import_error)
+        return plugins_child.report_import_error(*order.import_error)
     return plugins_child.read_plugins(order.folder) if order.plugins else read_file(order)
 
 

@@ -124,15 +124,15 @@ class ParseChildren:
         self._queue.append(Job(".", self.config.plugins_folder, done, plugins=True))
         self._start_jobs()
 
-    def tell_import_error(self, event: str, path: str, stack_trace: str) -> None:
+    def report_import_error(self, event: str, path: str, stack_trace: str) -> None:
         """Let the listeners of plugins know that a DAG file cannot be imported.
 
         Args:
             event: `on_new_dag_import_error` or `on_existing_dag_import_error`.
             path: absolute path of the file.
         """
-        told = (event, path, stack_trace)
-        self._queue.append(Job(".", self.config.plugins_folder, lambda read: None, import_error=told))
+        import_error = (event, path, stack_trace)
+        self._queue.append(Job(".", self.config.plugins_folder, lambda read: None, import_error=import_error))
         self._start_jobs()
 
     def busy(self) -> int:

@@ -9,7 +9,7 @@ from tradewind.parser.parse_result import ChildReport, PluginsReport
 from tradewind.sdk.plugins import FILE, describe_plugin, load_plugins
 
 
-def tell_import_error(event: str, path: str, stack_trace: str) -> ChildReport:
+def report_import_error(event: str, path: str, stack_trace: str) -> ChildReport:
     """Call the listeners of `on_new_dag_import_error` or `on_existing_dag_import_error`."""
     from tradewind.sdk.listeners import get_listener_manager  # lazy import: loads pluggy; few deployments have such listeners
 

@@ -72,7 +72,7 @@ QUICK_READINGS_MAX, QUICK_GAP = 5, 2 * SECOND
 _UNUSABLE = "unusable: "
 """The prefix of the fingerprint of a name that ends in `.py` but is not a readable file."""
 
-UNTOLD_MAX = 1_000
+UNREPORTED_MAX = 1_000
 """Problems that are kept for listeners until the plugins are loaded."""
 
 IDLE_AFTER = 15 * SECOND
@@ -144,8 +144,8 @@ class ParserService:
         self.scans = 0
         self._listened: frozenset[str] | None = None
         """The events for which plugins have listeners. None: the plugins were not loaded yet."""
-        self._untold: list[tuple[File, Problem, bool]] = []
-        """Problems from before the plugins were loaded, at most `UNTOLD_MAX`."""
+        self._unreported: list[tuple[File, Problem, bool]] = []
+        """Problems from before the plugins were loaded, at most `UNREPORTED_MAX`."""
         self._moving = False
         self.watch = open_watch(loop, self.on_change) if config.version is None else None
         self._known = False
@@ -346,8 +346,8 @@ class ParserService:
     def _send_plugins(self, read: ReadResult) -> None:
         found = read.report.plugins.plugins if read.report.plugins is not None else ()
         self._listened = frozenset(event for plugin in found for event in plugin.get("listener_events", ()))
-        while self._untold:
-            self._tell_listeners(*self._untold.pop(0))
+        while self._unreported:
+            self._notify_listeners(*self._unreported.pop(0))
         self.send(as_command(read.report, self.clock.wall()), lambda answer: None)
 
     def _watch_folder(self, path: str) -> None:
@@ -542,7 +542,7 @@ class ParserService:
             self._move_unchanged_files()
             return
         if problem is not None:
-            self._tell_listeners(file, problem, file.good)
+            self._notify_listeners(file, problem, file.good)
         file.good = problem is None
         self._accept(file, fingerprint, dags, structure, shape)
         stored_hash = fingerprint if steady and file.good else ""
@@ -555,14 +555,14 @@ class ParserService:
         self._send_outcome(file, outcome)
         self._schedule_next_reading(file, read)
 
-    def _tell_listeners(self, file: File, problem: Problem, is_new: bool) -> None:
+    def _notify_listeners(self, file: File, problem: Problem, is_new: bool) -> None:
         """Tell the listeners of plugins of a problem that is new or that has changed."""
         event = "on_new_dag_import_error" if is_new else "on_existing_dag_import_error"
-        if self._listened is None and self.config.reports_plugins and len(self._untold) < UNTOLD_MAX:
-            self._untold.append((file, problem, is_new))
+        if self._listened is None and self.config.reports_plugins and len(self._unreported) < UNREPORTED_MAX:
+            self._unreported.append((file, problem, is_new))
         elif self._listened is not None and event in self._listened:
             path = os.path.join(file.folder or self.config.folder, file.name)
-            self.children.tell_import_error(event, path, problem.stack_trace or problem.message)
+            self.children.report_import_error(event, path, problem.stack_trace or problem.message)
 
     def _wait_for_scheduler(self, file: File) -> None:
         """Read the file again when the scheduler is reachable."""

@@ -43,7 +43,7 @@ class GatewayProcess(Process):
         """Worker → its connection."""
         self.away = DisconnectedWorkers()
         self._control: End | None = None
-        self._told: dict[str, object] = {}
+        self._announced: dict[str, object] = {}
 
     def begin(self) -> None:
         """Connect to the scheduler, which has to know which workers have disconnected."""
@@ -51,7 +51,7 @@ class GatewayProcess(Process):
         if end is None:
             self.timeline.after(RETRY, self, self.begin)
             return
-        self._control, self._told = end, {}
+        self._control, self._announced = end, {}
         end.listen(lambda document: None, self._control_lost)
         end.send(encode(GatewayHello(self.machine)))
         self.report()
@@ -63,7 +63,7 @@ class GatewayProcess(Process):
     def report(self) -> None:
         if self._control is not None:
             states = {worker: session.state for worker, session in self.sessions.items()}
-            for news in self.away.news(self._told, states, self.clock.monotonic()):
+            for news in self.away.news(self._announced, states, self.clock.monotonic()):
                 self._control.send(encode(news))
 
     def accept(self, end: Wire, token: str) -> None:

@@ -288,7 +288,7 @@ class _Channel:
 
     def send(self, document: bytes) -> None:
         task = self._task
-        task.world.timeline.after(50, task.process, lambda: task.heard(document))
+        task.world.timeline.after(50, task.process, lambda: task.receive(document))
 
     def close(self) -> None:
         pass
@@ -312,7 +312,7 @@ class TaskProcess:
         self.process.on_death.append(self._gone)
         self.host.tasks.append(self)
 
-    def heard(self, document: bytes) -> None:
+    def receive(self, document: bytes) -> None:
         answer = decode_answer(document)
         if isinstance(answer, Refused):
             key = self.attempt.key

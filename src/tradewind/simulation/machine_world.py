@@ -149,10 +149,10 @@ class MachineWorld(World):
         celery: dict[str, Any] = {"executors": (CELERY,), "offers_socket": "offers"} if self.has_celery else {}
         return msgspec.structs.replace(self.host_config, gateway=gateway, **celery)
 
-    def _tell_checks(self) -> None:
+    def _update_checks(self) -> None:
         if self.has_celery:
             self.config = msgspec.structs.replace(self.config, executor=CELERY)
-        super()._tell_checks()
+        super()._update_checks()
 
     def reaches(self, process: Process, machine: str) -> bool:
         return self.cables.reaches(machine_of(process), machine)
@@ -277,11 +277,11 @@ class MachineWorld(World):
         _, there = self.wires.join(here, Wire(self.wires, life))
         connection = there.connection
 
-        def heard(document: bytes) -> None:
+        def receive(document: bytes) -> None:
             self.callback_checks.message_received(document)
             server.on_document(connection, document)
 
-        there.listen(heard, lambda: server.on_disconnect(connection))
+        there.listen(receive, lambda: server.on_disconnect(connection))
         server.on_connect(connection)
         return here
 

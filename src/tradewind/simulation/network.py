@@ -56,8 +56,8 @@ class End:
         self._sent = 0
         self._arrives = 0
 
-    def listen(self, heard: Callable[[bytes], None], gone: Callable[[], None]) -> None:
-        self._on_document, self._gone = heard, gone
+    def listen(self, receive: Callable[[bytes], None], gone: Callable[[], None]) -> None:
+        self._on_document, self._gone = receive, gone
 
     @property
     def connection(self) -> Connection:

@@ -240,7 +240,7 @@ class VirtualTriggerer(Process):
         self._stood_at = self.clock.monotonic()
         super().pause(micros)
 
-    def heard(self, document: bytes) -> None:
+    def receive(self, document: bytes) -> None:
         order = decode_from_scheduler(document)
         if isinstance(order, RunTriggers):
             for one in order.triggers:
@@ -343,7 +343,7 @@ class VirtualTriggerManager(TriggerManager):
             return
         made = self.triggerer = world.waiting.triggerer = VirtualTriggerer(self, world.next_pid())
         here, there = world.waiting.pipes.link(self.process, made)
-        there.listen(made.heard, made.closed)
+        there.listen(made.receive, made.closed)
         line: Connection = here.connection
         here.listen(lambda document: self._on_document(line, document), lambda: self._line_closed(line))
         made.line = there

@@ -302,7 +302,7 @@ class World:
             callback_retries=self.callback_workload.retries,
             repeat_lost=plans is None and self.losses.random() < 0.25,
         )
-        self._tell_checks()
+        self._update_checks()
         self.host_config = host_config(setup.choice((0, 1, 3, 16)))
         self.workers = self.draw_workers()
         self.spools = {worker: VirtualSpool() for worker in self.workers}
@@ -332,7 +332,7 @@ class World:
         self._last_step = 0
         self._helped = 0
 
-    def _tell_checks(self) -> None:
+    def _update_checks(self) -> None:
         """Tell the checks the configuration of this simulation."""
         self.callback_checks.tries = self.config.callback_retries + 1
         self.checks.parallelism = self.config.parallelism
@@ -392,11 +392,11 @@ class World:
         here, there = self.network.link(process, life)
         connection = there.connection
 
-        def heard(document: bytes) -> None:
+        def receive(document: bytes) -> None:
             self.callback_checks.message_received(document)
             server.on_document(connection, document)
 
-        there.listen(heard, lambda: server.on_disconnect(connection))
+        there.listen(receive, lambda: server.on_disconnect(connection))
         server.on_connect(connection)
         return here
 

@@ -30,14 +30,14 @@ def outcome_of(dag: DAG, date: str) -> dict[str, Any]:
 
     A task is [state, number of tries, label of a mapped instance if it has one].
     """
-    told = run_dag_test(dag, logical_date=datetime.fromisoformat(date), say=lambda line: None)
+    result = run_dag_test(dag, logical_date=datetime.fromisoformat(date), say=lambda line: None)
     tasks: dict[str, list[Any]] = {}
-    for name, task in told.tasks.items():
-        row = told.store.task_instance(told.dag_id, told.run_id, task.task_id, task.map_index)
+    for name, task in result.tasks.items():
+        row = result.store.task_instance(result.dag_id, result.run_id, task.task_id, task.map_index)
         label = row.rendered_map_index if row is not None else None
         tasks[name] = [task.state.shown, task.try_number, *([label] if label not in (None, str(task.map_index)) else [])]
-    found: dict[str, Any] = {"date": date, "run": told.state.value, "tasks": tasks, "xcoms": {}, "decisions": {}}
-    for task_id, index, key, data in told.every_xcom():
+    found: dict[str, Any] = {"date": date, "run": result.state.value, "tasks": tasks, "xcoms": {}, "decisions": {}}
+    for task_id, index, key, data in result.every_xcom():
         name = task_id if index < 0 else f"{task_id}[{index}]"
         if key == DECISION:
             found["decisions"][name] = decode_xcom(data)

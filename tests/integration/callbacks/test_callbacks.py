@@ -17,10 +17,10 @@ def log_of(told: Told, dag: str, run: str) -> str:
 def test_the_callback_of_a_killed_task_runs_in_another_process(told: Told) -> None:
     run = told.begin("killed")
     assert told.ended("killed", run) == "failed"
-    (said,) = told.heard("killed")
-    assert said["state"] == "failed"
-    assert "killed by SIGKILL" in said["exception"]
-    assert said["duration"] > 0
+    (result,) = told.heard("killed")
+    assert result["state"] == "failed"
+    assert "killed by SIGKILL" in result["exception"]
+    assert result["duration"] > 0
     told.nothing_left()
     until("its log shows what the callback printed", 10, lambda: "told of t" in log_of(told, "killed", run))
     assert len(told.lines("killed")) == 1
@@ -30,14 +30,14 @@ def test_the_callback_of_a_killed_task_runs_in_another_process(told: Told) -> No
 def test_a_killed_task_calls_its_retry_callback(told: Told) -> None:
     run = told.begin("killed_retry")
     assert told.ended("killed_retry", run) == "failed"
-    (said,) = told.heard("killed_retry")
-    assert (said["state"], said["try_number"]) == ("up_for_retry", 1)
+    (result,) = told.heard("killed_retry")
+    assert (result["state"], result["try_number"]) == ("up_for_retry", 1)
 
 
 def test_a_failing_task_calls_its_callback_itself_and_once(told: Told) -> None:
     assert told.ended("in_process", told.begin("in_process")) == "failed"
-    (said,) = told.heard("in_process")
-    assert said["exception"] == "boom"
+    (result,) = told.heard("in_process")
+    assert result["exception"] == "boom"
     told.nothing_left()
     assert len(told.lines("in_process")) == 1
 
@@ -52,8 +52,8 @@ def test_no_callback_is_lost_when_its_process_dies_during_the_call(told: Told) -
 
 def test_the_callbacks_of_a_run_receive_its_result(told: Told) -> None:
     told.begin("run_failed")
-    (said,) = told.heard("run_failed")
-    assert (said["reason"], said["run_state"], said["state"]) == ("task_failure", "failed", "failed")
+    (result,) = told.heard("run_failed")
+    assert (result["reason"], result["run_state"], result["state"]) == ("task_failure", "failed", "failed")
     told.begin("run_succeeded")
     first, second = told.heard("run_succeeded", 2)
     assert (first["reason"], first["run_state"], first["state"]) == ("success", "success", "success")
@@ -72,8 +72,8 @@ def test_a_dag_without_tasks_calls_its_callback(told: Told) -> None:
 def test_the_callback_of_a_task_stopped_by_fail_fast_is_called(told: Told) -> None:
     run = told.begin("fails_fast")
     told.ended("fails_fast", run)
-    (said,) = told.heard("fails_fast")
-    assert said["exception"] == "quick_one failed and the DAG is fail_fast"
+    (result,) = told.heard("fails_fast")
+    assert result["exception"] == "quick_one failed and the DAG is fail_fast"
 
 
 def test_a_callback_can_read_variables(told: Told) -> None:

@@ -12,8 +12,8 @@ from tests.unit.operators.servers import mail_server
 
 def test_a_run_that_is_late_calls_its_alert(told: Told) -> None:
     run = told.begin("late_run")
-    (said,) = told.heard("late_run")
-    assert (said["team"], said["alert"], said["run"], said["state"]) == ("ops", "soon", run, "running")
+    (result,) = told.heard("late_run")
+    assert (result["team"], result["alert"], result["run"], result["state"]) == ("ops", "soon", run, "running")
     told.nothing_left()
     assert told.ended("late_run", run) == "success"
     assert len(told.lines("late_run")) == 1
@@ -23,14 +23,14 @@ def test_a_run_that_is_late_calls_its_alert(told: Told) -> None:
 def test_a_missed_sla_is_reported_by_callback_and_mail(told: Told) -> None:
     with mail_server(told.mail_port) as server:
         told.world.control.call("set_paused", dag_id="late_task", is_paused=False)
-        (said,) = told.heard("late_task")
+        (answer,) = told.heard("late_task")
         until("the mail is there", 20, lambda: server.mails)
         told.nothing_left()
-    assert said["dag"] == "late_task"
-    assert said["slas"] == ["first"]
-    assert said["tasks"] == "first on 2026-01-01T00:00:00+00:00"
-    assert "second on 2026" in said["blocking"]
-    assert len(said["states"]) == 2
+    assert answer["dag"] == "late_task"
+    assert answer["slas"] == ["first"]
+    assert answer["tasks"] == "first on 2026-01-01T00:00:00+00:00"
+    assert "second on 2026" in answer["blocking"]
+    assert len(answer["states"]) == 2
     ((_, recipients, message),) = server.mails
     assert (recipients, message["Subject"]) == (["ada@example.org"], "[airflow] SLA miss on DAG=late_task")
     assert "first on 2026-01-01T00:00:00+00:00" in text_of(message)

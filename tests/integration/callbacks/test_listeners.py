@@ -9,8 +9,8 @@ def test_the_listeners_are_called_once_for_each_event(told: Told) -> None:
     assert told.ended("listened", told.begin("listened")) == "failed"
     told.heard("listened", 8)
     told.nothing_left()
-    said = told.lines("listened")
-    assert sorted((one["event"], one.get("task", "")) for one in said) == [
+    result = told.lines("listened")
+    assert sorted((one["event"], one.get("task", "")) for one in result) == [
         ("failed", "dies"),
         ("failed", "fails"),
         ("run failed", ""),
@@ -20,10 +20,10 @@ def test_the_listeners_are_called_once_for_each_event(told: Told) -> None:
         ("running", "works"),
         ("success", "works"),
     ]
-    errors = {one["task"]: one["error"] for one in said if one["event"] == "failed"}
+    errors = {one["task"]: one["error"] for one in result if one["event"] == "failed"}
     assert errors["fails"] == "boom"
     assert "killed by SIGKILL" in errors["dies"]
-    (end,) = [one for one in said if one["event"] == "run failed"]
+    (end,) = [one for one in result if one["event"] == "run failed"]
     assert (end["state"], end["msg"], end["tags"]) == ("failed", "task_failure", ["heard"])
 
 

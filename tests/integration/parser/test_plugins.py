@@ -80,9 +80,11 @@ def test_a_plugin_is_imported_and_listed_and_its_changes_are_noticed(tmp_path: P
         assert store.problems == {}
         definition = decode_definition(running.registrations_of("d.py")[-1]["dags"][0][1])
         assert definition.schedule == CustomSchedule("our_plugin", "Fortnightly")
-        told = store.plugins[-1]
-        assert [(plugin["name"], plugin["timetables"]) for plugin in told["plugins"]] == [("ours", ["our_plugin.Fortnightly"])]
-        assert told["problems"] == []
+        result = store.plugins[-1]
+        assert [(plugin["name"], plugin["timetables"]) for plugin in result["plugins"]] == [
+            ("ours", ["our_plugin.Fortnightly"])
+        ]
+        assert result["problems"] == []
         (plugins / "our_plugin.py").write_text(PLUGIN.replace("TASKS = 1", "TASKS = 3"))
         running.until(lambda: tasks_of(running) == 3)
         running.until(lambda: len(store.plugins) == 2)
@@ -139,10 +141,10 @@ class Ours(AirflowPlugin):
 
 def test_listeners_are_told_of_import_errors(tmp_path: Path, plugins: Path) -> None:
     (plugins / "our_plugin.py").write_text(LISTENER)
-    told = plugins / "told.txt"
+    result = plugins / "told.txt"
 
     def lines() -> list[str]:
-        return told.read_text().splitlines() if told.exists() else []
+        return result.read_text().splitlines() if result.exists() else []
 
     running, _ = started(tmp_path, plugins)
     running.write("d.py", "from tradewind import DAG\nraise ValueError('first')\n")

@@ -84,15 +84,15 @@ def test_a_timetable_in_the_dag_file_is_stored_and_called(tmp_path: Path) -> Non
     schedule = schedule_in(tmp_path)
     assert (schedule.module, schedule.name, schedule.data) == ("", "Workdays", b'{"breaks": "", "hour": 6}')
     friday = parse_moment("2026-01-02T00:00Z")
-    told = ask(tmp_path, schedule, earliest=friday, catchup=True)
-    assert told.problem is None
-    assert told.run is not None
-    assert [iso(moment) for moment in told.run[:4]] == [f"2026-01-0{day}T06:00:00Z" for day in (2, 2, 3, 3)]
-    assert told.run[4:] == (None, None), "the schedule has no partitions"
-    following = ask(tmp_path, schedule, last=told.run[:4], earliest=friday, catchup=True)
+    answer = ask(tmp_path, schedule, earliest=friday, catchup=True)
+    assert answer.problem is None
+    assert answer.run is not None
+    assert [iso(moment) for moment in answer.run[:4]] == [f"2026-01-0{day}T06:00:00Z" for day in (2, 2, 3, 3)]
+    assert answer.run[4:] == (None, None), "the schedule has no partitions"
+    following = ask(tmp_path, schedule, last=answer.run[:4], earliest=friday, catchup=True)
     assert following.run is not None
     assert iso(following.run[0]) == "2026-01-05T06:00:00Z"
-    assert ask(tmp_path, schedule, last=told.run[:4], latest=friday + DAY) == TimetableAnswer(3)
+    assert ask(tmp_path, schedule, last=answer.run[:4], latest=friday + DAY) == TimetableAnswer(3)
     manual = ask(tmp_path, schedule, manual_at=friday + DAY // 3)
     assert manual.interval == (friday, friday + DAY)
 
@@ -109,33 +109,33 @@ def test_a_timetable_in_the_dag_file_is_stored_and_called(tmp_path: Path) -> Non
 )
 def test_a_failing_timetable_harms_only_its_child_process(tmp_path: Path, breaks: str, says: str) -> None:
     written(tmp_path, breaks=breaks)
-    told = ask(tmp_path, schedule_in(tmp_path), earliest=0)
-    assert told.run is None
-    assert says in (told.problem or "")
+    answer = ask(tmp_path, schedule_in(tmp_path), earliest=0)
+    assert answer.run is None
+    assert says in (answer.problem or "")
 
 
 def test_a_timetable_that_hangs_is_stopped(tmp_path: Path) -> None:
     written(tmp_path, breaks="while True: pass")
-    told = ask(tmp_path, schedule_in(tmp_path), timeout=2_000_000, earliest=0)
-    assert "calling it took longer than 2 s (setting parser.timeout)" in (told.problem or "")
+    answer = ask(tmp_path, schedule_in(tmp_path), timeout=2_000_000, earliest=0)
+    assert "calling it took longer than 2 s (setting parser.timeout)" in (answer.problem or "")
 
 
 def test_many_hanging_timetables_do_not_block_dag_files(tmp_path: Path) -> None:
     written(tmp_path, breaks="while True: pass")
     schedule = schedule_in(tmp_path)
     running = RunningParser(tmp_path, timeout=3_000_000, processes=2)
-    told: list[TimetableAnswer] = []
+    received: list[TimetableAnswer] = []
     for number in range(2):
         question = TimetableQuestion(number, "d", "dags-folder", "d.py", encode_schedule(schedule), earliest=0)
-        running.children.ask(question, told.append)
+        running.children.ask(question, received.append)
     running.write("other.py", dag_text("other"))
     try:
         running.children.start()
         running.service.on_scheduler_connected()
         running.until(lambda: "other" in running.store.dags())
-        assert told == [], "both still hang"
-        running.until(lambda: len(told) == 2)
-        assert all("took longer than 3 s" in (one.problem or "") for one in told)
+        assert received == [], "both still hang"
+        running.until(lambda: len(received) == 2)
+        assert all("took longer than 3 s" in (one.problem or "") for one in received)
     finally:
         running.close()
 

@@ -259,9 +259,9 @@ def test_a_worker_gets_only_the_files_that_it_was_told_of(tmp_path: Path) -> Non
             await say(link, g.GetManifest("0" * 64), g.GATEWAY)
             assert await heard(link, g.Manifest) == g.Manifest("0" * 64, None)
             await border.send_to_workers(Submit((Workload(*MINE, "d", "t", "r", bundle="dags-folder"),)))
-            told = await heard(link, g.BundleAt)
-            assert isinstance(told, g.BundleAt)
-            await say(link, g.GetManifest(told.version), g.GATEWAY)
+            result = await heard(link, g.BundleAt)
+            assert isinstance(result, g.BundleAt)
+            await say(link, g.GetManifest(result.version), g.GATEWAY)
             manifest = await heard(link, g.Manifest)
             assert isinstance(manifest, g.Manifest)
             assert manifest.files is not None

@@ -371,13 +371,13 @@ def test_a_host_that_outlives_the_scheduler(deployment: Deployment) -> None:
     again = Line(deployment.socket)
     again.host()
     again.say(FromRunner(works["ended"].key, Report(9, Outcome.SUCCESS, nonce="ended")))
-    heard = [again.hear() for _ in range(3)]
-    assert {type(message) for message in heard} == {Reconcile, Submit, ToRunner}
-    (asked,) = [m for m in heard if isinstance(m, Reconcile)]
+    result = [again.hear() for _ in range(3)]
+    assert {type(message) for message in result} == {Reconcile, Submit, ToRunner}
+    (asked,) = [m for m in result if isinstance(m, Reconcile)]
     assert set(asked.attempts) == {works["ended"].key, works["gone"].key}
-    (submitted,) = [m for m in heard if isinstance(m, Submit)]
+    (submitted,) = [m for m in result if isinstance(m, Submit)]
     assert [w.key for w in submitted.workloads] == [works["queued"].key]
-    assert [(type(m.body), m.body.op) for m in heard if isinstance(m, ToRunner)] == [(Accepted, 9)]
+    assert [(type(m.body), m.body.op) for m in result if isinstance(m, ToRunner)] == [(Accepted, 9)]
     again.say(AttemptGone(works["gone"].key, "it is not here", "gone"))
     assert again.hear_of(Submit).workloads[0].key == (*works["gone"].key[:2], 2)
     again.say(FromRunner(works["gone"].key, Start(10, "gone", 7)))

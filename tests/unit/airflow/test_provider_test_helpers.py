@@ -141,9 +141,9 @@ def constructed(task: EmptyOperator, **fields: Any) -> Any:
         run_type="scheduled",
         conf={"a": 1},
     )
-    told = datamodels.TIRunContext(dag_run=run, task_reschedule_count=2)
+    answer = datamodels.TIRunContext(dag_run=run, task_reschedule_count=2)
     return RuntimeTaskInstance.model_construct(
-        task=task, task_id="t", dag_id="d", run_id="r", try_number=3, _ti_context_from_server=told, **fields
+        task=task, task_id="t", dag_id="d", run_id="r", try_number=3, _ti_context_from_server=answer, **fields
     )
 
 

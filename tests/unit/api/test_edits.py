@@ -29,11 +29,11 @@ def states(world: World) -> list[str | None]:
 def test_mark_a_task_with_and_without_dry_run(world: World) -> None:
     world.dag()
     world.run()
-    told = patch(world, f"{TASK}/dry_run", new_state="success", include_downstream=True)
-    assert [one["task_id"] for one in told["task_instances"]] == ["t0", "t1", "t2"]
+    result = patch(world, f"{TASK}/dry_run", new_state="success", include_downstream=True)
+    assert [one["task_id"] for one in result["task_instances"]] == ["t0", "t1", "t2"]
     assert states(world) == [None, None, None]
-    told = patch(world, TASK, new_state="success", note="by hand")
-    assert [(one["task_id"], one["state"], one["note"]) for one in told["task_instances"]] == [("t0", "success", "by hand")]
+    result = patch(world, TASK, new_state="success", note="by hand")
+    assert [(one["task_id"], one["state"], one["note"]) for one in result["task_instances"]] == [("t0", "success", "by hand")]
     assert states(world) == ["success", None, None]
     again = world.request("PATCH", TASK, json={"new_state": "success"})
     assert (again.status_code, again.json()["detail"]) == (409, "Task id t0 is already in success state")
@@ -124,8 +124,8 @@ def test_clear_passes_all_fields_of_airflow(world: World) -> None:
 def test_a_run_is_cleared(world: World) -> None:
     world.dag()
     world.run()
-    told = world.request("POST", f"{RUN}/clear", json={})
-    assert (told.status_code, told.json()["total_entries"]) == (200, 0)
+    received = world.request("POST", f"{RUN}/clear", json={})
+    assert (received.status_code, received.json()["total_entries"]) == (200, 0)
     assert world.request("POST", f"{RUN}/clear", json={"dry_run": False, "note": "again"}).json()["note"] == "again"
     assert world.request("POST", f"{RUN}/clear", json={"only_new": True}).status_code == 400
     assert world.request("POST", f"{RUN}/clear", json={"run_on_latest_version": True}).status_code == 200

@@ -25,9 +25,9 @@ def ids_in_the_log(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def id_told(world: World) -> str:
     detail = world.json("/api/v2/pools", 500)["detail"]
-    told = re.search(r"under the id ([0-9a-f]{8})\.", detail)
-    assert told is not None, detail
-    return told.group(1)
+    result = re.search(r"under the id ([0-9a-f]{8})\.", detail)
+    assert result is not None, detail
+    return result.group(1)
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("a bug"), StatementError("no such column: full")])
@@ -36,8 +36,8 @@ def test_a_bug_in_a_route_is_a_500_with_an_id(
 ) -> None:
     world.dag()
     monkeypatch.setattr("tradewind.store.sql.store.SqlStore.list_pools", raising(error), raising=True)
-    told = id_told(world)
-    assert ids_in_the_log(caplog) == [told]
+    result = id_told(world)
+    assert ids_in_the_log(caplog) == [result]
 
 
 def test_a_bug_in_a_command_is_a_500_with_its_id(

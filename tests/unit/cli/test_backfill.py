@@ -22,8 +22,8 @@ def test_dry_run_prints_the_plan_and_changes_nothing(run: Run, known: Path) -> N
         ("2024-01-02", "skipped: its run is queued or running", "mine"),
         ("2024-01-03", "new", None),
     ]
-    told = run("backfill", "create", *SPAN, "--dry-run").stderr
-    assert "3 runs: 2 new, 1 skipped. Nothing was changed." in told
+    output = run("backfill", "create", *SPAN, "--dry-run").stderr
+    assert "3 runs: 2 new, 1 skipped. Nothing was changed." in output
     assert run("backfill", "list").stderr == "There is no active backfill.\n"
 
 
@@ -57,8 +57,8 @@ def test_impossible_backfills_give_an_error(run: Run, known: Path) -> None:
 
 def test_the_closing_line_of_a_backfill() -> None:
     row = BackfillRow(**{**dict.fromkeys(BackfillRow._fields), "id": 3, "dag_id": "d", "planned": 5, "handled": 5})  # type: ignore[arg-type]
-    told = _closing_line(row, {"failed": 1, "success": 3}, 12.34)
-    assert told == (
+    result = _closing_line(row, {"failed": 1, "success": 3}, 12.34)
+    assert result == (
         "Backfill 3 of DAG d is completed after 12.3 s: 3 success, 1 failed, 1 not changed.\n"
         "Show the runs: tradewind backfill show 3 --runs"
     )

@@ -12,10 +12,10 @@ from tests.unit.cli.conftest import Run
 
 def test_tasks_test_reads_values_of_the_home_folder(run: Run, stored: Path) -> None:
     done = run("tasks", "test", "beta", "only", "mine")
-    told = done.stdout + done.stderr
-    assert done.exit_code == 0, told
-    assert "top high bucket s3://real host shop.example" in told
-    assert "now changed number 42" in told
+    output = done.stdout + done.stderr
+    assert done.exit_code == 0, output
+    assert "top high bucket s3://real host shop.example" in output
+    assert "now changed number 42" in output
     assert run("variables", "get", "bucket").stdout.strip() == "s3://real", "what a test sets is not kept"
     assert "made" not in done.stdout, "only the task that ran is told of"
     assert "only" in done.stdout.splitlines()[-1]

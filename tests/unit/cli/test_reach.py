@@ -23,5 +23,5 @@ def test_this_machine_only(host: str) -> None:
     ],
 )
 def test_what_changes_on_other_addresses(host: str, base_url: str | None, words: tuple[str, ...]) -> None:
-    said = reach(host, base_url)
-    assert all(word in said for word in words), said
+    result = reach(host, base_url)
+    assert all(word in result for word in words), result

@@ -45,9 +45,9 @@ def test_a_run_can_be_an_argument_or_an_option(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "one")
     run("dags", "trigger", "alpha", "-r", "other")
     for command in (["why"], ["tasks", "failed-deps"], ["tasks", "state"], ["tasks", "tries"]):
-        told = run(*command, "alpha", "two", "one")
-        assert told.exit_code == 0
-        assert run(*command, "alpha", "two", "--run-id", "one").stdout == told.stdout
+        result = run(*command, "alpha", "two", "one")
+        assert result.exit_code == 0
+        assert run(*command, "alpha", "two", "--run-id", "one").stdout == result.stdout
     both = run("why", "alpha", "two", "one", "--run-id", "other")
     assert both.exit_code == 2
     assert "two different runs are given: one and --run-id other." in both.stderr
@@ -74,9 +74,9 @@ def test_upcoming(run: Run, known: Path) -> None:
     (row,) = json.loads(run("dags", "upcoming", "beta", "-o", "json").stdout)
     assert (row["dag_id"], row["kind"], row["run_id"]) == ("beta", "queued", "r")
     rows = json.loads(run("dags", "upcoming", "-n", "3", "-o", "json").stdout)
-    told = [(one["dag_id"], one["kind"]) for one in rows]
-    assert sorted(told) == [("alpha", "run"), ("alpha", "run"), ("beta", "queued")]
-    assert told[2] == ("alpha", "run")  # today's may be due already
+    result = [(one["dag_id"], one["kind"]) for one in rows]
+    assert sorted(result) == [("alpha", "run"), ("alpha", "run"), ("beta", "queued")]
+    assert result[2] == ("alpha", "run")  # today's may be due already
     assert "+01:00" in run("dags", "upcoming", "--timezone", "Africa/Lagos").stdout
     wrong = run("dags", "upcoming", "--timezone", "Africa/Lagoss")
     assert wrong.exit_code == 1

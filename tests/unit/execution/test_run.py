@@ -344,9 +344,9 @@ def test_the_error_of_a_value_that_cannot_be_stored_gives_its_position(capfd: py
     sentence = "return_value['rows'][1]: <function print> cannot be stored as an XCom"
     assert result.outcome is Outcome.FAILED
     assert sentence in (result.reason or "")
-    told = capfd.readouterr().err
-    assert sentence in told
-    assert "Traceback" not in told  # it is about the value, not about any line
+    output = capfd.readouterr().err
+    assert sentence in output
+    assert "Traceback" not in output  # it is about the value, not about any line
 
 
 def test_large_values_are_written_to_files() -> None:
@@ -419,13 +419,13 @@ def test_tracebacks_begin_in_the_authors_code(capfd: pytest.CaptureFixture[str])
     with DAG("d", schedule=None):
         task = PythonOperator(task_id="t", python_callable=work)
     carry_out(task)
-    told = capfd.readouterr().err
-    assert told.count("Traceback (most recent call last)") == 2
-    assert f"{os.sep}tradewind{os.sep}execution{os.sep}" not in told
-    assert f"{os.sep}tradewind{os.sep}operators" not in told
-    assert "in work" in told
-    assert "in inner" in told
-    assert told.rstrip().endswith("ValueError: outside")
+    output = capfd.readouterr().err
+    assert output.count("Traceback (most recent call last)") == 2
+    assert f"{os.sep}tradewind{os.sep}execution{os.sep}" not in output
+    assert f"{os.sep}tradewind{os.sep}operators" not in output
+    assert "in work" in output
+    assert "in inner" in output
+    assert output.rstrip().endswith("ValueError: outside")
 
 
 def test_an_exception_that_cannot_be_shown_is_still_a_failure(capfd: pytest.CaptureFixture[str]) -> None:

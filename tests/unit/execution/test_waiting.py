@@ -94,16 +94,16 @@ def test_a_wait_for_a_point_in_time_needs_no_trigger() -> None:
 
 
 def test_the_task_continues_in_the_given_method() -> None:
-    told = Resumption("go_on", encode_xcom({"told": (1, 2)}), encode_xcom({"b": 1}))
-    result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=told))
+    found = Resumption("go_on", encode_xcom({"told": (1, 2)}), encode_xcom({"b": 1}))
+    result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=found))
     assert result.outcome is Outcome.SUCCESS
     assert pushed(result)["return_value"] == [{"b": 1}, (1, 2), "2024-03-05"]
 
 
 @pytest.mark.parametrize(("error", "sentence"), [(TIMEOUT, "exceeded its timeout"), ("it broke", "it broke")])
 def test_a_failed_wait_fails_the_task(error: str, sentence: str) -> None:
-    told = Resumption("go_on", error=error)
-    result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=told))
+    found = Resumption("go_on", error=error)
+    result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=found))
     assert result.outcome is Outcome.FAILED
     assert sentence in (result.reason or "")
     assert issubclass(TaskDeferralTimeout, AirflowException)

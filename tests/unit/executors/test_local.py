@@ -257,8 +257,8 @@ def test_workers_learn_of_a_standby(hosts: Hosts) -> None:
         hosts.connect(worker)
     hosts.executor.standby_is_ready()
     hosts.connect("w2@here-1f2e")
-    told = [worker for worker in hosts.sent if hosts.messages(worker, StandbyReady)]
-    assert told == ["w1@here-1f2e", "etl@remote", "w2@here-1f2e"]
+    received = [worker for worker in hosts.sent if hosts.messages(worker, StandbyReady)]
+    assert received == ["w1@here-1f2e", "etl@remote", "w2@here-1f2e"]
 
 
 def test_a_report_that_a_registration_lists_keeps_no_slot_from_the_next_attempt(hosts: Hosts) -> None:

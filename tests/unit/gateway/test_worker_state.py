@@ -115,10 +115,10 @@ def test_each_scheduler_is_told_once(state: WorkerState) -> None:
     state.renew(g.Renew(1), 0)
     away = DisconnectedWorkers()
     away.disconnected(state, 10 * SECOND)
-    told: dict[str, object] = {}
-    (news,) = away.news(told, {}, 12 * SECOND)
+    received: dict[str, object] = {}
+    (news,) = away.news(received, {}, 12 * SECOND)
     assert (news.worker, news.host, news.lease, news.ago) == ("etl@remote", "etl@remote.p1", 18 * SECOND, 2 * SECOND)
-    assert away.news(told, {}, 13 * SECOND) == []
+    assert away.news(received, {}, 13 * SECOND) == []
     assert len(away.news({}, {}, 13 * SECOND)) == 1
 
 

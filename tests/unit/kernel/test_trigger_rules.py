@@ -175,7 +175,7 @@ def test_without_upstream_tasks_every_rule_is_met(rule: TriggerRule) -> None:
 
 def test_the_sentence_counts_upstream_tasks_by_state() -> None:
     """The sentence names the rule, the number of upstream tasks, and what has ended."""
-    told = english(requirement(TriggerRule.ALL_SUCCESS, (5, 2, 0, 1, 0, 0)))
-    assert "all_success" in told
-    assert "of 5, 2 succeeded, 1 failed" in told
+    result = english(requirement(TriggerRule.ALL_SUCCESS, (5, 2, 0, 1, 0, 0)))
+    assert "all_success" in result
+    assert "of 5, 2 succeeded, 1 failed" in result
     assert "none has ended" in english(requirement(TriggerRule.ONE_DONE, (2, 0, 0, 0, 0, 0)))

@@ -142,12 +142,12 @@ def test_passes_are_counted_over_all_processes_that_share_a_folder(tmp_path: Pat
 
 def test_a_listener_is_called_at_every_failpoint_instead_of_armed_actions() -> None:
     arm({"TRADEWIND_FAILPOINTS": "here=raise"})
-    heard: list[str] = []
-    failpoints.listen(heard.append)
+    received: list[str] = []
+    failpoints.listen(received.append)
     try:
         fp("here")
         fp("there")
     finally:
         failpoints.listen(None)
     fp("here")
-    assert heard == ["here", "there"]
+    assert received == ["here", "there"]

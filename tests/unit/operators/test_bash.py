@@ -231,8 +231,8 @@ def test_a_signal_while_the_operator_waits_ends_the_command(tmp_path: Path) -> N
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     pid = int(ready.read_text())
     child.send_signal(signal.SIGTERM)
-    told, _ = child.communicate(timeout=30)
-    assert told == "failed_final\n"
+    result, _ = child.communicate(timeout=30)
+    assert result == "failed_final\n"
     assert _is_gone(pid)
 
 

@@ -150,8 +150,8 @@ def test_execution_timeout_applies_to_all_attempts_of_a_try_and_limits_each_wait
     assert first is not None
     assert first.timeout_at is not None
     assert 0 <= first.active < limit
-    told = Resumption("again", active=60_000_000)
-    second = carry_out(task, execution_timeout=limit, resumption=told).deferral
+    result = Resumption("again", active=60_000_000)
+    second = carry_out(task, execution_timeout=limit, resumption=result).deferral
     assert second is not None
     assert second.timeout_at is not None
     assert second.active >= 60_000_000

@@ -13,9 +13,9 @@ from tradewind.platform.progress import Stamp, read_progress, stamp_interval, un
 
 
 def test_the_age_is_the_time_since_the_last_stamp(tmp_path: Path) -> None:
-    path, clock, heard = str(tmp_path / "p"), ManualClock(), []
+    path, clock, received = str(tmp_path / "p"), ManualClock(), []
     loop = Loop(clock)
-    Stamp(path, clock, lambda: heard.append(clock.monotonic())).keep(loop, SECOND)
+    Stamp(path, clock, lambda: received.append(clock.monotonic())).keep(loop, SECOND)
     assert read_progress(path, clock) is None, "it has not turned yet"
     loop.turn(0)
     first = read_progress(path, clock)
@@ -25,7 +25,7 @@ def test_the_age_is_the_time_since_the_last_stamp(tmp_path: Path) -> None:
     assert read_progress(path, clock) == first._replace(age=3 * SECOND)
     loop.turn(0)
     assert read_progress(path, clock) == first
-    assert len(heard) == 2
+    assert len(received) == 2
 
 
 def test_a_sleeping_machine_does_not_age_the_stamp(tmp_path: Path) -> None:
@@ -54,9 +54,9 @@ def test_a_process_that_died_or_ended_normally(tmp_path: Path) -> None:
 
 
 def test_a_disk_error_is_ignored(tmp_path: Path) -> None:
-    heard: list[int] = []
-    Stamp(str(tmp_path / "no folder" / "p"), ManualClock(), lambda: heard.append(1)).stamp()
-    assert heard == [1]
+    received: list[int] = []
+    Stamp(str(tmp_path / "no folder" / "p"), ManualClock(), lambda: received.append(1)).stamp()
+    assert received == [1]
 
 
 def test_a_file_with_other_content_is_ignored(tmp_path: Path) -> None:

@@ -128,8 +128,8 @@ def test_a_trigger_that_fails_is_started_again_after_a_growing_pause(bench: Benc
         bench.pass_time(1)
         assert running(bench) == ["triggers.Inbox"]
     assert pauses == sorted(set(pauses))
-    told = waits_for_assets(bench.store, bench.store.need_dag("c"))
-    assert told == "0 of 1 asset updated; missing: a; the trigger of watcher w0 failed 3 times in a row (boom)"
+    result = waits_for_assets(bench.store, bench.store.need_dag("c"))
+    assert result == "0 of 1 asset updated; missing: a; the trigger of watcher w0 failed 3 times in a row (boom)"
     fire(bench, key_of(bench))
     assert row(bench).failures == 0
     assert row(bench).error is None

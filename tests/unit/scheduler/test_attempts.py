@@ -414,14 +414,14 @@ def test_a_sensor_gets_its_number_of_reschedules_also_after_a_restart(make_bench
     bench.dag("d", task("a", retries=1))
     bench.trigger("d", "r")
     bench.process()
-    told = []
+    received = []
     for _ in range(3):
-        told.append(bench.executor.submitted[-1].reschedules)
+        received.append(bench.executor.submitted[-1].reschedules)
         bench.start("r.a")
         bench.finish("r.a", outcome=Outcome.RESCHEDULE, reschedule_at=bench.clock.wall() + 1)
         bench.restart()
         bench.next_timer()
-    assert [*told, bench.executor.submitted[-1].reschedules] == [0, 1, 2, 3]
+    assert [*received, bench.executor.submitted[-1].reschedules] == [0, 1, 2, 3]
     bench.start("r.a")
     bench.fail("r.a")
     bench.next_timer()

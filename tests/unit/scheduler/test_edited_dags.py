@@ -393,6 +393,6 @@ def test_why_knows_a_removed_task_that_still_runs(bench: Bench) -> None:
     bench.dag("d", task("b"))
     assert list(bench.why("r.a")) == ["running"]
     bench.report("r.a")
-    told = bench.why_answer("r.a", live=False)
-    assert told["state"] == "removed"
-    assert not [one for one in told["blockers"] if "clear" in (one.get("command") or "")], "a clear would not bring it back"
+    answer = bench.why_answer("r.a", live=False)
+    assert answer["state"] == "removed"
+    assert not [one for one in answer["blockers"] if "clear" in (one.get("command") or "")], "a clear would not bring it back"

@@ -86,8 +86,8 @@ def test_the_log_of_a_deferred_task_names_the_wait_and_its_failure(bench: Bench)
     until = bench.clock.wall() + 3600 * SECOND
     wait = Deferral(MomentWait(until), timeout_at=bench.clock.wall() + MINUTE)
     work = bench.attempt("r.a")
-    said = line_of(bench.report("r.a", Outcome.DEFERRED, deferral=wait))
-    assert said.text == f"Marking task as DEFERRED: it waits for {iso(until)}."
+    received = line_of(bench.report("r.a", Outcome.DEFERRED, deferral=wait))
+    assert received.text == f"Marking task as DEFERRED: it waits for {iso(until)}."
     bench.next_timer()
     assert bench.states("r")["a"] == "failed"
     (end,) = bench.executor.ended_logs

@@ -111,9 +111,9 @@ def test_a_wait_for_something_that_ended_in_another_state(bench: Bench) -> None:
     bench.fail("up/u.x")
     assert said(bench) == [("waits_for_other_end", "up.x in 'u' is failed already; only success ends the wait.")]
     assert said(bench, "e") == [("waits_for_other_end", "Run 'u' of DAG 'up' is failed already; only success ends the wait.")]
-    told = {one["rule"]: one for one in bench.why_answer("r.t")["blockers"]}
-    assert told["waits_for_other_end"]["command"] == "tradewind tasks clear up --run-id u -t '^x$'"
-    assert told["deferred"]["sentence"].startswith("It waits without a process until 'x' of DAG 'up' is success")
+    answer = {one["rule"]: one for one in bench.why_answer("r.t")["blockers"]}
+    assert answer["waits_for_other_end"]["command"] == "tradewind tasks clear up --run-id u -t '^x$'"
+    assert answer["deferred"]["sentence"].startswith("It waits without a process until 'x' of DAG 'up' is success")
     bench.clear("up", "u")
     assert said(bench) == []
 

@@ -17,12 +17,12 @@ def test_a_pool_limits_its_tasks(bench: Bench) -> None:
     bench.trigger("d", "r")
     assert sorted(bench.in_state("queued")) == ["r.big", "r.t0"]
     assert bench.why("r.t1") == {"pool": "Pool small has 0 of 3 slots free; it needs 1."}
-    told = bench.why_answer("r.t2")
-    assert told["position"] == {
+    answer = bench.why_answer("r.t2")
+    assert answer["position"] == {
         "ahead": 1,
         "first": {"dag_id": "d", "run_id": "r", "task_id": "t1", "map_index": -1, "priority_weight": 1},
     }
-    (pool,) = told["blockers"]
+    (pool,) = answer["blockers"]
     assert [holder["task_id"] for holder in pool["holders"]] == ["big", "t0"]
     bench.finish("r.big")
     assert sorted(bench.in_state("queued")) == ["r.t0", "r.t1", "r.t2"]

@@ -36,8 +36,8 @@ def dates(bench: Bench, dag_id: str) -> list[int | None]:
 
 
 def held_back(bench: Bench, dag_id: str) -> dict[str, Any]:
-    told = as_dict(why_no_run(bench.store, bench.scheduler, dag_id, None, bench.clock.wall()))
-    (found,) = [one for one in told["blockers"] if one["rule"] == "quarantined"]
+    answer = as_dict(why_no_run(bench.store, bench.scheduler, dag_id, None, bench.clock.wall()))
+    (found,) = [one for one in answer["blockers"] if one["rule"] == "quarantined"]
     return dict(found)
 
 

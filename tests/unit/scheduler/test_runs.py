@@ -63,8 +63,8 @@ def test_a_run_is_queued_then_running_then_success_or_failed(bench: Bench) -> No
     bench.finish("good.a")
     bench.fail("bad.a")
     assert bench.run_states("d") == {"good": "success", "bad": "failed"}
-    told = [(notice.run_id, notice.state) for notice in bench.notices if notice.kind == "run"]
-    assert told == [("good", "running"), ("good", "success"), ("bad", "running"), ("bad", "failed")]
+    received = [(notice.run_id, notice.state) for notice in bench.notices if notice.kind == "run"]
+    assert received == [("good", "running"), ("good", "success"), ("bad", "running"), ("bad", "failed")]
     bench.check()
 
 
@@ -382,8 +382,8 @@ def test_a_run_that_timed_out_fails_before_the_next_one_is_created(bench: Bench,
     bench.process()
     second = "scheduled__2026-01-02T00:00:00+00:00"
     assert bench.run_states("d") == {first: "failed", second: "running"}
-    told = [(notice.run_id, notice.state) for notice in bench.notices if notice.kind == "run"]
-    assert told == [(first, "queued"), (first, "running"), (first, "failed"), (second, "queued"), (second, "running")]
+    received = [(notice.run_id, notice.state) for notice in bench.notices if notice.kind == "run"]
+    assert received == [(first, "queued"), (first, "running"), (first, "failed"), (second, "queued"), (second, "running")]
     bench.check()
 
 

@@ -162,9 +162,9 @@ def test_variables_and_connections_are_not_settings() -> None:
     ],
 )
 def test_a_misspelt_variable_is_an_error_with_its_name_and_the_right_one(folder: Path, name: str, says: str) -> None:
-    (said,) = problems({name: "1"}, folder)
-    assert said.startswith(f"environment variable {name}")
-    assert says in said
+    (result,) = problems({name: "1"}, folder)
+    assert result.startswith(f"environment variable {name}")
+    assert says in result
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,10 @@ def test_a_misspelt_variable_is_an_error_with_its_name_and_the_right_one(folder:
 )
 def test_a_wrong_file_is_an_error_with_its_line(folder: Path, text: str, line: int | None, says: str) -> None:
     path = toml(folder, text)
-    (said,) = problems({}, folder)
-    assert said.startswith(f"{path}:{line}: " if line else path)
-    assert says in said
-    assert "abc" not in said
+    (received,) = problems({}, folder)
+    assert received.startswith(f"{path}:{line}: " if line else path)
+    assert says in received
+    assert "abc" not in received
 
 
 def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
@@ -198,8 +198,8 @@ def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
 
 def test_all_problems_are_reported_together(folder: Path) -> None:
     toml(folder, "[api]\nport = 99999\nprot = 1\n")
-    said = problems({"TRADEWIND__CORE__EXECUTOR": "x", "TRADEWIND__A__B": "1"}, folder)
-    assert len(said) == 4
+    result = problems({"TRADEWIND__CORE__EXECUTOR": "x", "TRADEWIND__A__B": "1"}, folder)
+    assert len(result) == 4
 
 
 def test_an_unknown_name_cannot_be_explained() -> None:
@@ -272,9 +272,9 @@ def test_the_file_can_use_toml_types(folder: Path) -> None:
 )
 def test_invalid_values_are_refused_with_the_valid_ones(folder: Path, name: str, text: str, says: str) -> None:
     variable = "TRADEWIND__" + name.upper().replace(".", "__")
-    (said,) = problems({variable: text}, folder)
-    assert said.startswith(f"environment variable {variable}: {name} ")
-    assert says in said
+    (result,) = problems({variable: text}, folder)
+    assert result.startswith(f"environment variable {variable}: {name} ")
+    assert says in result
 
 
 @pytest.mark.parametrize("written", ["true", "1.5", "[1]", "2026-01-31"])
@@ -289,8 +289,8 @@ def test_an_overridden_wrong_value_is_an_error(folder: Path) -> None:
 
 
 def test_two_settings_that_contradict_each_other_are_refused(folder: Path) -> None:
-    (said,) = problems({"TRADEWIND__CORE__XCOM_MAX_BYTES": "2000"}, folder)
-    assert said == "core.xcom_inline_max_bytes = 65536 must not be larger than core.xcom_max_bytes = 2000"
+    (result,) = problems({"TRADEWIND__CORE__XCOM_MAX_BYTES": "2000"}, folder)
+    assert result == "core.xcom_inline_max_bytes = 65536 must not be larger than core.xcom_max_bytes = 2000"
 
 
 # --- what the code and the people get -------------------------------------------------------------------------------
@@ -315,8 +315,8 @@ def test_the_safety_net_scale_reaches_every_safety_net_and_nothing_else() -> Non
         "runner.verdict_resend_interval",
     }
     assert scaled.scheduler.sweep_interval_us == 3_000_000_000
-    told = scaled.explain("scheduler.sweep_interval")
-    assert (told.value, told.effective) == ("30", "3000")
+    answer = scaled.explain("scheduler.sweep_interval")
+    assert (answer.value, answer.effective) == ("30", "3000")
     assert plain.explain("scheduler.sweep_interval").effective is None
 
 

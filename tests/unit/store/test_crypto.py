@@ -50,12 +50,12 @@ def test_a_missing_key_is_named_and_nothing_is_shown() -> None:
     vault = Vault([other], "the key file /k")
     with pytest.raises(ConfigError) as error:
         vault.decrypt(stored, "connection 'warehouse'")
-    said = str(error.value)
-    assert "connection 'warehouse'" in said
-    assert Vault([lost], "").key_ids[0] in said
-    assert f"the key file /k holds key {vault.key_ids[0]}" in said
+    result = str(error.value)
+    assert "connection 'warehouse'" in result
+    assert Vault([lost], "").key_ids[0] in result
+    assert f"the key file /k holds key {vault.key_ids[0]}" in result
     for secret in (lost, other, "s3cret"):
-        assert secret not in said
+        assert secret not in result
 
 
 def test_plain_fernet_tokens_of_airflow_are_read_with_any_key() -> None:

@@ -120,15 +120,15 @@ def test_it_tells_what_happens_and_ends_with_a_table(capsys: pytest.CaptureFixtu
 
         good() >> bad() >> EmptyOperator(task_id="low")
     dag.test(logical_date=DAY)
-    told = capsys.readouterr()
-    lines = told.out.splitlines()
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
     assert lines[:2] == ["[good] running", "hello from the task"]
-    assert "[bad] failed (ValueError: no such luck) after" in told.out
+    assert "[bad] failed (ValueError: no such luck) after" in output.out
     table = lines[lines.index("") + 1 :]
     assert [line.split()[:2] for line in table[:3]] == [["good", "success"], ["bad", "failed"], ["low", "upstream_failed"]]
     assert table[1].endswith("ValueError: no such luck")
     assert table[3] == "d manual__2024-03-05T00:00:00+00:00: failed"
-    assert 'raise ValueError("no such luck")' in told.err
+    assert 'raise ValueError("no such luck")' in output.err
 
 
 def test_run_dag_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,12 +204,12 @@ def test_nobody_waits_for_retries() -> None:
                 raise ValueError("not yet")
 
         flaky()
-    said: list[str] = []
+    received: list[str] = []
     began = time.monotonic()
-    run = run_dag(dag, say=said.append)
+    run = run_dag(dag, say=received.append)
     assert time.monotonic() - began < 30
     assert (run.state, tries) == ("success", [1, 2, 3])
-    assert said.count("… nothing to do for 120 min: the clock jumps") == 2
+    assert received.count("… nothing to do for 120 min: the clock jumps") == 2
     ended = run.row.ended_at
     assert ended is not None
     assert ended - run.row.queued_at > 4 * 3_600_000_000
@@ -349,9 +349,9 @@ def test_an_execution_timeout_is_told_not_enforced() -> None:
             return sum(range(10_000))
 
         slow()
-    said: list[str] = []
-    assert run_dag(dag, say=said.append).state == "success"
-    assert any("longer than its execution_timeout" in line for line in said)
+    received: list[str] = []
+    assert run_dag(dag, say=received.append).state == "success"
+    assert any("longer than its execution_timeout" in line for line in received)
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------------

@@ -125,13 +125,13 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_when_it_is_over(case: 
 
 
 def test_the_folder_is_looked_at_before_anything_is_written(tmp_path: Path) -> None:
-    told: list[str] = []
+    received: list[str] = []
     folder = tmp_path / "logs"
     folder.touch()
-    ends = FinalLogLines(str(folder), lambda: 0, told.append)
+    ends = FinalLogLines(str(folder), lambda: 0, received.append)
     ends.probe()
-    assert told == [f"the log folder {folder} cannot be created: File exists"]
+    assert received == [f"the log folder {folder} cannot be created: File exists"]
     folder.unlink()
     ends.probe()
-    assert told[1:] == [""]
+    assert received[1:] == [""]
     assert folder.is_dir()

@@ -48,9 +48,9 @@ class FakeLine:
         self.opened()
 
     def send(self, message: bytes) -> None:
-        said = g.decode_to_gateway(message[1:]) if message[0] == g.GATEWAY else None
-        if isinstance(said, g.Renew):
-            self.renewals.append(said.number)
+        received = g.decode_to_gateway(message[1:]) if message[0] == g.GATEWAY else None
+        if isinstance(received, g.Renew):
+            self.renewals.append(received.number)
 
     def say(self, message: object) -> None:
         self.heard(bytes((g.GATEWAY,)) + g.encode(message))

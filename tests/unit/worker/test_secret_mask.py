@@ -32,9 +32,9 @@ KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END PRI
     ids=["plain", "in a URI", "in a path", "JSON", "JSON in UTF-8", "repr"],
 )
 def test_a_secret_is_found_in_every_form(shown: str) -> None:
-    said = SecretMask([PASSWORD]).text(f"<{shown}>")
-    assert "***" in said
-    assert "ss" not in said
+    answer = SecretMask([PASSWORD]).text(f"<{shown}>")
+    assert "***" in answer
+    assert "ss" not in answer
 
 
 def test_a_key_of_several_lines_is_hidden_line_by_line() -> None:
