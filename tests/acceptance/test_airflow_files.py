@@ -95,7 +95,7 @@ def test_dag_files_of_three_generations_run_unchanged(fresh: Standalone) -> None
         "of_3": {"greet": "success", "say": "success"},
     }
     for dag_id, states in expected.items():
-        fresh.wait(lambda dag_id=dag_id: fresh.run("dags", "details", dag_id).returncode == 0, f"{dag_id} is known")  # type: ignore[misc]
+        fresh.wait_dag(dag_id)
         fresh.cli("dags", "unpause", dag_id)
         done = fresh.run("dags", "trigger", dag_id, "-r", "r", "--wait", "--timeout", "60")
         assert done.returncode == 0, done.stdout + done.stderr

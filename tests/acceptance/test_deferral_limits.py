@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +100,8 @@ def _said(standalone: Standalone, dag_id: str, text: str) -> int:
     return sum(path.read_text().count(text) for path in (standalone.home / "logs" / dag_id).rglob("*.log"))
 
 
-def _named(standalone: Standalone, name: str) -> int | None:
-    return next((pid for pid in standalone.processes() if _comm(pid) == name), None)
+def _named(standalone: Standalone, name: str, other_than: int | None = None) -> int | None:
+    return next((pid for pid in standalone.processes() if pid != other_than and _comm(pid) == name), None)
 
 
 def _comm(pid: int) -> str:
@@ -123,9 +124,9 @@ def test_waits_survive_restarts_and_each_task_resumes_once(fresh: Standalone) ->
     _waits(fresh, "waits", run, 5)
     fresh.wait(lambda: _said(fresh, "waits", "the trigger looks") >= 4, "every trigger looks")
     for name in ("tw-scheduler", "tw-host"):
-        pid = fresh.wait(lambda n=name: _named(fresh, n), name)  # type: ignore[misc]
+        pid = fresh.wait(partial(_named, fresh, name), name)
         os.kill(pid, signal.SIGKILL)
-        fresh.wait(lambda n=name, old=pid: _named(fresh, n) not in (None, old), f"another {name}")  # type: ignore[misc]
+        fresh.wait(partial(_named, fresh, name, other_than=pid), f"another {name}")
     fresh.wait(lambda: _said(fresh, "waits", "the trigger looks") >= 8, "the triggers look again, in another triggerer")
     assert _states(fresh, "waits", run) == ["deferred"] * 5
     (fresh.home / "here").touch()

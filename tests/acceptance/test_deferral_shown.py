@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -154,9 +155,13 @@ def test_all_attempts_of_a_try_are_one_log_that_can_be_followed(waiting: Standal
         target=lambda: followed.append(waiting.cli("tasks", "logs", "parts", "one", run, "--follow")), daemon=True
     )
     follower.start()
+
+    def is_in_log(text: str) -> bool:
+        return text in waiting.cli("tasks", "logs", "parts", "one", run)
+
     for number in (1, 2):
         looks = f"the trigger looks for {number}"
-        waiting.wait(lambda looks=looks: looks in waiting.cli("tasks", "logs", "parts", "one", run), looks)  # type: ignore[misc]
+        waiting.wait(partial(is_in_log, looks), looks)
         _arrives(waiting, run, "one", number)
     assert waiting.wait_run("parts", run) == "success"
     whole = ["part 0", "the trigger looks for 1", "part 1", "the trigger looks for 2", "part 2"]

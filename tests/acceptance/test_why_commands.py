@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,10 +133,13 @@ def test_pools_are_created_and_enlarged(standalone: Standalone, mended: Path) ->
 
 
 def test_runs_for_dates_are_created(standalone: Standalone, mended: Path) -> None:
+    def has_run(date: str) -> bool:
+        return standalone.run("dags", "state", "dates", date).returncode == 0
+
     obey(standalone, blocker_of(standalone, "paused", "dates"))
     for date, rule in (("2025-12-01", "before_start"), ("2026-01-02", "catchup"), ("2026-01-02T03:00:00", "no_such_date")):
         obey(standalone, blocker_of(standalone, rule, "dates", "--run-id", date))
-        standalone.wait(lambda date=date: standalone.run("dags", "state", "dates", date).returncode == 0, f"the run of {date}")  # type: ignore[misc]
+        standalone.wait(partial(has_run, date), f"the run of {date}")
 
 
 def test_a_finished_run_runs_again(standalone: Standalone, mended: Path) -> None:

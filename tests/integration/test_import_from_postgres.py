@@ -69,7 +69,8 @@ def test_each_release_is_read_as_from_sqlite(postgres_server: PostgresServer, re
         latest = source.latest_by_schedule("daily_etl")
         assert latest is not None
         assert (micros(latest["logical_date"] or latest["execution_date"]) or 0) >= 1_704_088_800_000_000
-        assert source.scheduler() is None or source.scheduler().heartbeat > 0  # type: ignore[union-attr]
+        scheduler = source.scheduler()
+        assert scheduler is None or scheduler.heartbeat > 0
     finally:
         source.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -47,8 +48,8 @@ def test_a_run_takes_all_events_since_the_last_run_when_all_assets_are_updated()
         (30, "makes_a"),
     ):
         at = minutes * MINUTE
-        args = {"dag_id": dag_id, "run_id": f"r{minutes}", "logical_date": history.clock.wall() + at}
-        history.timeline.at(at, None, lambda args=args: history.operator.send("trigger", **args))  # type: ignore[misc]
+        args: dict[str, Any] = {"dag_id": dag_id, "run_id": f"r{minutes}", "logical_date": history.clock.wall() + at}
+        history.timeline.at(at, None, partial(history.operator.send, "trigger", **args))
     history.run()
     assert history.violations == []
     runs = [row.started_at for row in history.checks.shadow.runs.values() if row.kind == "asset_triggered"]
@@ -83,9 +84,9 @@ def test_events_under_an_alias_reach_the_dags_that_wait_for_it_from_then_on() ->
     history = World(1, plans=plans, profile=CALM, hours=1)
     history.asset_workload.under = {"found": (asset,)}
     for number in range(6):
-        args = {"dag_id": "makes", "run_id": f"r{number}"}
+        args: dict[str, Any] = {"dag_id": "makes", "run_id": f"r{number}"}
         at = (5 + number) * MINUTE
-        history.timeline.at(at, None, lambda args=args: history.operator.send("trigger", **args))  # type: ignore[misc]
+        history.timeline.at(at, None, partial(history.operator.send, "trigger", **args))
     history.timeline.at(30 * MINUTE, None, lambda: history.operator.send("create_asset_event", name="a0", extra={"said": 1}))
     history.run()
     assert history.violations == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -81,8 +84,8 @@ def test_a_run_continues_when_its_previous_run_is_deleted() -> None:
     history = World(1, plans=[plan], profile=CALM, hours=3)
     for minutes in (5, 10):
         date = history.clock.wall() + minutes * MINUTE
-        args = {"dag_id": "d", "run_id": f"r{minutes}", "logical_date": date}
-        history.timeline.at(minutes * MINUTE, None, lambda args=args: history.operator.send("trigger", **args))  # type: ignore[misc]
+        args: dict[str, Any] = {"dag_id": "d", "run_id": f"r{minutes}", "logical_date": date}
+        history.timeline.at(minutes * MINUTE, None, partial(history.operator.send, "trigger", **args))
     history.timeline.at(HOUR, None, lambda: history.operator.send("retire", before=history.clock.wall(), dag_id="d"))
     history.run()
     assert history.violations == []

@@ -141,7 +141,9 @@ def test_nobody_gets_the_account_of_somebody_else_by_its_name(world: World, prov
     ann = browser()
     assert "belongs to another account" in problem(ann.log_in(), 403)
     assert ann.me() is None
-    assert world.accounts.account("admin").source == "local"  # type: ignore[union-attr]
+    account = world.accounts.account("admin")
+    assert account is not None
+    assert account.source == "local"
 
 
 def test_groups_give_the_role_the_teams_and_the_custom_roles(world: World, provider: OidcServer, browser: Make) -> None:

@@ -112,9 +112,11 @@ def test_soft_fail_and_never_fail_apply_to_the_wait(world: World) -> None:
     """silent_fail: continue to wait. never_fail: become skipped."""
     about = {"external_dag_id": "up", "failed_states": ["failed"]}
     silent = _deferral(carry_out(_sensor(ExternalTaskSensor, **about, silent_fail=True))).wait
-    assert (silent.failed, silent.soft_fail) == ((), False)  # type: ignore[union-attr]
+    assert isinstance(silent, TasksWait)
+    assert (silent.failed, silent.soft_fail) == ((), False)
     never = _deferral(carry_out(_sensor(ExternalTaskSensor, **about, never_fail=True))).wait
-    assert (never.failed, never.soft_fail) == (("failed",), True)  # type: ignore[union-attr]
+    assert isinstance(never, TasksWait)
+    assert (never.failed, never.soft_fail) == (("failed",), True)
 
 
 def test_the_timeout_counts_from_the_first_start_of_the_try() -> None:

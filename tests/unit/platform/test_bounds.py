@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tradewind.model.moments import DAY, SECOND
 from tradewind.platform.clock import ManualClock
 from tradewind.platform.loop import CANCELLED_MAX, Loop
@@ -27,7 +29,8 @@ def test_remaining_timers_run_in_order() -> None:
     clock = ManualClock()
     loop = Loop(clock)
     came: list[int] = []
-    handles = [loop.call_later((i * 7919) % 1000 + 1, lambda i=i: came.append((i * 7919) % 1000)) for i in range(1000)]  # type: ignore[misc]
+    delays = [(number * 7919) % 1000 for number in range(1000)]
+    handles = [loop.call_later(delay + 1, partial(came.append, delay)) for delay in delays]
     for i, handle in enumerate(handles):
         if i % 4:
             handle.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -302,6 +303,10 @@ def test_dags_without_assets_cost_no_query(bench: Bench) -> None:
     assert not any(write.asset_events for batch in bench.watched.commits for write in batch.runs)
 
 
+def next_fault(faults: list[StoreError | str], batch: Batch) -> StoreError | str | None:
+    return faults.pop() if faults else None
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_every_event_is_consumed_exactly_once_by_each_consumer(make_bench: MakeBench, seed: int) -> None:
     """Producers, pauses, restarts, failing commits and limits in any order: what each run consumed is disjoint and complete."""
@@ -327,7 +332,7 @@ def test_every_event_is_consumed_exactly_once_by_each_consumer(make_bench: MakeB
             bench.start(f"r{step}.make")
             kinds: list[StoreError | str] = [StoreBusy("held"), "unknown"]
             faults = [chance.choice(kinds)] if chance.random() < 0.3 else []
-            with failing(bench.watched, lambda batch, faults=faults: faults.pop() if faults else None):  # type: ignore[misc]
+            with failing(bench.watched, partial(next_fault, faults)):
                 bench.report(f"r{step}.make", assets=assets)
             while bench.scheduler.trouble is not None:
                 assert bench.scheduler.recover()

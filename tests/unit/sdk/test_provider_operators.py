@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -99,7 +100,7 @@ def test_settings_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conf.getjson("mine", "json") == {"a": [1]}
     assert conf.getjson("mine", "nothing", fallback=[]) == []
     assert conf.getimport("mine", "class").__name__ == "OrderedDict"
-    assert conf.gettimedelta("mine", "seconds").total_seconds() == 90  # type: ignore[union-attr]
+    assert conf.gettimedelta("mine", "seconds") == timedelta(seconds=90)
     assert conf.getsection("mine") == {"json": '{"a": [1]}', "class": "collections.OrderedDict", "bad": "{", "seconds": 90}
     assert conf.getsection("nothing") is None
     assert conf.get("operators", "default_owner") == "airflow"

@@ -10,7 +10,7 @@ import pytest
 from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.errors import DefinitionError, DuplicateTaskId, NotFound
 from tradewind.operators.python import PythonOperator
-from tradewind.sdk import graph, open_dags
+from tradewind.sdk import graph
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.decorators import task_group
 from tradewind.sdk.definition import to_definition
@@ -271,13 +271,13 @@ class TestAttributes:
         assert [group.tooltip for group in definition.groups] == ["# Text", "missing.md"]
 
     def test_a_mapped_group_is_a_mapped_task_group(self) -> None:
-        with DAG("d"):
+        with DAG("d") as dag:
 
             @task_group
             def mapped(x: int) -> None:
                 BaseOperator("t")
 
             mapped.expand(x=[1, 2])
-            (found,) = open_dags.current_dag().task_group_dict.values()  # type: ignore[union-attr]
+        (found,) = dag.task_group_dict.values()
         assert isinstance(found, MappedTaskGroup)
         assert list(found.iter_mapped_task_groups()) == [found]
