@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tradewind.cli import service_start
 from tradewind.cli.service_start import Entry, ForkedProcess, start_service
 from tradewind.platform import HAVE_LINUX
 
@@ -129,3 +131,23 @@ def test_text_that_the_supervisor_has_not_flushed_is_written_once(tmp_path: Path
             sys.stdout = before
     assert (code, output) == (0, "of the service\n")
     assert (tmp_path / "buffered").read_text() == "of the supervisor\n"
+
+
+def test_without_linux_a_new_interpreter_runs_the_module_of_the_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "service_of_this_test.py").write_text(
+        "import os, sys\n"
+        "def main(name, parent):\n"
+        "    print(name, int(parent) == os.getppid(), os.environ['ONLY'])\n"
+        "    return 7\n"
+        "if __name__ == '__main__':\n"
+        "    raise SystemExit(main(*sys.argv[1:]))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(service_start, "HAVE_LINUX", False)
+    entry: Entry = importlib.import_module("service_of_this_test").main
+    with open(tmp_path / "output", "w+b") as output:
+        environment = {"ONLY": "this", "PYTHONPATH": str(tmp_path)}
+        process = start_service(entry, "api", environment, output.fileno(), ())
+        assert process.wait(30) == 7
+        output.seek(0)
+        assert output.read() == b"api True this\n"
