@@ -18,7 +18,9 @@ from typing import NamedTuple
 
 Resource = tuple[str, str | int, int]
 """(kind, owner, task): ("parallelism", "", 0), ("executor", name, 0), ("pool", name, 0), ("run", run number, 0),
-("dag_tasks", dag id, 0), ("dag_task", dag id, task key), ("run_task", run number, slot)."""
+("dag_tasks", dag id, 0), ("dag_task:" task id, dag id, 0), ("run_task:" task id, run number, 0).
+
+A limit of a task contains its id, because an edit of the DAG may change its number."""
 
 UNLIMITED = 2**62
 PARALLELISM: Resource = ("parallelism", "", 0)

@@ -440,7 +440,7 @@ def _full(resource: Resource, used: int, capacity: int, amount: int) -> Blocker:
     if kind == "dag_tasks":
         reason = phrase("max_active_tasks_all_runs", dag=owner, used=used, capacity=capacity)
         return Blocker("max_active_tasks_all_runs", reason, ends, resource=resource)
-    if kind == "run_task":
+    if kind.startswith("run_task:"):
         reason = phrase("max_active_tis_per_dagrun", used=used, capacity=capacity)
         return Blocker("max_active_tis_per_dagrun", reason, ends, resource=resource)
     task = kind.removeprefix("dag_task:")

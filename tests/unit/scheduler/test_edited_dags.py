@@ -104,6 +104,18 @@ def test_a_running_instance_of_a_removed_task_runs_to_its_end(bench: Bench, end:
     assert bench.states("o")["x"] == "queued"
 
 
+def test_the_limit_of_a_task_in_a_run_holds_when_a_mapped_task_becomes_a_plain_one(bench: Bench) -> None:
+    """The simulation found two attempts of a task with one slot: an edit gave it another number, which the limit contained."""
+    bench.dag("d", task("t", mapped=True, expand=(MapLiteral(1),), max_active_tis_per_dagrun=1))
+    bench.trigger("d", "r")
+    bench.start("r.t[0]")
+    bench.dag("d", task("t", max_active_tis_per_dagrun=1))
+    assert bench.instances("r", "t") == {0: "running", -1: "scheduled"}
+    assert "max_active_tis_per_dagrun" in bench.why("r.t")
+    bench.finish("r.t[0]")
+    assert bench.instances("r", "t") == {0: "removed", -1: "queued"}
+
+
 def test_a_queued_attempt_of_a_removed_task_counts_until_its_removal_is_written(make_bench: MakeBench) -> None:
     """The simulation found two attempts in a pool of one slot: the removal was in the batch after the one that used its slot."""
     bench = make_bench(batch_max_rows=4)

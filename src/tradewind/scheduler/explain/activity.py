@@ -141,7 +141,7 @@ _RULES = {
 
 def _rule(resource: Resource, capacity: int | None) -> str:
     """The rule of `why` that names this limit."""
-    kind = resource[0]
+    kind = resource[0].partition(":")[0]
     if kind == "dag" or (kind == "run" and capacity == 0):
         return "paused"
     return _RULES.get(kind, "max_active_tis_per_dag")

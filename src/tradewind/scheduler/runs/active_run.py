@@ -369,7 +369,7 @@ class ActiveRun:
 
     def needs(self, slot: int) -> tuple[tuple[Resource, int], ...]:
         """Return every limit that an attempt of the task instance counts against, besides parallelism, and the amount."""
-        number, row = self.machine.instances.task(slot), self.row
+        row = self.row
         task = self._dispatched_task(slot)
         needs: list[tuple[Resource, int]] = [
             (("pool", self.pools.get(slot, task.pool), 0), task.pool_slots),
@@ -381,7 +381,7 @@ class ActiveRun:
         if task.max_active_tis_per_dag is not None:
             needs.append(((f"dag_task:{task.task_id}", row.dag_id, 0), 1))
         if task.max_active_tis_per_dagrun is not None:
-            needs.append((("run_task", row.id, number), 1))
+            needs.append(((f"run_task:{task.task_id}", row.id, 0), 1))
         if self.executors.has_several:
             needs.append((executor_slots(self.executors.resolve(task.executor)), 1))
         return tuple(needs)
@@ -401,11 +401,11 @@ class ActiveRun:
         yield ("run", self.row.id, 0), definition.max_active_tasks
         if definition.max_active_tasks_all_runs is not None:
             yield ("dag_tasks", self.row.dag_id, 0), definition.max_active_tasks_all_runs
-        for slot, task in enumerate(self.topology.tasks):
+        for task in self.topology.tasks:
             if task.max_active_tis_per_dag is not None:
                 yield (f"dag_task:{task.task_id}", self.row.dag_id, 0), task.max_active_tis_per_dag
             if task.max_active_tis_per_dagrun is not None:
-                yield ("run_task", self.row.id, slot), task.max_active_tis_per_dagrun
+                yield (f"run_task:{task.task_id}", self.row.id, 0), task.max_active_tis_per_dagrun
 
     def occupying(self) -> Iterable[int]:
         """Return the slots with a live attempt."""
