@@ -11,6 +11,7 @@ from types import FrameType, TracebackType
 
 import tradewind
 from tradewind.model.moments import SECOND
+from tradewind.parser import python2
 from tradewind.parser.parse_result import Problem
 from tradewind.provider_packages import third_party
 
@@ -39,7 +40,10 @@ def from_exception(error: BaseException, path: str) -> Problem:
     else:
         message = f"{type(error).__name__}: {_sentence(error)}" if str(error).strip() else type(error).__name__
     notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
-    if isinstance(error, ModuleNotFoundError):
+    older = python2.advice(error)
+    if older:
+        notes.append(older)
+    elif isinstance(error, ModuleNotFoundError):
         notes.append(third_party.advice(error.name or ""))
     message = ". ".join([message, *filter(None, notes)])
     return Problem(_one_line(message), _trace(error), line)

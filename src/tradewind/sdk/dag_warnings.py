@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.model.executor_names import entries
 from tradewind.sdk import access_control
+from tradewind.sdk.default_args import IGNORED
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -56,7 +57,20 @@ def of_dag(dag: DAG) -> tuple[str, ...]:
         if ids:
             more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
             found.append(f"{name} of task {ids[0]}{more}: {effect}")
-    return tuple(found)
+    return (*found, *_of_ignored_arguments(dag))
+
+
+def _of_ignored_arguments(dag: DAG) -> list[str]:
+    """Warnings about arguments that operators do not take, of files that older releases of Airflow accept."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for task in dag.task_dict.values():
+        for name in vars(task).get(IGNORED, ()):
+            tasks.setdefault((name, task.operator_name), []).append(task.task_id)
+    found = []
+    for (name, operator), ids in tasks.items():
+        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        found.append(f"{name} of task {ids[0]}{more}: {operator} does not take this argument, so it has no effect")
+    return found
 
 
 def of_executors(dag: DAG, setting: str) -> list[str]:

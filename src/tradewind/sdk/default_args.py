@@ -37,6 +37,10 @@ _RENAMED = frozenset(RENAMED_ARGUMENTS) | WITHOUT_EFFECT
 _RENAMED_DEFAULTS = frozenset(IN_DEFAULT_ARGS)
 
 
+IGNORED = "_ignored_arguments"
+"""Attribute of an operator: the names of its arguments that neither it nor its base classes take."""
+
+
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The signature of a function, also if its annotations use names that exist only for type checkers."""
     if sys.version_info >= (3, 14):
@@ -148,6 +152,8 @@ def refuse_or_warn(operator: BaseOperator, name: str) -> None:
         reason = "An older release of the provider package may have taken it; it has no effect with the installed one"
     else:
         raise error
+    if name not in NO_EFFECT:
+        operator.__dict__.setdefault(IGNORED, []).append(name)
     open_dags.warn_author(f"{error} {reason}", DeprecationWarning)
 
 

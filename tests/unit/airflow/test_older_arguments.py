@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tradewind.execution.context import Context, current_context
+from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.errors import UnknownArgument
 from tradewind.sdk.dag import DAG
+from tradewind.sdk.definition import to_definition
 from tradewind.sdk.open_dags import collecting
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import BaseHook
@@ -242,3 +244,12 @@ def test_a_task_creates_operators_as_its_file_does() -> None:
         Query(task_id="inside", sql="select 1", nonsense=1)
     with pytest.raises(UnknownArgument, match="nonsense"):
         Query(task_id="outside", sql="select 1", nonsense=1)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_dag_has_a_warning_for_an_argument_without_effect() -> None:
+    with collecting(generation=1), DAG("d", schedule=None) as dag:
+        Query(task_id="a", sql="select 1", nonsense=1)
+        Query(task_id="b", sql="select 1", nonsense=2, adhoc=True)
+    warning = "nonsense of task a and 1 more: Query does not take this argument, so it has no effect"
+    assert to_definition(dag, "d.py", DefinitionDefaults()).warnings == (warning,)

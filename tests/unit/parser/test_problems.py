@@ -89,3 +89,27 @@ def test_a_missing_package_is_named_as_pip_installs_it(module: str, hint: str) -
 def test_a_missing_module_of_airflow_gets_no_hint_about_pip() -> None:
     error = ModuleNotFoundError("No module named 'airflow.nothing'", name="airflow.nothing")
     assert problems.from_exception(error, "/dags/a.py").message == "ModuleNotFoundError: No module named 'airflow.nothing'"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'print "hello"',
+        "try:\n    pass\nexcept ImportError, error:\n    pass",
+        "day = 02",
+        "import urllib2",
+        "for i in xrange(3): pass",
+        "for key in {}.iteritems(): pass",
+    ],
+)
+def test_a_file_for_python_2_is_recognized(source: str) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011  one of many
+        exec(compile(source, "/dags/a.py", "exec"), {})
+    assert "is written for Python 2" in problems.from_exception(caught.value, "/dags/a.py").message
+
+
+@pytest.mark.parametrize("source", ["x = (1", "import own_module", "print(nothing)", "{}.nothing()"])
+def test_other_errors_do_not_mention_python_2(source: str) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011  one of many
+        exec(compile(source, "/dags/a.py", "exec"), {})
+    assert "Python 2" not in problems.from_exception(caught.value, "/dags/a.py").message
