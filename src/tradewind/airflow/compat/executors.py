@@ -39,6 +39,11 @@ TaskInstanceUuid = UUID
 WorkloadKey = Any
 WorkloadState = Any
 EventBufferValueType = tuple[str | None, Any]
+CommandType = list[str]
+QueuedTaskInstanceType = tuple[CommandType, int, str | None, Any]
+"""(command, priority, queue, task instance)."""
+TaskTuple = tuple[Any, CommandType, str | None, Any]
+"""(key of the task instance, command, queue, configuration)."""
 
 
 class WorkloadType(StrEnum):

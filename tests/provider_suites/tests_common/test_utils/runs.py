@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 from tradewind.execution.context import TaskInstance, build_context, current_context
-from tradewind.execution.run_task import run_to_end
+from tradewind.execution.run_task import push_result, run_to_end
 from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.moments import to_micros
 from tradewind.model.states import RunType, TaskState
@@ -191,8 +191,7 @@ class RunTask:
                 task.pre_execute(self.context)
                 result = run_to_end(task.execute(self.context))
                 task.post_execute(self.context, result)
-                if result is not None and task.do_xcom_push:
-                    self.ti.xcom_push("return_value", result)
+                push_result(task, self.ti, result)
             self.state = TaskState.SUCCESS
         except AirflowSkipException as error:
             self.state, self.error = TaskState.SKIPPED, error
