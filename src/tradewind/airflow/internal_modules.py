@@ -375,7 +375,7 @@ utils.db_cleanup ARCHIVE_TABLE_PREFIX CreateTableAs drop_archived_tables export_
 utils.db_manager RunDBManager
 utils.decorators cached_property fixup_decorator_warning_stack
 utils.docs get_doc_url_for_provider get_docs_url get_project_url_from_metadata
-utils.dot_renderer render_dag render_dag_dependencies
+utils.dot_renderer render_dag_dependencies
 utils.email send_MIME_email send_mime_email
 utils.empty_set _get_empty_set_for_configuration
 utils.entry_points _get_grouped_entry_points entry_points_with_dist

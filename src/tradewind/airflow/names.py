@@ -467,6 +467,7 @@ ROWS: tuple[Row, ...] = (
         "_get_current_context=get_current_context",
         "sdk.definitions._internal.contextmanager:3 models.taskinstance:2",
     ),
+    ("tradewind.airflow.compat.dot_renderer", "render_dag", "utils.dot_renderer"),
     ("tradewind.airflow.compat.open_blocks", "DagContext", "models.dag:2 sdk.definitions._internal.contextmanager:3"),
     (
         "tradewind.airflow.compat.open_blocks",

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import tradewind.airflow  # noqa: F401  serves the namespace
-from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.errors import DefinitionError, NotYetSupported, TradewindError
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.exceptions import AirflowTaskTimeout
 from tradewind.testing.dag_test import configured_defaults
@@ -360,3 +360,41 @@ def test_a_task_can_be_replaced_by_another_one_in_a_finished_dag() -> None:
     }
     assert tasks["g.old"] == ("Replacement", {"first"})
     assert tasks["last"] == ("EmptyOperator", {"g.old"})
+
+
+def test_the_graph_of_a_dag_in_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow import DAG
+    from airflow.operators.empty import EmptyOperator
+    from airflow.utils.dot_renderer import render_dag
+    from airflow.utils.edgemodifier import Label
+    from airflow.utils.task_group import TaskGroup
+
+    with DAG("d") as dag:
+        with TaskGroup("g"):
+            first = EmptyOperator(task_id="a")
+        first >> EmptyOperator(task_id="b") >> Label('the "end"') >> EmptyOperator(task_id="c")
+    graph = render_dag(dag)
+    assert str(graph).splitlines() == [
+        'digraph "d" {',
+        '\tgraph [label="d" labelloc=t rankdir=LR]',
+        '\tsubgraph "cluster_g" {',
+        '\t\tlabel="g"',
+        '\t\t"g.a" [label="a" shape=rectangle style=rounded]',
+        "\t}",
+        '\t"b" [label="b" shape=rectangle style=rounded]',
+        '\t"c" [label="c" shape=rectangle style=rounded]',
+        '\t"g.a" -> "b"',
+        '\t"b" -> "c" [label="the \\"end\\""]',
+        "}",
+    ]
+    assert Path(graph.save(str(tmp_path / "d.dot"))).read_text() == graph.source
+    dot = tmp_path / "dot"
+    dot.write_text("#!/bin/sh\n[ $1 = -Tpng ] && exec wc -l\necho no such format >&2; exit 1\n")
+    dot.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert Path(graph.render(str(tmp_path / "d"), format="png")).read_text().strip() == "11"
+    with pytest.raises(TradewindError, match="in the format 'xyz': no such format"):
+        graph.pipe("xyz")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(TradewindError, match="install Graphviz"):
+        graph.pipe("png")
