@@ -18,7 +18,7 @@ from tradewind.model import errors
 from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import parse_moment, to_micros
 from tradewind.store.search_patterns import like
-from tradewind.store.views import BadQuery, Listing, TooBroad
+from tradewind.store.views import BadQuery, Listing, TooBroad, UnknownValue
 
 Row = TypeVar("Row")
 
@@ -27,9 +27,13 @@ _encode = msgspec.json.Encoder().encode
 STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (errors.NotFound, 404),
     (errors.WrongConf, 400),  # as in Airflow: 409 would say that the run exists
+    (errors.WrongName, 400),
+    (errors.Protected, 400),
+    (errors.NoDates, 422),
     (errors.Conflict, 409),
     (errors.Stale, 409),
     (errors.StoreRefused, 409),
+    (UnknownValue, 422),
     (BadQuery, 400),
     (TooBroad, 400),
     (errors.DefinitionError, 400),
@@ -138,8 +142,8 @@ When = Annotated[
 
 
 def page_size(api: Services, limit: int) -> int:
-    """The number of rows of a page. Airflow's rule: more than the maximum means the maximum; 0 means the default, 50."""
-    return min(limit or 50, api.config.page_limit_max)
+    """The number of rows of a page. Airflow's rule: more than the maximum means the maximum."""
+    return min(limit, api.config.page_limit_max)
 
 
 def page_of_names(

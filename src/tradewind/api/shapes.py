@@ -89,7 +89,7 @@ class BackfillView(msgspec.Struct, frozen=True):
     dag_id: str
     from_date: str
     to_date: str
-    dag_run_conf: dict[str, Any]
+    dag_run_conf: dict[str, Any] | None
     is_paused: bool
     reprocess_behavior: str
     max_active_runs: int

@@ -89,6 +89,18 @@ class WrongConf(Conflict):
     """The conf of a run does not fit the params of its DAG."""
 
 
+class WrongName(Conflict):
+    """The name of an object has characters that it may not have."""
+
+
+class Protected(Conflict):
+    """The object belongs to the system and cannot be deleted."""
+
+
+class NoDates(Conflict):
+    """The schedule of the DAG has no dates that are known before."""
+
+
 class Changed(Conflict):
     """A guarded edit found another state than it was computed from: nothing was written. The caller may try again."""
 

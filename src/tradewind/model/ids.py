@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tradewind.model.errors import Conflict
+from tradewind.model.errors import WrongName
 
 DAG_FILE_MODULE = "tradewind_dag_file_"
 """Prefix of the module name under which a DAG file is imported."""
@@ -20,14 +20,14 @@ def check_run_id(run_id: str) -> None:
     A run id becomes a part of URLs. `.` and `..` are refused, because HTTP clients and servers remove them from a path.
 
     Raises:
-        Conflict: the text cannot be a run id.
+        WrongName: the text cannot be a run id.
     """
     if len(run_id) > RUN_ID_MAX:
-        raise Conflict(f"the run id has {len(run_id)} characters; {RUN_ID_MAX} are allowed")
+        raise WrongName(f"the run id has {len(run_id)} characters; {RUN_ID_MAX} are allowed")
     if not _RUN_ID.fullmatch(run_id) or ".." in run_id:
-        raise Conflict(f"the run id {run_id!r} may only have letters, digits and _ . ~ : + - = @, and no '..'")
+        raise WrongName(f"the run id {run_id!r} may only have letters, digits and _ . ~ : + - = @, and no '..'")
     if run_id.strip() in ("", "."):
-        raise Conflict(f"the run id {run_id!r} would be lost as a part of a URL; use at least one letter or digit")
+        raise WrongName(f"the run id {run_id!r} would be lost as a part of a URL; use at least one letter or digit")
 
 
 ANY_KEY = ""

@@ -45,6 +45,21 @@ def duration_micros(duration: timedelta) -> int:
     return timedelta.__floordiv__(duration, _MICROSECOND)
 
 
+def iso_duration(micros: int) -> str:
+    """A duration in ISO 8601: `P1DT1H30M`, `PT0.5S`."""
+    seconds, rest = divmod(abs(micros), SECOND)
+    days, seconds = divmod(seconds, 86_400)
+    hours, seconds = divmod(seconds, 3_600)
+    minutes, seconds = divmod(seconds, 60)
+    text = str(seconds) + (f".{rest:06d}".rstrip("0") if rest else "")
+    time = "".join(f"{value}{unit}" for value, unit in ((hours, "H"), (minutes, "M")) if value)
+    time += f"{text}S" if seconds or rest else ""
+    date = f"{days}D" if days else ""
+    if not date and not time:
+        return "PT0S"
+    return ("-" if micros < 0 else "") + f"P{date}" + (f"T{time}" if time else "")
+
+
 def iso(micros: int | None) -> str | None:
     """Return ISO 8601 in UTC with a `Z`; microseconds only if they are not zero. None stays None."""
     if micros is None:

@@ -21,6 +21,10 @@ class BadQuery(TradewindError, ValueError):
     """A list was requested with a filter or an order that does not exist."""
 
 
+class UnknownValue(BadQuery):
+    """A list was requested with a filter for a value that does not exist, such as a state."""
+
+
 class TooBroad(StoreError):
     """The query would have to read too many rows; the message says how to narrow it."""
 
@@ -651,6 +655,8 @@ class CreatedRunView(Shape, frozen=True, kw_only=True):
     data_interval_start: Moment | None
     data_interval_end: Moment | None
     partition_key: str | None
+    triggering: bool
+    """Whether the event is the latest that the run consumed, which has triggered it."""
 
 
 class AssetEventView(Shape, frozen=True, kw_only=True):

@@ -174,7 +174,7 @@ def test_limits_follow_airflow(world: World) -> None:
     path = "/api/v2/dags/sales/dagRuns/r1/taskInstances"
     assert [len(world.json(f"{path}{query}")["task_instances"]) for query in ("", "?limit=0", "?limit=7", "?limit=9999")] == [
         50,
-        50,
+        0,
         7,
         100,
     ]
@@ -187,12 +187,23 @@ def test_limits_follow_airflow(world: World) -> None:
         ("/api/v2/dags?pausd=true", "Did you mean 'paused'"),
         ("/api/v2/dags?is_favourite=true", "Did you mean 'is_favorite'"),
         ("/api/v2/dags?order_by=nothing", "cannot be ordered by 'nothing'"),
-        ("/api/v2/dags/~/dagRuns?state=runing", "Did you mean 'running'"),
         ("/api/v2/dags/~/dagRuns/~/taskInstances?order_by=pool", "cannot be ordered by 'pool'"),
     ],
 )
 def test_unknown_parameters_are_refused(world: World, path: str, says: str) -> None:
     assert says in world.json(path, 400)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/api/v2/dags/~/dagRuns?state=runing", "Did you mean 'running'"),
+        ("/api/v2/dags/~/dagRuns?run_type=manuel", "Did you mean 'manual'"),
+        ("/api/v2/dags/~/dagRuns/~/taskInstances?state=runing", "is not a state of a task instance"),
+    ],
+)
+def test_unknown_states_and_types_are_unprocessable_as_in_airflow(world: World, path: str, says: str) -> None:
+    assert says in world.json(path, 422)["detail"]
 
 
 def test_404_names_the_nearest(world: World) -> None:
@@ -308,6 +319,20 @@ def test_a_conf_that_does_not_fit_the_params_is_400(world: World) -> None:
     full_world.fill(world)
     answer = world.request("POST", "/api/v2/dags/sales/dagRuns", json={"logical_date": None, "conf": {"day": 1}})
     assert (answer.status_code, answer.json()["detail"]) == (400, "parameter 'day': 1 is not of type string")
+
+
+def test_a_run_id_with_other_characters_is_a_bad_request(world: World) -> None:
+    """As in Airflow: 409 would say that the run exists."""
+    world.dag()
+    answer = world.request("POST", "/api/v2/dags/sales/dagRuns", json={"logical_date": None, "dag_run_id": "a/b"})
+    assert (answer.status_code, "may only have letters" in answer.json()["detail"]) == (400, True)
+
+
+def test_a_dag_without_dates_cannot_be_backfilled(world: World) -> None:
+    world.dag()
+    body = {"dag_id": "sales", "from_date": "2024-01-01T00:00:00Z", "to_date": "2024-01-02T00:00:00Z", "dag_run_conf": None}
+    assert world.request("POST", "/api/v2/backfills", json=body).status_code == 422
+    assert world.request("POST", "/api/v2/backfills", json={**body, "reprocess_behavior": "all"}).status_code == 422
 
 
 def test_a_partition_key_is_only_for_a_dag_with_partitions(world: World) -> None:
@@ -461,7 +486,7 @@ def test_pools_are_created_changed_and_deleted(world: World) -> None:
     assert world.json("/api/v2/pools?pool_name_pattern=small")["total_entries"] == 1
     assert world.request("DELETE", "/api/v2/pools/small").status_code == 204
     assert world.get("/api/v2/pools/small").status_code == 404
-    assert world.request("DELETE", "/api/v2/pools/default_pool").status_code == 409
+    assert world.request("DELETE", "/api/v2/pools/default_pool").status_code == 400
 
 
 def test_variables_are_stored_and_secrets_masked(world: World) -> None:

@@ -197,9 +197,7 @@ def _before(text: str | None) -> int | None:
     return moments({"before": text}).get("before")
 
 
-def _queued(found: list[QueuedEventView], what: str) -> Response:
-    if not found:
-        raise NotFound(f"No event is queued for {what}.")
+def _queued(found: list[QueuedEventView]) -> Response:
     return json_response(QueuedEvents(found, len(found)))
 
 
@@ -212,7 +210,7 @@ def _drop(api: Services, actor: str, dag_id: str | None, asset: int | None, befo
 @allow("read", "asset")
 def queued_of_asset(api: Api, asset_id: Number, before: When = None) -> Response:
     """List the DAGs that have not consumed events of the asset."""
-    return _queued(api.reader().queued_events(asset=asset_id, before=_before(before)), f"asset {asset_id}")
+    return _queued(api.reader().queued_events(asset=asset_id, before=_before(before)))
 
 
 @router.delete("/assets/{asset_id}/queuedEvents", status_code=204, responses=error_responses(404, 503))
@@ -236,7 +234,7 @@ def drop_of_asset(api: Api, caller: Caller, asset_id: Number, before: When = Non
 @allow("read", "asset")
 def queued_of_dag(api: Api, dag_id: str, before: When = None) -> Response:
     """List the assets with events that the DAG has not consumed."""
-    return _queued(api.reader().queued_events(dag_id=dag_id, before=_before(before)), f"DAG {dag_id}")
+    return _queued(api.reader().queued_events(dag_id=dag_id, before=_before(before)))
 
 
 @router.delete("/dags/{dag_id}/assets/queuedEvents", status_code=204, responses=error_responses(404, 503))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Response
@@ -61,14 +61,14 @@ class NewBackfill(BaseModel):
     from_date: Moment
     to_date: Moment
     run_backwards: bool = False
-    dag_run_conf: dict[str, Any] = Field(default_factory=dict)
-    reprocess_behavior: str = "none"
+    dag_run_conf: dict[str, Any] | None = None
+    reprocess_behavior: Literal["none", "failed", "completed"] = "none"
     max_active_runs: int = Field(default=10, ge=1, le=2**31)
-    run_on_latest_version: bool = True
+    run_on_latest_version: bool | None = None
 
     @model_validator(mode="after")
     def _possible(self) -> NewBackfill:
-        if not self.run_on_latest_version and self.reprocess_behavior != "none":
+        if self.run_on_latest_version is False and self.reprocess_behavior != "none":
             raise ValueError(
                 "run_on_latest_version=false is not supported with reprocess_behavior: "
                 "set rerun_with_latest_version=False on the DAG"
@@ -99,7 +99,7 @@ def _create(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool
         body.dag_id,
         to_micros(body.from_date),
         to_micros(body.to_date),
-        conf=body.dag_run_conf,
+        conf=body.dag_run_conf or {},
         max_active_runs=body.max_active_runs,
         run_backwards=body.run_backwards,
         reprocess_behavior=body.reprocess_behavior,
@@ -153,7 +153,7 @@ def _view(row: BackfillRow, names: Mapping[str, str]) -> BackfillView:
         row.dag_id,
         iso(row.from_date) or "",
         iso(row.to_date) or "",
-        msgspec.json.decode(row.conf) if row.conf else {},
+        msgspec.json.decode(row.conf) if row.conf and row.conf != b"{}" else None,
         row.is_paused,
         row.reprocess_behavior,
         row.max_active_runs,

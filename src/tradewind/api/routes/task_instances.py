@@ -138,7 +138,7 @@ def list_task_instances(
             cursor=cursor,
             limit=page_size(api, limit),
             offset=offset,
-            order_by=order_by or (),
+            order_by=order_by or (() if "~" in (dag_id, dag_run_id) else ("map_index",)),
         )
     )
 

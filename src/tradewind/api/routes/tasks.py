@@ -12,6 +12,7 @@ from tradewind.api.responses import Api, described, json_response
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import SECOND, iso
+from tradewind.model.operator_classes import class_of
 from tradewind.store.views import BadQuery, Moment
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}/tasks", tags=["Task"])
@@ -114,16 +115,33 @@ def _views(definition: DagDefinition) -> list[TaskView]:
     for task in definition.tasks:
         for upstream in task.upstream:
             downstream.setdefault(upstream, []).append(task.task_id)
-    return [_view(task, sorted(downstream.get(task.task_id, ()))) for task in definition.tasks]
+    return [_view(definition, task, sorted(downstream.get(task.task_id, ()))) for task in definition.tasks]
 
 
-def _view(task: TaskDefinition, downstream: list[str]) -> TaskView:
+def _params(definition: DagDefinition, task: TaskDefinition) -> dict[str, Any]:
+    """The params of a task in the form of those of a DAG. `source` says who gives a param."""
+    of_dag = {param.name: param for param in definition.params}
+    found = {}
+    for name, value in (task.params or {}).items():
+        param = of_dag.get(name)
+        same = param is not None and param.has_default and param.default == value
+        found[name] = {
+            "value": value,
+            "schema": param.schema if param is not None and same else {},
+            "description": param.description if param is not None and same else None,
+            "source": "dag" if same else "task",
+        }
+    return found
+
+
+def _view(definition: DagDefinition, task: TaskDefinition, downstream: list[str]) -> TaskView:
+    module, name = class_of(task.operator, task.module)
     return TaskView(
         task_id=task.task_id,
         task_display_name=task.display_name or task.task_id,
         owner=task.owner,
-        start_date=iso(task.start_date),
-        end_date=iso(task.end_date),
+        start_date=iso(definition.start_date if task.start_date is None else task.start_date),
+        end_date=iso(definition.end_date if task.end_date is None else task.end_date),
         trigger_rule=task.trigger_rule.value,
         depends_on_past=task.depends_on_past,
         wait_for_downstream=task.wait_for_downstream,
@@ -142,8 +160,8 @@ def _view(task: TaskDefinition, downstream: list[str]) -> TaskView:
         downstream_task_ids=downstream,
         doc_md=task.doc,
         operator_name=task.operator,
-        params=task.params or {},
-        class_ref={"module_path": task.module, "class_name": task.operator},
+        params=_params(definition, task),
+        class_ref={"module_path": module, "class_name": name},
         is_mapped=task.mapped,
         extra_links=[name for name, _ in task.extra_links],
     )

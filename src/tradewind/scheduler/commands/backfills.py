@@ -40,7 +40,7 @@ def create_backfill(context: CommandContext, command: c.CreateBackfill) -> c.Cre
     try:
         times = plan_runs(schedule_of(plan), earliest, latest, command.run_backwards)
     except Conflict as error:
-        raise Conflict(english(phrase("error_no_backfill", dag=plan.dag_id, reason=str(error)))) from None
+        raise type(error)(english(phrase("error_no_backfill", dag=plan.dag_id, reason=str(error)))) from None
     if not times:
         start, end = str(iso(earliest)), str(iso(latest))
         raise Conflict(english(phrase("error_nothing_planned", dag=plan.dag_id, start=start, end=end)))

@@ -19,7 +19,7 @@ from tradewind.model.definition import (
     Schedule,
     decode_schedule,
 )
-from tradewind.model.errors import Conflict
+from tradewind.model.errors import Conflict, NoDates
 from tradewind.model.moments import iso
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import BackfillOutcome, BackfillRow, DagPlan, NewRun, RunRow
@@ -51,7 +51,7 @@ def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list
         Conflict: this kind of schedule has no planned runs, or there are too many.
     """
     if isinstance(schedule, NoSchedule | OnceSchedule | ContinuousSchedule):
-        raise Conflict(english(phrase("error_no_fixed_dates")))
+        raise NoDates(english(phrase("error_no_fixed_dates")))
     if isinstance(schedule, CustomSchedule):
         raise Conflict(english(phrase("error_custom_timetable")))
     if isinstance(schedule, CronSchedule) and schedule.partition is not None:

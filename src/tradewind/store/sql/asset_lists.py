@@ -272,7 +272,8 @@ _ALIASES = """SELECT m.asset, b.id, b.name, b.alias_group FROM asset_alias_membe
     WHERE m.asset IN ({}) ORDER BY b.name"""
 
 _CREATED_RUNS = """SELECT d.event, r.run_id, r.dag_id, r.logical_date, r.started_at, r.ended_at, r.state, r.interval_start,
-    r.interval_end, r.partition_key FROM asset_delivery d JOIN dag_run r ON r.id = d.run WHERE d.event IN ({}) ORDER BY r.id"""
+    r.interval_end, r.partition_key, d.event, (SELECT max(x.event) FROM asset_delivery x WHERE x.run = d.run)
+    FROM asset_delivery d JOIN dag_run r ON r.id = d.run WHERE d.event IN ({}) ORDER BY r.id"""
 
 
 def _watcher_view(number: int, watch: AssetWatch, state: WatcherRow | None, at: int) -> AssetWatcherView:
@@ -331,6 +332,7 @@ def _created_run(row: Row) -> CreatedRunView:
         data_interval_start=iso(row[6]),
         data_interval_end=iso(row[7]),
         partition_key=row[8],
+        triggering=row[9] == row[10],
     )
 
 

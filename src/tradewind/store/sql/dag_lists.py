@@ -25,7 +25,7 @@ from tradewind.model.definition import (
     decode_schedule,
 )
 from tradewind.model.errors import NotFound, ScheduleError
-from tradewind.model.moments import SECOND, iso
+from tradewind.model.moments import SECOND, iso, iso_duration
 from tradewind.store.search_patterns import like
 from tradewind.store.sql.dags import unpack_definition
 from tradewind.store.sql.engine import Row
@@ -286,7 +286,7 @@ class DagLists(RunOperations):
         return DagDetailsView(
             **self._dag_fields(row, version),
             catchup=bool(row[21]),
-            dag_run_timeout=None if timeout is None else f"PT{timeout / SECOND:g}S",
+            dag_run_timeout=None if timeout is None else iso_duration(timeout),
             asset_expression=None if row[24] is None else expression(decode_asset_schedule(row[24]).condition),
             doc_md=dag.doc_md,
             start_date=iso(row[22]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.errors import Conflict, NotFound, Protected, did_you_mean
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import ConnectionRow, PoolRow, VariableRow
 from tradewind.store.sql.dags import DagOperations
@@ -36,7 +36,7 @@ class KeyOperations(DagOperations):
 
     def delete_pool(self, name: str, actor: str, at: int) -> None:
         if name == "default_pool":
-            raise Conflict(english(phrase("error_default_pool")))
+            raise Protected(english(phrase("error_default_pool")))
         with self.engine.transaction():
             if not self.engine.run("DELETE FROM pool WHERE name = ?", (name,)):
                 raise NotFound(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tradewind.model.errors import StoreInterrupted, did_you_mean
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState
 from tradewind.store.sql.engine import NO_LIMIT, Dialect, Engine, Row
-from tradewind.store.views import BadQuery, Conditions, TooBroad
+from tradewind.store.views import BadQuery, Conditions, TooBroad, UnknownValue
 
 Value = str | int | None
 
@@ -94,12 +94,12 @@ def literal(text: str) -> str:
 
 
 def run_state_code(name: str) -> int:
-    """The code of a run's state. Raises BadQuery: there is no such state."""
+    """The code of a run's state. Raises UnknownValue: there is no such state."""
     try:
         return RUN_CODES[RunState(name)]
     except ValueError:
         valid = [state.value for state in RUN_STATES]
-        raise BadQuery(
+        raise UnknownValue(
             f"{name!r} is not a state of a run; possible are: {', '.join(valid)}.{did_you_mean(name, valid)}"
         ) from None
 

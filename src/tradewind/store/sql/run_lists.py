@@ -26,7 +26,7 @@ from tradewind.store.sql.queries import (
     rows_among,
     run_state_code,
 )
-from tradewind.store.views import NO_CONDITIONS, BadQuery, Conditions, DagStatsView, Listing, RunView, StateCount
+from tradewind.store.views import NO_CONDITIONS, Conditions, DagStatsView, Listing, RunView, StateCount, UnknownValue
 
 TRIGGERED_BY = frozenset({"cli", "operator", "rest_api", "ui", "test", "timetable", "asset", "backfill"})
 """Values of Airflow; any other value is shown as null."""
@@ -268,6 +268,6 @@ def _run_type(name: str) -> str:
         return RunType(name).value
     except ValueError:
         valid = [kind.value for kind in RunType]
-        raise BadQuery(
+        raise UnknownValue(
             f"{name!r} is not a type of a run; possible are: {', '.join(valid)}.{did_you_mean(name, valid)}"
         ) from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from tradewind.model.operator_classes import class_name
 from tradewind.store.search_patterns import like
 from tradewind.store.sql.queries import Value, Where
 from tradewind.store.views import Conditions, TooBroad
@@ -69,13 +70,14 @@ def only(conditions: Conditions, names: Iterable[str]) -> Conditions:
 
 def matcher(conditions: Conditions) -> Matches:
     """Return a function that says whether a task meets all conditions."""
+    among = [(name, set(wanted)) for name, wanted in conditions.among.items()]
     patterns = [(name, like(pattern)) for name, pattern in conditions.patterns.items()]
 
     def matches(task: TaskFacts) -> bool:
         return (
             all(regex.search(_text(task, name)) for name, regex in patterns)
             and all(_text(task, name).startswith(prefix) for name, prefix in conditions.prefixes.items())
-            and all(getattr(task, name) in wanted for name, wanted in conditions.among.items())
+            and all(not wanted.isdisjoint(_values(task, name)) for name, wanted in among)
         )
 
     return matches
@@ -83,6 +85,12 @@ def matcher(conditions: Conditions) -> Matches:
 
 def _text(task: TaskFacts, name: str) -> str:
     return str(getattr(task, name) or "")
+
+
+def _values(task: TaskFacts, name: str) -> tuple[str | None, ...]:
+    """The values that a filter may name: an operator by its shown name (`@task`) or by the name of its class."""
+    value = getattr(task, name)
+    return (value, class_name(value)) if name == "operator" else (value,)
 
 
 class VersionTasks(NamedTuple):

@@ -11,6 +11,7 @@ import msgspec
 from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import SECOND, iso
+from tradewind.model.operator_classes import class_name
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import RunRow
 from tradewind.model.secret_names import masked
@@ -25,7 +26,6 @@ from tradewind.store.sql.run_lists import RunLists, seconds_between
 from tradewind.store.views import (
     NO_CONDITIONS,
     AttemptView,
-    BadQuery,
     Conditions,
     Listing,
     LogFile,
@@ -33,6 +33,7 @@ from tradewind.store.views import (
     TaskInstanceView,
     TooBroad,
     TriedView,
+    UnknownValue,
 )
 from tradewind.wire.log_paths import earlier_log_path, log_path
 
@@ -460,7 +461,7 @@ class TaskLists(RunLists):
             "pool_slots": task.pool_slots,
             "queue": task.queue,
             "priority_weight": version.priority(row[1], row[4]),
-            "operator": task.operator,
+            "operator": class_name(task.operator),
             "operator_name": task.operator,
             "queued_when": iso(row[11]),
             "scheduled_when": None,
@@ -548,7 +549,7 @@ def task_code(name: str | None) -> int:
     try:
         return TASK_CODES[TaskState(name)]
     except ValueError:
-        raise BadQuery(
+        raise UnknownValue(
             f"{name!r} is not a state of a task instance; possible are: {', '.join(TASK_STATES)}."
             f"{did_you_mean(name, [state.value for state in TASK_STATES])}"
         ) from None
