@@ -297,6 +297,9 @@ def test_a_run_is_cleared_by_its_date(run: Run, known: Path) -> None:
 
 
 def test_pausing_several_at_once(run: Run, known: Path) -> None:
+    wrong = run("dags", "unpause", "alpha", "betta")
+    assert (wrong.exit_code, wrong.stdout) == (1, "")
+    assert [row["is_paused"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == [True, True]
     assert run("dags", "unpause", "alpha", "beta").stdout == "alpha is now unpaused\nbeta is now unpaused\n"
 
 

@@ -172,6 +172,10 @@ def _set_paused(dag_ids: tuple[str, ...], paused: bool, regex: bool, yes: bool, 
             f"{counted(len(names), 'DAG')} to {verb}: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}\nContinue?",
             yes,
         )
+    elif len(names) > 1:  # a wrong id must be found before the first DAG is changed
+        with reading() as store:
+            for name in names:
+                store.need_dag(name)
     client = command_client()
     rows = [client.call(c.SetPaused(name, paused)) for name in names]
     if output == "table":
