@@ -49,7 +49,7 @@ def normal(part: Any) -> Any:
     return part
 
 
-def agrees(spec: Json, told: Json) -> bool:
+def agrees(spec: Json, answer: Json) -> bool:
     """True if the outcome is Airflow's, or one that Airflow also reaches with another order at the same time."""
     skipped = set(spec.get("disputed_keys", ()))
 
@@ -59,7 +59,7 @@ def agrees(spec: Json, told: Json) -> bool:
         return normal(outcome) if spec["family"] != "C" else outcome
 
     expected = [spec["expect"]["outcome"], *spec["expect"].get("alternatives", ())]
-    return judged(told["outcome"]) in [judged(one) for one in expected]
+    return judged(answer["outcome"]) in [judged(one) for one in expected]
 
 
 @pytest.mark.parametrize("family", "ABCDE")

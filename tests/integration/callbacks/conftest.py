@@ -25,8 +25,8 @@ SETTINGS = {
 }
 
 
-class Told:
-    """Helpers for requests to the instance."""
+class Instance:
+    """A running instance whose callbacks write notes, and helpers for requests to it."""
 
     def __init__(self, world: World, notes: Path, mail_port: int) -> None:
         self.world = world
@@ -50,9 +50,9 @@ class Told:
         except FileNotFoundError:
             return []
 
-    def heard(self, name: str, count: int = 1) -> list[dict[str, Any]]:
+    def wait_for_lines(self, name: str, count: int = 1) -> list[dict[str, Any]]:
         """Wait until a note has the given number of lines. Returns the lines."""
-        until(f"{name} is told {count} times", 30, lambda: len(self.lines(name)) >= count)
+        until(f"{name} has {count} lines", 30, lambda: len(self.lines(name)) >= count)
         return self.lines(name)
 
     def outbox_items(self) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     folder = tmp_path_factory.mktemp("callbacks")
     notes = folder / "notes"
     notes.mkdir()
@@ -79,7 +79,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
         world.start()
         world.await_ready()
         until("the DAGs are known", 30, lambda: "nothing" in _dags(world))
-        yield Told(world, notes, port)
+        yield Instance(world, notes, port)
         world.stop()
         assert world.census() == []
     finally:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.integration.callbacks.conftest import Told
+from tests.integration.callbacks.conftest import Instance
 
 
-def test_the_listeners_are_called_once_for_each_event(told: Told) -> None:
-    assert told.ended("listened", told.begin("listened")) == "failed"
-    told.heard("listened", 8)
-    told.nothing_left()
-    result = told.lines("listened")
+def test_the_listeners_are_called_once_for_each_event(instance: Instance) -> None:
+    assert instance.ended("listened", instance.begin("listened")) == "failed"
+    instance.wait_for_lines("listened", 8)
+    instance.nothing_left()
+    result = instance.lines("listened")
     assert sorted((one["event"], one.get("task", "")) for one in result) == [
         ("failed", "dies"),
         ("failed", "fails"),
@@ -27,7 +27,7 @@ def test_the_listeners_are_called_once_for_each_event(told: Told) -> None:
     assert (end["state"], end["msg"], end["tags"]) == ("failed", "task_failure", ["heard"])
 
 
-def test_the_plugin_is_listed_with_its_events(told: Told) -> None:
-    (plugin,) = told.world.get("/api/v2/plugins")["plugins"]
+def test_the_plugin_is_listed_with_its_events(instance: Instance) -> None:
+    (plugin,) = instance.world.get("/api/v2/plugins")["plugins"]
     assert plugin["name"] == "note_events"
     assert plugin["recorded_only"] == []

@@ -119,7 +119,7 @@ from tradewind.sdk.listeners import hookimpl
 
 
 def note(event, filename, stacktrace):
-    with open(os.path.join(os.path.dirname(__file__), "told.txt"), "a") as file:
+    with open(os.path.join(os.path.dirname(__file__), "import_errors.txt"), "a") as file:
         file.write(f"{event} {os.path.basename(filename)} {stacktrace.splitlines()[-1]}\\n")
 
 
@@ -141,7 +141,7 @@ class Ours(AirflowPlugin):
 
 def test_listeners_are_told_of_import_errors(tmp_path: Path, plugins: Path) -> None:
     (plugins / "our_plugin.py").write_text(LISTENER)
-    result = plugins / "told.txt"
+    result = plugins / "import_errors.txt"
 
     def lines() -> list[str]:
         return result.read_text().splitlines() if result.exists() else []

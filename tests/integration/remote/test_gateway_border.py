@@ -128,7 +128,7 @@ async def say(link: ClientConnection, message: object, to: int = g.SCHEDULER) ->
     await link.send(bytes((to,)) + encoded)
 
 
-async def heard(link: ClientConnection, kind: type[object]) -> object:
+async def receive(link: ClientConnection, kind: type[object]) -> object:
     """The next message of the gateway of this kind; others are passed over."""
     while True:
         data = await asyncio.wait_for(link.recv(), 10)
@@ -224,7 +224,7 @@ def test_a_worker_speaks_only_about_its_own_attempts(tmp_path: Path) -> None:
 
     async def play(border: Border) -> None:
         async with border.worker(token()) as link:
-            await heard(link, g.SchedulerOpen)
+            await receive(link, g.SchedulerOpen)
             await say(link, report(ANOTHERS))
             stolen = attempt_token(KEY, "etl-2@remote", ANOTHERS)
             forged = attempt_token(OTHER_KEY, "etl-1@remote", ANOTHERS)
@@ -235,14 +235,14 @@ def test_a_worker_speaks_only_about_its_own_attempts(tmp_path: Path) -> None:
             assert isinstance(registered, HostHello)  # the reports before it were dropped
             assert (registered.live, registered.gateway) == ((), "gw")
             await border.send_to_workers(Submit((Workload(*MINE, "d", "t", "r"),)))
-            given = await heard(link, g.AttemptTokens)
+            given = await receive(link, g.AttemptTokens)
             assert isinstance(given, g.AttemptTokens)
             assert given == g.AttemptTokens(((MINE, attempt_token(KEY, "etl-1@remote", MINE)),))
             await say(link, report(ANOTHERS))
             await say(link, report(MINE))
             assert await border.passed_on() == report(MINE)
         async with border.worker(token()) as link:
-            await heard(link, g.SchedulerOpen)
+            await receive(link, g.SchedulerOpen)
             await say(link, g.Holding(given.tokens), g.GATEWAY)
             await say(link, hello(live=(MINE, ANOTHERS)))
             again = await border.passed_on()
@@ -255,14 +255,14 @@ def test_a_worker_speaks_only_about_its_own_attempts(tmp_path: Path) -> None:
 def test_a_worker_gets_only_the_files_that_it_was_told_of(tmp_path: Path) -> None:
     async def play(border: Border) -> None:
         async with border.worker(token(), "?files=1") as link:
-            await heard(link, g.SchedulerOpen)
+            await receive(link, g.SchedulerOpen)
             await say(link, g.GetManifest("0" * 64), g.GATEWAY)
-            assert await heard(link, g.Manifest) == g.Manifest("0" * 64, None)
+            assert await receive(link, g.Manifest) == g.Manifest("0" * 64, None)
             await border.send_to_workers(Submit((Workload(*MINE, "d", "t", "r", bundle="dags-folder"),)))
-            result = await heard(link, g.BundleAt)
+            result = await receive(link, g.BundleAt)
             assert isinstance(result, g.BundleAt)
             await say(link, g.GetManifest(result.version), g.GATEWAY)
-            manifest = await heard(link, g.Manifest)
+            manifest = await receive(link, g.Manifest)
             assert isinstance(manifest, g.Manifest)
             assert manifest.files is not None
             (file,) = manifest.files
@@ -271,7 +271,7 @@ def test_a_worker_gets_only_the_files_that_it_was_told_of(tmp_path: Path) -> Non
                 ("1" * 64, g.ContentPiece("1" * 64, problem="no version that was announced to this worker has such a file")),
             ):
                 await say(link, g.GetContent(name), g.GATEWAY)
-                assert await heard(link, g.ContentPiece) == piece
+                assert await receive(link, g.ContentPiece) == piece
 
     run(tmp_path, play)
 
@@ -279,7 +279,7 @@ def test_a_worker_gets_only_the_files_that_it_was_told_of(tmp_path: Path) -> Non
 def test_a_worker_that_has_its_own_files_is_sent_none(tmp_path: Path) -> None:
     async def play(border: Border) -> None:
         async with border.worker(token()) as link:
-            await heard(link, g.SchedulerOpen)
+            await receive(link, g.SchedulerOpen)
             await border.send_to_workers(Submit((Workload(*MINE, "d", "t", "r", bundle="dags-folder"),)))
             first = await asyncio.wait_for(link.recv(), 10)
             assert isinstance(first, bytes)
@@ -296,20 +296,20 @@ def test_an_attempt_from_a_broker_is_checked(tmp_path: Path) -> None:
 
     async def play(border: Border) -> None:
         async with border.worker(token(queues=("far",))) as link:
-            await heard(link, g.SchedulerOpen)
+            await receive(link, g.SchedulerOpen)
             for number, envelope, why in (
                 ("1", seal(work, OTHER_KEY), "signed with another key"),
                 ("2", "nonsense", "is not an attempt"),
                 ("3", seal(Workload(*MINE, "d", "t", "r", queue="secret"), KEY), "does not allow the queue secret"),
             ):
                 await say(link, g.Claim(number, envelope), g.GATEWAY)
-                answer = await heard(link, g.Claimed)
+                answer = await receive(link, g.Claimed)
                 assert isinstance(answer, g.Claimed)
                 assert answer.id == number
                 assert why in answer.problem
             await say(link, report(MINE))
             await say(link, g.Claim("4", seal(work, KEY)), g.GATEWAY)
-            assert await heard(link, g.Claimed) == g.Claimed("4")
+            assert await receive(link, g.Claimed) == g.Claimed("4")
             await say(link, Withdrawn(MINE))
             await say(link, report(MINE))
             assert await border.passed_on() == Withdrawn(MINE)  # the report before the claim was dropped
@@ -324,13 +324,13 @@ def test_frames_of_older_worker_hosts_are_understood(tmp_path: Path) -> None:
 
     async def play(border: Border) -> None:
         async with border.worker(token(queues=("far",))) as link:
-            await heard(link, g.SchedulerOpen)
+            await receive(link, g.SchedulerOpen)
             await border.send_to_workers(Submit((Workload(*MINE, "d", "t", "r"),)))
-            await heard(link, g.AttemptTokens)
+            await receive(link, g.AttemptTokens)
             for data in recorded:
                 await link.send(data)
-            assert await heard(link, g.Renewed) == g.Renewed(1, g.LEASE)
-            assert await heard(link, g.LogStored) == g.LogStored("d/r/t~attempt=1.5.log", "a.1", 5)
+            assert await receive(link, g.Renewed) == g.Renewed(1, g.LEASE)
+            assert await receive(link, g.LogStored) == g.LogStored("d/r/t~attempt=1.5.log", "a.1", 5)
             kinds = [type(await border.passed_on()).__name__ for _ in range(6)]
             assert kinds == ["HostHello", "FromRunner", "FromRunner", "Draining", "Withdrawn", "Goodbye"]
 

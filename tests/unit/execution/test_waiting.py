@@ -60,10 +60,10 @@ class Waiting(BaseOperator):
         self.after = timeout
 
     def execute(self, context: Any) -> Any:
-        self.defer(trigger=self.trigger, method_name=self.method, kwargs={"told": (1, 2)}, timeout=self.after)
+        self.defer(trigger=self.trigger, method_name=self.method, kwargs={"pair": (1, 2)}, timeout=self.after)
 
-    def go_on(self, context: Any, event: Any, told: Any) -> Any:
-        return [event, told, context["ds"]]
+    def go_on(self, context: Any, event: Any, pair: Any) -> Any:
+        return [event, pair, context["ds"]]
 
 
 def _waiting(trigger: Any, **more: Any) -> Waiting:
@@ -82,7 +82,7 @@ def test_the_trigger_of_a_deferred_task_is_serialized() -> None:
     wait = result.deferral.wait
     assert isinstance(wait, TriggerWait)
     assert decode_xcom(wait.kwargs) == {"what": {"a": LATER}, "how": "fire"}
-    assert (result.deferral.method, decode_xcom(result.deferral.kwargs)) == ("go_on", {"told": (1, 2)})
+    assert (result.deferral.method, decode_xcom(result.deferral.kwargs)) == ("go_on", {"pair": (1, 2)})
     assert result.deferral.timeout_at is not None
 
 
@@ -94,7 +94,7 @@ def test_a_wait_for_a_point_in_time_needs_no_trigger() -> None:
 
 
 def test_the_task_continues_in_the_given_method() -> None:
-    found = Resumption("go_on", encode_xcom({"told": (1, 2)}), encode_xcom({"b": 1}))
+    found = Resumption("go_on", encode_xcom({"pair": (1, 2)}), encode_xcom({"b": 1}))
     result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=found))
     assert result.outcome is Outcome.SUCCESS
     assert pushed(result)["return_value"] == [{"b": 1}, (1, 2), "2024-03-05"]

@@ -119,7 +119,7 @@ class Patient(BaseSensorOperator):
 
 
 @pytest.mark.parametrize(
-    ("told", "options", "outcome", "sentence"),
+    ("resumption", "options", "outcome", "sentence"),
     [
         (Resumption("go_on", error=TIMEOUT), {}, Outcome.FAILED_FINAL, "AirflowSensorTimeout: The sensor waited"),
         (Resumption("go_on", error=TIMEOUT), {"soft_fail": True}, Outcome.SKIPPED, "soft_fail"),
@@ -132,9 +132,9 @@ class Patient(BaseSensorOperator):
     ],
 )
 def test_a_continued_sensor_ends_like_one_that_pokes(
-    told: Resumption, options: dict[str, Any], outcome: Outcome, sentence: str
+    resumption: Resumption, options: dict[str, Any], outcome: Outcome, sentence: str
 ) -> None:
-    result = _run(Patient, told, timeout=5, **options)
+    result = _run(Patient, resumption, timeout=5, **options)
     assert result.outcome is outcome
     assert sentence in (result.reason or "")
 
@@ -170,14 +170,14 @@ def test_a_task_can_start_from_its_trigger() -> None:
     class Begins(BaseOperator):
         start_from_trigger = True
         start_trigger_args = StartTriggerArgs(
-            "tradewind.triggers.file.FileTrigger", "found", {"filepath": "/data/{{ ds }}"}, {"told": 1}, timedelta(hours=1)
+            "tradewind.triggers.file.FileTrigger", "found", {"filepath": "/data/{{ ds }}"}, {"number": 1}, timedelta(hours=1)
         )
 
         def execute(self, context: Any) -> Any:
             raise AssertionError("never called")
 
-        def found(self, context: Any, event: Any, told: int) -> Any:
-            return [event, told]
+        def found(self, context: Any, event: Any, number: int) -> Any:
+            return [event, number]
 
     result = _run(Begins)
     assert result.deferral is not None

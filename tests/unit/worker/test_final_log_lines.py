@@ -41,8 +41,8 @@ class Ran:
 class Case:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.told: list[str] = []
-        self.ends = FinalLogLines(str(folder), lambda: 0, self.told.append)
+        self.messages: list[str] = []
+        self.ends = FinalLogLines(str(folder), lambda: 0, self.messages.append)
         self.ran = Ran(folder)
         self.ends.reported(cast(Attempt, self.ran))
 
@@ -75,7 +75,7 @@ def test_an_answer_that_comes_after_the_process_has_ended_is_appended(case: Case
 
 
 def test_a_host_that_was_started_again_takes_the_path_from_the_answer(case: Case) -> None:
-    fresh = FinalLogLines(str(case.folder), lambda: 0, case.told.append)
+    fresh = FinalLogLines(str(case.folder), lambda: 0, case.messages.append)
     fresh.answered(KEY, Accepted(1, last=LINE), None)
     assert case.lines(LINE.log) == [LINE.text]
 
@@ -88,7 +88,7 @@ def test_a_success_that_wrote_nothing_gets_no_file(case: Case, lives: bool) -> N
     if not lives:
         case.answered(Accepted(1, last=LINE), lives=False)
     assert not case.folder.exists()
-    assert case.told == []
+    assert case.messages == []
 
 
 def test_a_failure_that_wrote_nothing_says_so(case: Case) -> None:
@@ -116,11 +116,11 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_when_it_is_over(case: 
     case.ran.end(case.ends)
     case.answered(Accepted(1, last=LINE), lives=False)
     case.ends.probe()
-    assert len(case.told) == 1
-    assert "cannot be written" in case.told[0]
+    assert len(case.messages) == 1
+    assert "cannot be written" in case.messages[0]
     case.folder.unlink()
     case.ends.append("d/r/a.log", LINE)
-    assert case.told[1:] == [""]
+    assert case.messages[1:] == [""]
     assert case.ends.trouble == ""
 
 

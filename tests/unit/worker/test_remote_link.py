@@ -36,7 +36,7 @@ class FakeLine:
         on_close: Callable[[Closed], None],
     ) -> None:
         self.host = address.host
-        self.opened, self.heard, self.ended = on_open, on_message, on_close
+        self.on_open, self.on_message, self.on_close = on_open, on_message, on_close
         self.is_open = False
         self.renewals: list[int] = []
 
@@ -45,7 +45,7 @@ class FakeLine:
 
     def open(self) -> None:
         self.is_open = True
-        self.opened()
+        self.on_open()
 
     def send(self, message: bytes) -> None:
         received = g.decode_to_gateway(message[1:]) if message[0] == g.GATEWAY else None
@@ -53,7 +53,7 @@ class FakeLine:
             self.renewals.append(received.number)
 
     def say(self, message: object) -> None:
-        self.heard(bytes((g.GATEWAY,)) + g.encode(message))
+        self.on_message(bytes((g.GATEWAY,)) + g.encode(message))
 
     def grant(self, lease: int = g.LEASE) -> None:
         """Answer the last request for a lease."""
@@ -64,7 +64,7 @@ class FakeLine:
 
     def end(self, closed: Closed) -> None:
         self.is_open = False
-        self.ended(closed)
+        self.on_close(closed)
 
 
 class Worker:
@@ -93,7 +93,7 @@ class Worker:
         """Connect to the gateway that is tried now, which has a scheduler. The lease begins now."""
         self.line.open()
         self.line.say(g.SchedulerOpen())
-        self.line.heard(bytes((g.SCHEDULER,)) + b"the answer to the registration")
+        self.line.on_message(bytes((g.SCHEDULER,)) + b"the answer to the registration")
         self.line.grant()
         self.begun = self.clock.monotonic()
 

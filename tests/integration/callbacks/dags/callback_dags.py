@@ -28,7 +28,7 @@ def wait_for(name: str) -> None:
 
 def tell(context):
     ti = context["ti"]
-    print(f"told of {ti.task_id}")
+    print(f"called for {ti.task_id}")
     note(
         context["dag"].dag_id,
         state=ti.state,
