@@ -15,8 +15,26 @@ _SYNTAX = (
 
 _BUILTINS = frozenset(["basestring", "cmp", "execfile", "long", "raw_input", "reduce", "reload", "unichr", "unicode", "xrange"])
 _MODULES = frozenset(
-    ("BaseHTTPServer", "ConfigParser", "HTMLParser", "SimpleHTTPServer", "SocketServer", "StringIO", "Tkinter", "__builtin__")
-    + ("cPickle", "cStringIO", "cookielib", "copy_reg", "htmlentitydefs", "httplib", "md5", "urllib2", "urlparse", "xmlrpclib")
+    [
+        "BaseHTTPServer",
+        "ConfigParser",
+        "HTMLParser",
+        "SimpleHTTPServer",
+        "SocketServer",
+        "StringIO",
+        "Tkinter",
+        "__builtin__",
+        "cPickle",
+        "cStringIO",
+        "cookielib",
+        "copy_reg",
+        "htmlentitydefs",
+        "httplib",
+        "md5",
+        "urllib2",
+        "urlparse",
+        "xmlrpclib",
+    ]
 )
 """Modules that Python 3 has under other names, or not at all."""
 
