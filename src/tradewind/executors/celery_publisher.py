@@ -15,7 +15,8 @@ import queue
 import random
 import socket
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tradewind.observe.log import Log
@@ -27,6 +28,8 @@ log = Log("celery")
 
 BATCH_MAX = 200
 FIRST_RETRY_US, LONGEST_RETRY_US = 200_000, 5_000_000
+REFUSED_SECONDS = 5.0
+"""Time until attempts of a queue that the broker refuses are tried again."""
 OPERATION_SECONDS = 10.0
 """If the broker does not answer for this time, the connection is closed."""
 STOP_SECONDS = 2.0
@@ -72,16 +75,18 @@ class CeleryPublisher:
         waits = Backoff(FIRST_RETRY_US, LONGEST_RETRY_US, random.random)
         sender: _RedisSender | _KombuSender | None = None
         batch: list[Workload] = []
+        refused = _Refused()
         while not self._stopping.is_set():
             if not batch:
-                batch = self._next_batch()
+                batch = self._next_batch(refused.seconds()) + refused.take_due()
             if not batch:
                 continue
             try:
                 if sender is None:
                     sender = _RedisSender(self._broker) if is_redis(self._broker) else _KombuSender(self._broker)
-                sender.send([(one.queue, self._message(one)) for one in batch])
-                self._waiting.difference_update(one.key for one in batch)
+                why = sender.send([(one.queue, self._message(one)) for one in batch])
+                refused.add([one for one in batch if one.queue in why], why)
+                self._waiting.difference_update(one.key for one in batch if one.queue not in why)
                 batch = []
                 waits.succeeded()
             except Exception as error:
@@ -95,15 +100,54 @@ class CeleryPublisher:
         if sender is not None:
             sender.close()
 
-    def _next_batch(self) -> list[Workload]:
-        """Wait for work, and take all waiting workloads."""
-        found = [self._queue.get()]
+    def _next_batch(self, seconds: float | None) -> list[Workload]:
+        """Wait for work, at most this long, and take all waiting workloads."""
+        try:
+            found = [self._queue.get(timeout=seconds)]
+        except queue.Empty:
+            return []
         while len(found) < BATCH_MAX and not self._queue.empty():
             found.append(self._queue.get())
         return [one for one in found if one is not None]
 
     def _message(self, workload: Workload) -> Message:
         return make_message(workload, self._key, self._origin)
+
+
+class _Refused:
+    """Attempts whose queue the broker refuses, for example because it has the queue with other arguments. They are tried again
+    later, and do not hold up other queues.
+    """
+
+    def __init__(self) -> None:
+        self._workloads: list[Workload] = []
+        self._logged: dict[str, str] = {}
+        self._due = 0.0
+
+    def add(self, workloads: Sequence[Workload], why: Mapping[str, str]) -> None:
+        """Add workloads.
+
+        Args:
+            why: queue → the error of the broker.
+        """
+        for name, error in why.items():
+            if self._logged.get(name) != error:
+                self._logged[name] = error
+                log.error("the broker refuses a queue; its attempts wait and are tried again", queue=name, error=error)
+        if workloads:
+            self._workloads += workloads
+            self._due = time.monotonic() + REFUSED_SECONDS
+
+    def seconds(self) -> float | None:
+        """Time until the next try; None: nothing waits."""
+        return max(0.0, self._due - time.monotonic()) if self._workloads else None
+
+    def take_due(self) -> list[Workload]:
+        """Remove and return what is tried again now."""
+        if time.monotonic() < self._due:
+            return []
+        taken, self._workloads = self._workloads, []
+        return taken
 
 
 Message = tuple[dict[str, Any], bytes]
@@ -151,11 +195,13 @@ class _RedisSender:
             url, socket_timeout=OPERATION_SECONDS, socket_connect_timeout=OPERATION_SECONDS, retry=None
         )
 
-    def send(self, messages: Sequence[tuple[str, Message]]) -> None:
+    def send(self, messages: Sequence[tuple[str, Message]]) -> dict[str, str]:
+        """See `_KombuSender.send`; Redis refuses no queue."""
         pipeline = self._client.pipeline(transaction=False)
         for queue_name, (headers, body) in messages:
             pipeline.lpush(queue_name, redis_document(queue_name, headers, body))
         pipeline.execute()
+        return {}
 
     def close(self) -> None:
         self._client.close()
@@ -192,22 +238,36 @@ class _KombuSender:
         self._producer = kombu.Producer(self._connection.channel())
         self._declared: set[str] = set()
 
-    def send(self, messages: Sequence[tuple[str, Message]]) -> None:
-        for queue_name, (headers, body) in messages:
-            if queue_name not in self._declared:
-                celery_queue(queue_name)(self._producer.channel).declare()
-                self._declared.add(queue_name)
-            self._producer.publish(
-                body,
-                exchange="",
-                routing_key=queue_name,
-                headers=headers,
-                content_type="application/json",
-                content_encoding="utf-8",
-                correlation_id=headers["id"],
-                delivery_mode=2,
-                timeout=OPERATION_SECONDS,
-            )
+    def send(self, messages: Sequence[tuple[str, Message]]) -> dict[str, str]:
+        """Send messages, each to its queue. Returns the queues that the broker refused, with the reason."""
+        import kombu  # lazy import: an extra
+
+        refused: dict[str, str] = {}
+        for queue_name, message in messages:
+            if queue_name not in refused:
+                try:
+                    self._publish(queue_name, message)
+                except self._connection.channel_errors as error:
+                    refused[queue_name] = str(error)
+                    self._producer = kombu.Producer(self._connection.channel())  # the broker has closed the other one
+        return refused
+
+    def _publish(self, queue_name: str, message: Message) -> None:
+        headers, body = message
+        if queue_name not in self._declared:
+            celery_queue(queue_name)(self._producer.channel).declare()
+            self._declared.add(queue_name)
+        self._producer.publish(
+            body,
+            exchange="",
+            routing_key=queue_name,
+            headers=headers,
+            content_type="application/json",
+            content_encoding="utf-8",
+            correlation_id=headers["id"],
+            delivery_mode=2,
+            timeout=OPERATION_SECONDS,
+        )
 
     def close(self) -> None:
         try:

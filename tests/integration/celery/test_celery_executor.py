@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 from tests.acceptance.harness import COMMAND, Standalone
-from tests.chaos.world import has_ended
+from tests.chaos.world import has_ended, until
 from tests.integration.celery.brokers import Broker, rabbitmq_broker, redis_broker
 from tests.integration.remote.world import read_marks
 
 pytest.importorskip("celery", reason="tests of the CeleryExecutor need celery: pip install 'tradewind[celery]'")
 
+from tradewind.executors.celery_publisher import CeleryPublisher
 from tradewind.model.errors import Unreachable
+from tradewind.wire.messages import Workload
 from tradewind.worker.celery_pool import make_app
 
 MAKERS = {"redis": redis_broker, "rabbitmq": rabbitmq_broker}
@@ -425,3 +427,25 @@ def test_a_worker_in_the_background_scales_and_stops_by_its_pid_file(world: Worl
     assert sorted(world.marked()) == 2 * [("begin", "nap1")] + 2 * [("end", "nap1")]
     standalone.wait(lambda: not pid_file.exists() or None, "the end of the worker")
     standalone.wait(lambda: has_ended(number) or None, "the end of its process")
+
+
+@pytest.mark.long
+def test_a_queue_that_exists_with_other_arguments_holds_up_no_other_queue(tmp_path: Path) -> None:
+    """RabbitMQ refuses a second declaration that differs, such as one of an older installation with priorities."""
+    import kombu
+
+    broker = rabbitmq_broker(tmp_path)
+    publisher = CeleryPublisher(broker.url, b"key")
+    try:
+        broker.start()
+        with kombu.Connection(broker.url) as connection:
+            kombu.Queue("far", durable=True, queue_arguments={"x-max-priority": 10})(connection.default_channel).declare()
+        queues = ("default", "far", "default")
+        publisher.publish([Workload(1, slot, 1, "etl", "t", "r1", queue=name) for slot, name in enumerate(queues)])
+        until("the messages of the other queue", 30, lambda: broker.waiting("default") == 2)
+        publisher.publish([Workload(1, 3, 1, "etl", "t", "r1", queue="default")])
+        until("a later message", 30, lambda: broker.waiting("default") == 3)
+        assert broker.waiting("far") == 0
+    finally:
+        publisher.stop()
+        broker.close()

@@ -193,12 +193,13 @@ class _AwayBroker:
         self.is_back = threading.Event()
         self.arrived = threading.Event()
 
-    def send(self, messages: Sequence[tuple[str, Message]]) -> None:
+    def send(self, messages: Sequence[tuple[str, Message]]) -> dict[str, str]:
         self.tries.release()
         if not self.is_back.is_set():
             raise OSError("away")
         self.sent += [headers["id"] for _, (headers, _) in messages]
         self.arrived.set()
+        return {}
 
     def close(self) -> None: ...
 
@@ -222,3 +223,32 @@ def test_a_broker_that_comes_back_gets_each_attempt_once(monkeypatch: pytest.Mon
     finally:
         publisher.stop()
     assert sorted(broker.sent) == ["tradewind-1-1-1", "tradewind-1-2-1", "tradewind-1-3-1"]
+
+
+class _PickyBroker(_AwayBroker):
+    """A broker that refuses the queue `far` twice."""
+
+    def send(self, messages: Sequence[tuple[str, Message]]) -> dict[str, str]:
+        names = {name for name, _ in messages}
+        refused = {"far": "it has other arguments"} if "far" in names and self.tries.acquire(blocking=False) else {}
+        self.sent += [headers["id"] for name, (headers, _) in messages if name not in refused]
+        if "tradewind-1-2-1" in self.sent:
+            self.arrived.set()
+        return refused
+
+
+def test_a_queue_that_the_broker_refuses_does_not_hold_up_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = _PickyBroker()
+    broker.tries.release(2)
+    monkeypatch.setattr(celery_publisher, "_RedisSender", lambda url: broker)
+    monkeypatch.setattr(celery_publisher, "REFUSED_SECONDS", 0.01)
+    publisher = celery_publisher.CeleryPublisher("redis://nowhere", b"key")
+    try:
+        publisher.publish([work(1), work(2, queue="far"), work(3)])
+        assert broker.arrived.wait(10)
+    finally:
+        publisher.stop()
+    assert broker.sent == ["tradewind-1-1-1", "tradewind-1-3-1", "tradewind-1-2-1"]
+    assert caplog.text.count("the broker refuses a queue") == 1
