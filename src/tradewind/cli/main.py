@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
+from tradewind.model.counts import counted
 from tradewind.model.errors import NotFound, StoreUnreachable, TradewindError, did_you_mean
 
 COMPLETE = "_TRADEWIND_COMPLETE"
@@ -134,8 +135,8 @@ def _explain(error: Exception) -> int:
         click.echo(f"tradewind: {error.format_message()}", err=True)
     elif isinstance(error, TradewindError):
         click.echo(f"tradewind: {error}", err=True)
-        if isinstance(error, NotFound) and error.kind == "DAG" and not _scheduler_runs():
-            click.echo("No scheduler is running, so new DAG files are not read. Start one: tradewind standalone", err=True)
+        if isinstance(error, NotFound) and error.kind == "DAG":
+            _explain_missing_dag(str(error))
         elif isinstance(error, StoreUnreachable) or "psycopg" in str(error):
             _name_airflows_setting()
     elif isinstance(error, OSError) and error.strerror:
@@ -145,6 +146,21 @@ def _explain(error: Exception) -> int:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         click.echo(f"tradewind: unexpected error: {text}. Run the command again with --debug to see the traceback", err=True)
     return 1
+
+
+def _explain_missing_dag(message: str) -> None:
+    """Print why a DAG may be missing: its file cannot be read, or nobody reads new files."""
+    from tradewind.cli.common import reading  # lazy import: only for an error message
+
+    try:
+        with reading() as store:
+            broken = len(store.import_errors(limit=None).rows)
+    except TradewindError:  # there is no database yet
+        broken = 0
+    if broken and "cannot be read" not in message:
+        click.echo(f"{counted(broken, 'DAG file')} with import errors. See: tradewind dags list-import-errors", err=True)
+    if not _scheduler_runs():
+        click.echo("No scheduler is running, so new DAG files are not read. Start one: tradewind standalone", err=True)
 
 
 def _name_airflows_setting() -> None:

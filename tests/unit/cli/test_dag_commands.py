@@ -266,6 +266,7 @@ def test_reserialize_parses_the_files_and_removes_missing_ones(run: Run, real: P
     assert [row["dag_id"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == ["real"]
     real.write_text("1 / 0\n# DAG tradewind")
     assert run("dags", "reserialize").exit_code == 1
+    assert "1 DAG file with import errors. See: tradewind dags list-import-errors" in run("tasks", "list", "nosuch").stderr
     assert "'dags-folder'" in run("dags", "reserialize", "-B", "dags-foldre").stderr
 
 
