@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model.errors import DefinitionError, UnknownArgument, did_you_mean
+from tradewind.model.operator_classes import class_name
 from tradewind.sdk.arguments import KNOWN_ARGUMENTS
 from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of
 from tradewind.sdk.dependencies import link
@@ -230,7 +231,10 @@ class MappedOperator(BaseOperator):
 
     @property
     def task_type(self) -> str:
-        return self.instance_class.__name__
+        return class_name(self.custom_operator_name) if self.custom_operator_name else self.instance_class.__name__
+
+    def __repr__(self) -> str:
+        return f"<Mapped({self.task_type}): {self.__dict__.get('task_id')}>"
 
     @property
     def operator_name(self) -> str:

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 
 from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
+from tradewind.model.operator_classes import class_name
 from tradewind.model.states import TriggerRule, WeightRule
 from tradewind.sdk import open_dags, setup_teardown
 from tradewind.sdk.arguments import (
@@ -420,8 +421,18 @@ class BaseOperator(Templater, Node, OlderOperatorNames):
 
     @property
     def task_type(self) -> str:
-        """Name of the operator class."""
-        return type(self).__name__
+        """Name of the operator class; of a decorator, the name that Airflow's class has."""
+        return class_name(self.custom_operator_name) if self.custom_operator_name else type(self).__name__
+
+    @property
+    def is_async(self) -> bool:
+        """True if the task runs a coroutine function."""
+        return False
+
+    @property
+    def inherits_from_skipmixin(self) -> bool:
+        """True for operators that may skip the tasks after them: branches and short circuits."""
+        return any(base.__name__ == "SkipMixin" for base in self.operator_class.__mro__)
 
     @property
     def operator_name(self) -> str:
@@ -501,6 +512,7 @@ class BaseOperator(Templater, Node, OlderOperatorNames):
         wanted = sorted(ids)
         return {one: known[one] for one in wanted} if wanted and all(one in known for one in wanted) else None
 
+    has_retry_policy = IsGiven("retry_policy")
     has_on_execute_callback = IsGiven("on_execute_callback")
     has_on_success_callback = IsGiven("on_success_callback")
     has_on_failure_callback = IsGiven("on_failure_callback")
@@ -661,7 +673,7 @@ class BaseOperator(Templater, Node, OlderOperatorNames):
         return found
 
     def __repr__(self) -> str:
-        return f"<Task({self.operator_name}): {self.__dict__.get('task_id')}>"
+        return f"<Task({self.task_type}): {self.__dict__.get('task_id')}>"
 
 
 def _base_signature() -> inspect.Signature:

@@ -74,7 +74,7 @@ class BaseXComArg(ResolveMixin, Node):
 
     @property
     def roots(self) -> Sequence[BaseOperator]:
-        return tuple(dict.fromkeys(self.iter_references()))
+        return list(dict.fromkeys(self.iter_references()))
 
     @property
     def leaves(self) -> Sequence[BaseOperator]:
@@ -124,11 +124,11 @@ class XComArg(BaseXComArg):
 
     @property
     def roots(self) -> Sequence[BaseOperator]:
-        return (self.operator,)
+        return [self.operator]
 
     @property
     def leaves(self) -> Sequence[BaseOperator]:
-        return (self.operator,)
+        return [self.operator]
 
     @property
     def dag(self) -> DAG | None:
@@ -142,6 +142,33 @@ class XComArg(BaseXComArg):
 
     def iter_references(self) -> Iterator[BaseOperator]:
         yield self.operator
+
+    @property
+    def is_setup(self) -> bool:
+        """Whether its task is a setup."""
+        return self.operator.is_setup
+
+    @is_setup.setter
+    def is_setup(self, value: bool) -> None:
+        self.operator.is_setup = value
+
+    @property
+    def is_teardown(self) -> bool:
+        """Whether its task is a teardown."""
+        return self.operator.is_teardown
+
+    @is_teardown.setter
+    def is_teardown(self, value: bool) -> None:
+        self.operator.is_teardown = value
+
+    @property
+    def on_failure_fail_dagrun(self) -> bool:
+        """Whether a failure of its teardown fails the run."""
+        return self.operator.on_failure_fail_dagrun
+
+    @on_failure_fail_dagrun.setter
+    def on_failure_fail_dagrun(self, value: bool) -> None:
+        self.operator.on_failure_fail_dagrun = value
 
     def as_setup(self) -> Self:
         """Make its task a setup."""
