@@ -59,7 +59,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
 }
 """Attributes whose entries are dicts, with the keys that Airflow's REST API shows."""
 _TABLES_LISTED_ONLY = ("fastapi_apps", "fastapi_root_middlewares", "react_apps", "appbuilder_views")
-"""Those of them that have no effect: they are code of the author that would have to run in the web server."""
+"""Tables without effect: their entries are code of the author that would have to run in the web server."""
 
 
 class AirflowPlugin:

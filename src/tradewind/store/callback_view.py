@@ -27,7 +27,7 @@ class CallbackView(Shape, frozen=True, kw_only=True):
     map_index: int
     tries: int
     parked: bool
-    """It failed in all its tries, and waits until a person retries or drops it."""
+    """The callback failed in all its tries, and waits until a person retries or drops it."""
     problem: str | None
     """Reason of the last failed try."""
     created_at: Moment

@@ -498,7 +498,7 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     executors: tuple[str, ...] = ()
     """Names of the executors whose attempts it takes; empty: all."""
     draining: bool = False
-    """It finishes its running attempts and takes no new ones."""
+    """The worker host finishes its running attempts and takes no new ones."""
     gateway: str = ""
     """Name of the gateway through which it is connected. The gateway fills it in."""
 

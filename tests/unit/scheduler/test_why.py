@@ -46,7 +46,7 @@ def test_each_state_has_its_sentence(bench: Bench) -> None:
     assert set(bench.why("r.a")) == {"queued", "no_worker"}
     bench.executor.ready = True
     bench.start("r.a")
-    assert bench.why("r.a") == {"running": "It is running since 2026-01-01T00:00:00Z."}
+    assert bench.why("r.a") == {"running": "It has been running since 2026-01-01T00:00:00Z."}
     bench.report("r.a", Outcome.FAILED, reason="ValueError: no")
     due = {"due": "It waits for its next try at 2026-01-01T00:01:00Z (ValueError: no)."}
     assert bench.why("r.a") == due
@@ -300,7 +300,7 @@ def test_the_stored_reason_of_a_run_is_recognised(bench: Bench, stored: str | No
     bench.trigger("d", "r")
     bench.fail("r.a")
     (found,) = of_run(bench.store.need_dag("d"), bench.run("r")._replace(reason=stored), None)
-    assert found.sentence == f"Its run is failed since 2026-01-01T00:00:00Z{sentence}"
+    assert found.sentence == f"Its run has been failed since 2026-01-01T00:00:00Z{sentence}"
     assert as_dict(found.reason)["arguments"].get("reason") == reason
 
 
@@ -560,7 +560,7 @@ def _defer(bench: Bench, wait: Any, **more: Any) -> dict[str, Any]:
 def test_a_trigger_is_named_with_its_timeout(bench: Bench) -> None:
     answer = _defer(bench, TriggerWait("pkg.Arrived"), timeout_at=NOW + HOUR)
     assert _of(answer, "deferred")["sentence"] == (
-        "It is deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. Its timeout is at 2026-01-01T01:00:00Z."
+        "It has been deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. Its timeout is at 2026-01-01T01:00:00Z."
     )
     ends = {"code": "ends_trigger", "arguments": {}}
     assert answer["next_event"] == {"event": "its trigger fires", "at": None, "rule": "deferred", "ends": ends}

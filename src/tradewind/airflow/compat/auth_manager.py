@@ -95,7 +95,7 @@ class BaseAuthManager:
     def filter_authorized_connections(
         self, *, conn_ids: set[str], user: Any, method: str = "GET", team_name: str | None = None
     ) -> set[str]:
-        """Those of the connections that a user may use."""
+        """The names of the connections, of those given, that a user may use."""
         asked: Any = self.is_authorized_connection  # type: ignore[attr-defined]
         return {
             one
@@ -106,14 +106,14 @@ class BaseAuthManager:
     def filter_authorized_dag_ids(
         self, *, dag_ids: set[str], user: Any, method: str = "GET", team_name: str | None = None
     ) -> set[str]:
-        """Those of the DAGs that a user may use."""
+        """The names of the DAGs, of those given, that a user may use."""
         asked: Any = self.is_authorized_dag  # type: ignore[attr-defined]
         return {one for one in dag_ids if asked(method=method, details=DagDetails(id=one, team_name=team_name), user=user)}
 
     def filter_authorized_pools(
         self, *, pool_names: set[str], user: Any, method: str = "GET", team_name: str | None = None
     ) -> set[str]:
-        """Those of the pools that a user may use."""
+        """The names of the pools, of those given, that a user may use."""
         asked: Any = self.is_authorized_pool  # type: ignore[attr-defined]
         return {
             one for one in pool_names if asked(method=method, details=PoolDetails(name=one, team_name=team_name), user=user)
@@ -122,7 +122,7 @@ class BaseAuthManager:
     def filter_authorized_variables(
         self, *, variable_keys: set[str], user: Any, method: str = "GET", team_name: str | None = None
     ) -> set[str]:
-        """Those of the variables that a user may use."""
+        """The names of the variables, of those given, that a user may use."""
         asked: Any = self.is_authorized_variable  # type: ignore[attr-defined]
         return {
             one
@@ -131,7 +131,7 @@ class BaseAuthManager:
         }
 
     def filter_authorized_teams(self, *, teams_names: set[str], user: Any, method: str = "GET") -> set[str]:
-        """Those of the teams that a user belongs to."""
+        """The names of the teams, of those given, that a user belongs to."""
         asked = self.is_authorized_team
         return {one for one in teams_names if asked(method=method, details=TeamDetails(name=one), user=user)}
 
