@@ -419,6 +419,7 @@ ROWS: tuple[Row, ...] = (
         "PartitionedAtRuntime",
         "sdk:3 timetables.simple:3 sdk.definitions.timetables.assets:3",
     ),
+    ("tradewind.timetables.simple", "PartitionAtRuntime=PartitionedAtRuntime", "sdk:3"),  # its name in files for pre-releases
     ("tradewind.sdk.partitions", "PartitionMapper RollupMapper", "sdk.definitions.partition_mappers.base:3"),
     *(
         ("tradewind.sdk.partitions", listed, f"{package}.{module}:3")

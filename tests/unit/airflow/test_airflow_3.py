@@ -134,3 +134,9 @@ def test_questions_to_people_are_checked() -> None:
             ApprovalOperator(task_id="d", subject="?", options=["x"])
         with pytest.raises(DefinitionError, match="options_mapping"):
             HITLBranchOperator(task_id="e", subject="?", options=["x"], options_mapping={"y": "a"})
+
+
+def test_the_name_of_a_timetable_in_pre_releases() -> None:
+    from airflow.sdk import PartitionAtRuntime, PartitionedAtRuntime
+
+    assert PartitionAtRuntime is PartitionedAtRuntime
