@@ -19,14 +19,14 @@ class FileSensor(BaseSensorOperator):
 
     Args:
         filepath: a path or glob pattern; a template. A relative path starts at the `path` in the extra of the connection.
-        fs_conn_id: the connection, of type fs.
+        fs_conn_id: the connection, of type fs; a template.
         recursive: `**` in the pattern matches folders of any depth.
         deferrable: poke once, then wait without a process. Default: the setting operators.default_deferrable.
         start_from_trigger: with `deferrable`, leave the first poke to the trigger.
         trigger_kwargs: accepted without effect.
     """
 
-    template_fields: Collection[str] = ("filepath",)
+    template_fields: Collection[str] = ("filepath", "fs_conn_id")
     ui_color = "#91818a"
 
     def __init__(

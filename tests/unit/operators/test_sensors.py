@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -336,3 +337,10 @@ def test_a_marker_is_in_the_definition_and_does_nothing() -> None:
 def test_invalid_arguments_of_a_marker_are_errors(kwargs: Any, words: str) -> None:
     with DAG("d", schedule=None), pytest.raises(DefinitionError, match=words):
         ExternalTaskMarker(**{"task_id": "t", "external_dag_id": "o", "external_task_id": "x", **kwargs})
+
+
+def test_the_connection_of_a_file_sensor_is_a_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRADEWIND_CONN_LANDING_EU", json.dumps({"conn_type": "fs", "extra": {"path": str(tmp_path)}}))
+    sensor = FileSensor(task_id="t", filepath="{{ name }}.csv", fs_conn_id="landing_{{ region }}")
+    sensor.render_template_fields({"name": "a", "region": "eu"})
+    assert sensor.path == str(tmp_path / "a.csv")
