@@ -26,8 +26,8 @@ TEMPLATES: dict[str, str] = {
     "task_not_started": "{task} (not started)",
     "did_you_mean": "Did you mean '{name}'?",
     # --- what ends a reason -----------------------------------------------------------------------------------------------
-    "ends_at": "it is {at}",
-    "ends_at_success": "it is {at}, and it succeeds",
+    "ends_at": "the clock reaches {at}",
+    "ends_at_success": "the clock reaches {at}, and it succeeds",
     "ends_ended": "it ends",
     "ends_stopped": "its attempt has stopped",
     "ends_started": "its process has started",

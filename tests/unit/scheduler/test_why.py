@@ -252,7 +252,7 @@ def test_a_moment_is_the_next_event_and_the_earliest_start(bench: Bench) -> None
     answer = bench.why_answer("r.a")
     at = "2026-01-01T01:00:00Z"
     ends = {"code": "ends_at", "arguments": {"at": at}}
-    assert answer["next_event"] == {"event": f"it is {at}", "at": at, "rule": "due", "ends": ends}
+    assert answer["next_event"] == {"event": f"the clock reaches {at}", "at": at, "rule": "due", "ends": ends}
     assert answer["earliest_start"] == "2026-01-01T01:00:00Z"
     bench.command("set_paused", dag_id="d", is_paused=True)
     answer = bench.why_answer("r.a")
