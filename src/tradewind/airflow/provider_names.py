@@ -234,7 +234,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (_SERVER, "HITLDetail", "models.hitl:3"),
     (_SERVER, "DagBundleModel", "models.dagbundle:3"),
     (_SERVER, "TaskInstanceHistory", "models.taskinstancehistory:2"),
-    (_SERVER, "XComModel", "models.xcom:3"),
+    (f"{_COMPAT}.xcom", "XComModel=XCom", "models.xcom:3"),
     (f"{_COMPAT}.trigger_runner", "TriggerRunner", "jobs.triggerer_job_runner:2"),
     (f"{_COMPAT}.serde", "BaseSerialization", "serialization.serialized_objects:2"),
     (_SERVER, "TaskLogReader", "utils.log.log_reader:2"),

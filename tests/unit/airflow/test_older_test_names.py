@@ -11,6 +11,7 @@ import pytest
 from airflow.models import DAG, XCom
 from airflow.models.baseoperator import BaseOperator, BaseOperatorLink
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
 from airflow.operators.python import PythonOperator
 from airflow.providers_manager import ProvidersManager
 
@@ -118,3 +119,10 @@ def test_the_priority_weight_of_a_task_with_its_downstream_tasks(dag: Any) -> No
     first, second = (PythonOperator(task_id=name, python_callable=print, priority_weight=3, dag=dag) for name in "ab")
     first >> second
     assert (first.priority_weight_total, second.priority_weight_total) == (6, 3)
+
+
+def test_the_table_of_xcoms_has_the_methods_of_xcom(dag: Any) -> None:
+    PythonOperator(task_id="a", python_callable=print, dag=dag)
+    dag.create_dagrun(run_id="r", state="running", execution_date=DATE)
+    XComModel.set(key="k", value=[1], task_id="a", dag_id="older", run_id="r")
+    assert XCom.get_one(run_id="r", key="k", dag_id="older", task_id="a") == [1]
