@@ -157,6 +157,14 @@ def test_mapped_tasks_keep_their_instances(run: Run, folder: Path, tmp_path: Pat
     ]
 
 
+def test_a_missing_administrator_is_mentioned(run: Run, folder: Path, tmp_path: Path) -> None:
+    database = create(tmp_path, "2.11.0")
+    words = ("import-airflow", f"sqlite:///{database}", "--fernet-key", KEY, "--only", "users", "--dry-run")
+    assert "no user is an administrator" not in run(*words).stderr
+    change(database, "UPDATE ab_user_role SET role_id = (SELECT id FROM ab_role WHERE name = 'Viewer')")
+    assert "no user is an administrator: tradewind users create -u NAME -r admin" in run(*words).stderr
+
+
 def test_users_come_with_their_roles_and_passwords(run: Run, folder: Path, tmp_path: Path) -> None:
     from tradewind.api.auth.accounts import Accounts
     from tradewind.cli.accounts import accounts_of

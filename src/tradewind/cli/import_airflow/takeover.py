@@ -232,6 +232,7 @@ class Takeover:
 
     def _users(self, count: Count) -> None:
         custom = {*self.existing.roles, *(name for name in self.source.roles() if name.lower() not in ROLES)}
+        is_administered = bool(self.existing.users)
         for user in self.source.users():
             count.found += 1
             role, more = role_of(user.roles), sorted(custom.intersection(user.roles))
@@ -249,11 +250,14 @@ class Takeover:
                 if not self.options.dry_run:
                     self.create_user(new)
                 count.done += 1
+                is_administered = is_administered or role == "admin"
                 if password is None:
                     self.notes.append(
                         f"user {user.name} has no password yet: tradewind users reset-password -u {user.name}; or let the "
                         "directory of your organisation check it"
                     )
+        if count.done and not is_administered:  # `standalone` creates one only if there is no user
+            self.notes.append("no user is an administrator: tradewind users create -u NAME -r admin")
 
     # --- DAGs and runs --------------------------------------------------------------------------------------------------
 
