@@ -49,14 +49,13 @@ ONCE_IN_AIRFLOW = {
 }
 """Modules of a provider package whose earlier releases import them from Airflow (`airflow.kubernetes.kube_client`) → ours."""
 
-EXTENDED = dict.fromkeys(
-    (
-        "airflow.providers.slack.hooks.slack_webhook",
-        "airflow.providers.slack.operators.slack",
-        "airflow.providers.slack.operators.slack_webhook",
-    ),
-    "tradewind.airflow.compat.slack_tokens",
-)
+EXTENDED = {
+    "airflow.providers.cncf.kubernetes.operators.pod": "tradewind.airflow.compat.container_arguments",
+    "airflow.providers.docker.operators.docker": "tradewind.airflow.compat.container_arguments",
+    "airflow.providers.slack.hooks.slack_webhook": "tradewind.airflow.compat.slack_tokens",
+    "airflow.providers.slack.operators.slack": "tradewind.airflow.compat.slack_tokens",
+    "airflow.providers.slack.operators.slack_webhook": "tradewind.airflow.compat.slack_tokens",
+}
 """Modules of provider packages → the module here whose `extend` changes them after their import."""
 
 DELEGATES = {"airflow.utils.yaml": "yaml", "airflow.sdk.yaml": "yaml"}

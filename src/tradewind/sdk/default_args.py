@@ -123,6 +123,15 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
     cls.__init__ = filled  # type: ignore[method-assign]
 
 
+def replace_init(cls: type[BaseOperator], init: Callable[..., None]) -> None:
+    """Give an operator class another `__init__`, which hands on what it does not take to the present one."""
+    present = cls._init_parameters
+    parameters = InitParameters(init)
+    parameters.names |= present.names
+    cls.__init__ = init  # type: ignore[method-assign]
+    wrap_init(cls, parameters)
+
+
 def _drop_unknown(operator: BaseOperator, names: frozenset[str], kwargs: dict[str, Any]) -> None:
     """Remove arguments that neither the operator nor its base classes take, with a warning, as Airflow 1 does.
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from tradewind.sdk import open_dags
-from tradewind.sdk.default_args import InitParameters, wrap_init
+from tradewind.sdk.default_args import replace_init
 from tradewind.sdk.exceptions import AirflowNotFoundException
 
 _SERVER = "https://hooks.slack.com/services"
@@ -138,11 +138,7 @@ def _api_operators(module: ModuleType) -> None:
 
 def _replace(cls: Any, init: Callable[..., None], hook: Callable[[Any], Any]) -> None:
     """Give an operator class another `__init__` that also accepts what the present one does, and another hook."""
-    present = cls._init_parameters
-    cls.__init__ = init
-    parameters = InitParameters(init)
-    parameters.names |= present.names
-    wrap_init(cls, parameters)
+    replace_init(cls, init)
     cls.hook = property(hook)
 
 
