@@ -60,6 +60,7 @@ def packages(tmp_path: Path) -> Path:
 def run(packages: Path, code: str) -> None:
     """Run code in a process of its own, where the packages are installed."""
     head = "import tradewind.airflow, warnings\nwarnings.simplefilter('ignore')\nfrom airflow import DAG\n"
+    head += "from tradewind.sdk.open_dags import collecting\ncollecting(1).__enter__()\n"
     path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
     environ = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(

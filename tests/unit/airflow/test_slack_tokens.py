@@ -97,6 +97,7 @@ def packages(tmp_path: Path) -> Path:
 def run(packages: Path, code: str) -> None:
     """Run code in a process of its own, where the package is installed."""
     head = "import tradewind.airflow, warnings\nwarnings.simplefilter('ignore')\n"
+    head += "from tradewind.sdk.open_dags import collecting\nfile = collecting(1)\nfile.__enter__()\n"
     path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
     connection = '{"conn_type": "http", "host": "https://proxy.example/services"}'
     environ = {**os.environ, "PYTHONPATH": path, "AIRFLOW_CONN_SLACK": connection}
@@ -124,7 +125,12 @@ assert sent == [
     ("of the connection slack", "o", {"username": None}),
     ("of the connection slack", "p", {"username": None}),
 ], sent
-assert "webhook_token" in SlackWebhookOperator.template_fields
+assert "webhook_token" in SlackWebhookOperator(task_id="f", webhook_token="{{ var.value.x }}").template_fields
+file.__exit__(None, None, None)
+try: SlackWebhookOperator(task_id="g", slack_webhook_conn_id="slack", webhook_token="T")
+except Exception as error: assert "webhook_token" in str(error)
+else: raise SystemExit(1)
+file.__enter__()
 try: SlackWebhookOperator(task_id="e", message="q")
 except TypeError as error: assert "slack_webhook_conn_id" in str(error)
 else: raise SystemExit(1)

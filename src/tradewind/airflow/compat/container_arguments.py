@@ -12,7 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from tradewind.airflow.compat.kubernetes_objects import Resources
+from tradewind.sdk import open_dags
 from tradewind.sdk.default_args import replace_init
+from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.operator import BaseOperator
 
 _OF_PODS = frozenset(
@@ -32,7 +34,7 @@ def _extend_pod(cls: Any) -> None:
     present = cls.__init__
 
     def init(self: Any, *, resources: Any = None, **more: Any) -> None:
-        of_pod = _requirements(resources)
+        of_pod = _requirements(resources) if open_dags.generation() < CURRENT else None
         if of_pod is not None and more.get("container_resources") is None:
             more["container_resources"] = of_pod
         elif resources is not None:
@@ -57,7 +59,9 @@ def _extend_docker(cls: Any) -> None:
     present = cls.__init__
 
     def init(self: Any, *, volumes: Sequence[str] | None = None, **more: Any) -> None:
-        if volumes:
+        if volumes is not None and open_dags.generation() >= CURRENT:
+            more["volumes"] = volumes
+        elif volumes:
             more["mounts"] = [*(more.get("mounts") or ()), *map(_mount, volumes)]
         present(self, **more)
 

@@ -1,7 +1,8 @@
 """Slack tokens that DAG files for Airflow 1 and 2 give to operators and hooks directly: `token=`, `webhook_token=`.
 
 The provider package of today takes tokens only from connections, and drops these arguments. `extend` is called when one of its
-modules was imported. It changes the classes in place, so that there is one class of each name.
+modules was imported. It changes the classes in place, so that there is one class of each name. Files for Airflow 3 see no
+difference.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from tradewind.sdk import open_dags
 from tradewind.sdk.default_args import replace_init
 from tradewind.sdk.exceptions import AirflowNotFoundException
+from tradewind.sdk.generation import CURRENT
 
 _SERVER = "https://hooks.slack.com/services"
 _OF_MESSAGE = ("attachments", "blocks", "channel", "username", "icon_emoji", "icon_url", "link_names")
@@ -36,37 +38,34 @@ def _webhook_hook(module: ModuleType) -> None:
     present_init, present_parameters = cls.__init__, cls._get_conn_params
 
     @functools.wraps(present_init)
-    def init(
-        self: Any,
-        http_conn_id: str | None = None,
-        webhook_token: str | None = None,
-        message: str = "",
-        *,
-        slack_webhook_conn_id: str | None = None,
-        **more: Any,
-    ) -> None:
-        of_message = {name: more.pop(name) for name in _OF_MESSAGE if name in more}
-        present_init(self, slack_webhook_conn_id=slack_webhook_conn_id or http_conn_id or "slack_default", **more)
-        self.webhook_token = webhook_token
-        self.message = message
-        self.of_message = {name: value for name, value in of_message.items() if value not in (None, False)}
+    def init(self: Any, *args: Any, **more: Any) -> None:
+        if open_dags.generation() >= CURRENT:
+            present_init(self, *args, **more)
+            return
+        more.update(zip(("http_conn_id", "webhook_token", "message"), args, strict=False))
+        connection = more.pop("http_conn_id", None)
+        given = {name: more.pop(name) for name in ("webhook_token", "message", *_OF_MESSAGE) if name in more}
+        more.setdefault("slack_webhook_conn_id", connection or "slack_default")
+        present_init(self, **more)
+        self.older_arguments = {name: value for name, value in given.items() if value not in (None, False)}
 
     def parameters(self: Any) -> dict[str, Any]:
-        if not self.webhook_token:
+        token = vars(self).get("older_arguments", {}).get("webhook_token")
+        if not token:
             return dict(present_parameters(self))
-        given = {"url": _address(self), "timeout": self.timeout, "proxy": self.proxy, **self.extra_client_args}
+        given = {"url": _address(self, token), "timeout": self.timeout, "proxy": self.proxy, **self.extra_client_args}
         return {name: value for name, value in given.items() if value is not None}
 
     def execute(self: Any) -> None:
         """Post the message that was given to the hook, as until Airflow 2.4."""
-        self.send(text=self.message, **self.of_message)
+        given = vars(self).get("older_arguments", {})
+        self.send(text=given.get("message", ""), **{name: given[name] for name in _OF_MESSAGE if name in given})
 
     cls.__init__, cls._get_conn_params, cls.execute = init, parameters, execute
 
 
-def _address(hook: Any) -> str:
+def _address(hook: Any, token: str) -> str:
     """The address of the webhook: the token may be the whole address, or what follows the connection's host."""
-    token = str(hook.webhook_token)
     if "://" in token:
         return token
     try:
@@ -81,65 +80,65 @@ def _webhook_operator(module: ModuleType) -> None:
     cls: Any = module.SlackWebhookOperator
     present_init, present_hook = cls.__init__, cls.hook
 
-    def init(
-        self: Any,
-        *,
-        slack_webhook_conn_id: str | None = None,
-        http_conn_id: str | None = None,
-        webhook_token: str | None = None,
-        link_names: bool = False,
-        **more: Any,
-    ) -> None:
-        connection = slack_webhook_conn_id or http_conn_id
-        if connection is None and webhook_token is None:
-            raise TypeError("SlackWebhookOperator needs the argument slack_webhook_conn_id")
-        if http_conn_id is not None:
+    def init(self: Any, **more: Any) -> None:
+        if open_dags.generation() >= CURRENT:
+            present_init(self, **more)
+            return
+        token = more.pop("webhook_token", None)
+        more.pop("link_names", None)
+        if "http_conn_id" in more:
             _warn("SlackWebhookOperator: http_conn_id was renamed to slack_webhook_conn_id in the provider package")
-        present_init(self, slack_webhook_conn_id=connection or "slack_default", **more)
-        self.webhook_token, self.link_names = webhook_token, link_names
-        if webhook_token is not None:
-            _warn("SlackWebhookOperator: webhook_token is visible in the DAG; put it into a connection")
+            more.setdefault("slack_webhook_conn_id", more.pop("http_conn_id"))
+        if token is not None:
+            more["slack_webhook_conn_id"] = more.get("slack_webhook_conn_id") or "slack_default"
+        present_init(self, **more)
+        _keep(self, "webhook_token", token)
 
     def hook(self: Any) -> Any:
-        if not self.webhook_token:
-            return present_hook.func(self)
-        return module.SlackWebhookHook(
-            slack_webhook_conn_id=self.slack_webhook_conn_id,
-            webhook_token=self.webhook_token,
-            proxy=self.proxy,
-            timeout=self.timeout,
-            retry_handlers=self.retry_handlers,
-        )
+        token = vars(self).get("webhook_token")
+        made = present_hook.func(self)
+        if token:
+            made.older_arguments = {"webhook_token": token}
+        return made
 
     _replace(cls, init, hook)
-    cls.template_fields = (*cls.template_fields, "webhook_token")
 
 
 def _api_operators(module: ModuleType) -> None:
     cls: Any = module.SlackAPIOperator
     present_init, present_hook = cls.__init__, cls.hook
 
-    def init(self: Any, *, token: str | None = None, **more: Any) -> None:
+    def init(self: Any, **more: Any) -> None:
+        token = more.pop("token", None) if open_dags.generation() < CURRENT else None
         present_init(self, **more)
-        self.token = token
-        if token is not None:
-            _warn(f"{type(self).__name__}: token is visible in the DAG; put it into a connection")
+        _keep(self, "token", token)
 
     def hook(self: Any) -> Any:
         made = present_hook.func(self)
-        if self.token:
+        token = vars(self).get("token")
+        if token:
             given = {"base_url": self.base_url, "timeout": self.timeout, "proxy": self.proxy}
             client = importlib.import_module("slack_sdk").WebClient
-            made.client = client(token=self.token, **{name: value for name, value in given.items() if value is not None})
+            made.client = client(token=token, **{name: value for name, value in given.items() if value is not None})
         return made
 
     _replace(cls, init, hook)
 
 
+def _keep(operator: Any, name: str, token: str | None) -> None:
+    """Keep a token that an operator was given. It may be a template."""
+    if token is None:
+        return
+    setattr(operator, name, token)
+    operator.template_fields = (*operator.template_fields, name)
+    _warn(f"{operator.operator_name}: {name} is visible in the DAG; put it into a connection")
+
+
 def _replace(cls: Any, init: Callable[..., None], hook: Callable[[Any], Any]) -> None:
     """Give an operator class another `__init__` that also accepts what the present one does, and another hook."""
     replace_init(cls, init)
-    cls.hook = property(hook)
+    cls.hook = functools.cached_property(hook)
+    cls.hook.__set_name__(cls, "hook")
 
 
 def _warn(message: str) -> None:
