@@ -166,7 +166,7 @@ class DagRun:
         """
         self.dag_id = dag_id
         self.run_id = run_id
-        self.run_type = DagRunType(str(run_type))
+        self.run_type = DagRunType(str(getattr(run_type, "value", run_type)))
         self.state = state
         self.conf: dict[str, Any] = dict(conf or {})
         self.id = number

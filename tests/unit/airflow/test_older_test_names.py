@@ -10,10 +10,12 @@ from unittest import mock
 import pytest
 from airflow.models import DAG, XCom
 from airflow.models.baseoperator import BaseOperator, BaseOperatorLink
+from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.operators.python import PythonOperator
 from airflow.providers_manager import ProvidersManager
+from airflow.utils.types import DagRunType
 
 from tradewind.execution import local_database
 
@@ -126,3 +128,8 @@ def test_the_table_of_xcoms_has_the_methods_of_xcom(dag: Any) -> None:
     dag.create_dagrun(run_id="r", state="running", execution_date=DATE)
     XComModel.set(key="k", value=[1], task_id="a", dag_id="older", run_id="r")
     assert XCom.get_one(run_id="r", key="k", dag_id="older", task_id="a") == [1]
+
+
+def test_a_run_is_made_with_the_type_as_a_member_or_a_text() -> None:
+    made = [DagRun(dag_id="d", run_id="r", run_type=given) for given in (DagRunType.MANUAL, "manual")]
+    assert {run.run_type for run in made} == {DagRunType.MANUAL}
