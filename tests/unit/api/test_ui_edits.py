@@ -102,7 +102,9 @@ def test_a_backfill_has_a_preview(failed: World) -> None:
     seen = post(failed, "backfill/preview", **wanted)
     assert (seen["total"], seen["by_outcome"], seen["backfill_id"]) == (3, {"new": 3}, None)
     other: dict[str, Any] = {**wanted, "to_date": "2025-12-04T00:00:00Z"}
-    assert "now 4 runs" in post(failed, "backfill", 409, **other, fingerprint=seen["fingerprint"])["detail"]
+    assert (
+        "the number of its runs is 4 now" in post(failed, "backfill", 409, **other, fingerprint=seen["fingerprint"])["detail"]
+    )
     assert post(failed, "backfill", **wanted, fingerprint=seen["fingerprint"])["backfill_id"] is not None
 
 
