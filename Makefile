@@ -56,10 +56,10 @@ lint-ui: ui ## check the web page: types, eslint, messages of all languages, uni
 	@$(BIN)/python docs/generate_page_types.py && cd ui && npm run --silent check && npm run --silent test
 
 test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores; PYTHON=python3.13 chooses the interpreter)
-	@$(BIN)/python -m pytest -rs -n $(JOBS) --dist loadfile -m "not slow and not long" $(ARGS)
+	@$(BIN)/python -m pytest -rfEs -n $(JOBS) --dist loadfile -m "not slow and not long" $(ARGS)
 
 test-long: $(VENV)/.dev ## the tests that CI runs after the suite: each page in a browser, many requests to each route, RabbitMQ, a cut network
-	@$(BIN)/python -m pytest -rs -n $(JOBS) --dist loadfile -m "long and not slow" --ignore tests/browser/test_budgets.py $(ARGS)
+	@$(BIN)/python -m pytest -rfEs -n $(JOBS) --dist loadfile -m "long and not slow" --ignore tests/browser/test_budgets.py $(ARGS)
 
 test-budgets: $(VENV)/.dev ## whether the web page keeps its budgets; on a quiet machine, because the tests measure time
 	@$(BIN)/python -m pytest -m "not slow" tests/browser/test_budgets.py $(ARGS)
@@ -90,7 +90,7 @@ $(VENV)/airflow2-client/.done: $(VENV)/.dev requirements-airflow2-client.lock
 	@touch $@
 
 test-airflow2-client: $(VENV)/airflow2-client/.done ## Airflow 2's own Python client calls every operation that it has
-	@CLIENT_OF_AIRFLOW_2=$(abspath $(VENV))/airflow2-client/bin/python $(BIN)/python -m pytest -rs tests/acceptance/rest/test_client_of_airflow_2.py $(ARGS)
+	@CLIENT_OF_AIRFLOW_2=$(abspath $(VENV))/airflow2-client/bin/python $(BIN)/python -m pytest -rfEs tests/acceptance/rest/test_client_of_airflow_2.py $(ARGS)
 
 spec: $(VENV)/.dev ## which described behaviour is proven, replaced, elsewhere or missing (ARGS=--tests names the proofs)
 	@$(BIN)/python -m tests.spec $(ARGS)

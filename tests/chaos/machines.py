@@ -168,7 +168,7 @@ class Machines(Killer):
         return any(runs_a_task(one) for one in self.workers.values())
 
     def kill_gateway(self) -> None:
-        (gateway,) = [one for one in self.machines[0].census() if " gateway " in f"{one.command} " and "process" in one.command]
+        (gateway,) = [one for one in self.machines[0].census() if one.command == "tradewind: gateway"]
         gateway.kill()
 
     def lose_active_scheduler(self) -> None:

@@ -116,7 +116,7 @@ def test_submodules_and_large_files_are_named(server: GitServer, bundle: Version
     warnings = refreshed(bundle).warnings
     assert any("no folder 'dags'" in one for one in warnings)
     assert any("submodules" in one for one in warnings)
-    assert any("1 files are in Git LFS" in one and "data.bin" in one for one in warnings)
+    assert any("in Git LFS: 1 file," in one and "data.bin" in one for one in warnings)
 
 
 def test_old_folders_are_deleted_but_not_those_in_use(server: GitServer, bundle: VersionedBundle) -> None:

@@ -54,7 +54,7 @@ def test_a_failed_command_is_answered_and_changes_nothing(bench: Bench) -> None:
     for args, error, words in (
         ({"dag_id": "dialy"}, "NotFound", "Did you mean 'daily'?"),
         ({}, "WrongArgument", "missing required field `dag_id`"),
-        ({"dag_id": "daily", "run_id": "a/b"}, "Conflict", "a/b"),
+        ({"dag_id": "daily", "run_id": "a/b"}, "WrongName", "a/b"),
         ({"dag_id": "daily", "conf": [1]}, "WrongConf", "conf must be an object"),
         ({"dag_id": "daily", "run_type": "sometimes"}, "WrongArgument", "sometimes"),
         ({"dag_id": "daily", "logical_date": "yesterday"}, "WrongArgument", "`$.logical_date`"),
@@ -123,7 +123,7 @@ def test_an_internal_error_is_answered_with_the_id_in_the_log(
 def test_a_run_id_that_a_url_would_lose_is_refused(bench: Bench, run_id: str) -> None:
     bench.dag("d", task("a"))
     result = ask(bench, "x", "trigger", dag_id="d", run_id=run_id)
-    assert (result.error, "run id" in (result.message or "")) == ("Conflict", True), result
+    assert (result.error, "run id" in (result.message or "")) == ("WrongName", True), result
     assert bench.runs("d") == []
 
 

@@ -167,7 +167,7 @@ def test_details_have_what_the_author_wrote(store: SqlStore) -> None:
     }
     assert (shown.doc_md, shown.dag_run_timeout, shown.catchup, shown.start_date) == (
         "# Sales",
-        "PT5400S",
+        "PT1H30M",
         True,
         "2026-01-01T00:00:00Z",
     )
