@@ -88,14 +88,19 @@ class Machines(Killer):
         home: folder that is created anew.
         server: a running server.
         say: is called with each line of the progress.
+        more: further settings of all machines and workers.
     """
 
-    def __init__(self, home: Path, server: PostgresServer, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, home: Path, server: PostgresServer, seed: int, say: Callable[[str], None], more: dict[str, str] | None = None
+    ) -> None:
         shutil.rmtree(home, ignore_errors=True)
         super().__init__(home, 0, seed, say)
         self.server = server
+        self.more = more or {}
         settings = {
             **SETTINGS,
+            **self.more,
             "TRADEWIND__DATABASE__URL": server.create_database(),
             "CHAOS_MARKS": str(self.marks),
         }
@@ -129,7 +134,7 @@ class Machines(Killer):
         """Start a worker that knows both gateways, and wait until the scheduler knows it."""
         gateways = ",".join(f"ws://{host}:{machine.gateway_port}" for machine in self.machines)
         token = self.machines[0].command("workers", "token", name)
-        kept = {**SETTINGS, "TRADEWIND__RUNNER__DRAIN_TIMEOUT": "60", "CHAOS_MARKS": str(self.marks)}
+        kept = {**SETTINGS, **self.more, "TRADEWIND__RUNNER__DRAIN_TIMEOUT": "60", "CHAOS_MARKS": str(self.marks)}
         worker = RemoteWorker(self.home / name, gateways, token, kept, prefix)
         self.workers[name] = worker
         worker.start("--concurrency", "4")

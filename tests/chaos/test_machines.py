@@ -17,10 +17,16 @@ from tests.postgres_server import private_server
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[Machines]:
+def settings() -> dict[str, str]:
+    """Settings of all machines and workers."""
+    return {}
+
+
+@pytest.fixture
+def machines(tmp_path: Path, settings: dict[str, str]) -> Iterator[Machines]:
     seed = int(os.environ.get("CHAOS_SEED", "7"))
     with private_server() as server:
-        made = Machines(tmp_path / "machines", server, seed, print)
+        made = Machines(tmp_path / "machines", server, seed, print, settings)
         try:
             made.start()
             yield made
@@ -56,7 +62,11 @@ def test_no_task_is_lost_when_parts_of_the_control_plane_die(machines: Machines)
 
 @pytest.mark.slow  # the lease of a lost worker lasts 30 s
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("settings", [{"TRADEWIND__WORKER__OUTAGE_LEASE": "30"}], ids=["short outage lease"])
 def test_no_task_is_lost_when_workers_are_killed_or_cut_off(machines: Machines, cable: Namespace) -> None:
+    """Two workers and the scheduler in the same second. The new scheduler cannot know whether a worker that is gone reached another
+    gateway, and got a lease for an outage: it waits as long as this lease (`worker.outage_lease`), which is short here.
+    """
     machines.add_worker("w-a")
     machines.add_worker("w-b")
     machines.add_worker("w-c", cable.host, cable.prefix)
