@@ -59,35 +59,21 @@ def parse_folder(config: ParserConfig, files: Iterable[str] | None = None, answe
 def read_files(config: ParserConfig, files: Iterable[str], answer: Answerer | None = None) -> dict[str, ReadResult]:
     """What the child processes report about files of a folder, by path. For the arguments see `parse_folder`."""
     wanted = set(files)
-    loop = Loop(clock := SystemClock())
-    children = _children(config, loop, clock, answer)
     found: dict[str, ReadResult] = {}
-    try:
+
+    def ask(children: ParseChildren) -> None:
         for name in sorted(wanted):
             children.read(name, lambda read, name=name: found.__setitem__(name, read))  # type: ignore[misc]
-        children.start()
-        while len(found) < len(wanted):
-            loop.turn()
-    finally:
-        children.close()
-        loop.close()
+
+    _run_until(lambda: len(found) == len(wanted), config, answer, ask)
     return found
 
 
 def read_plugins(config: ParserConfig, answer: Answerer | None = None) -> RegisterPlugins:
     """The command that stores the list of plugins. For `answer` see `parse_folder`."""
-    loop = Loop(clock := SystemClock())
-    children = _children(config, loop, clock, answer)
     found: list[ReadResult] = []
-    try:
-        children.read_plugins(found.append)
-        children.start()
-        while not found:
-            loop.turn()
-    finally:
-        children.close()
-        loop.close()
-    return as_command(found[0].report, clock.wall())
+    _run_until(lambda: bool(found), config, answer, lambda children: children.read_plugins(found.append))
+    return as_command(found[0].report, SystemClock().wall())
 
 
 def dag_files(config: ParserConfig) -> list[str]:
@@ -99,25 +85,28 @@ def dag_files(config: ParserConfig) -> list[str]:
 
 def ask_once(config: ParserConfig, ask: TimetableQuestion, answer: Answerer | None = None) -> TimetableAnswer:
     """The answer of a custom timetable, without a parser process. For `answer` see `parse_folder`."""
-    loop = Loop(clock := SystemClock())
-    children = _children(config, loop, clock, answer)
     found: list[TimetableAnswer] = []
+    _run_until(lambda: bool(found), config, answer, lambda children: children.ask(ask, found.append))
+    return found[0]
+
+
+def _run_until(
+    is_done: Callable[[], bool], config: ParserConfig, answer: Answerer | None, ask: Callable[[ParseChildren], None]
+) -> None:
+    """Run child processes until all is read that `ask` wants from them."""
+    clock = SystemClock()
+    loop = Loop(clock)
+    children = ParseChildren(config, loop, clock)
+    if answer is not None:
+        children.look_up = lambda question, answered: answered(answer(question))
     try:
-        children.ask(ask, found.append)
+        ask(children)
         children.start()
-        while not found:
+        while not is_done():
             loop.turn()
     finally:
         children.close()
         loop.close()
-    return found[0]
-
-
-def _children(config: ParserConfig, loop: Loop, clock: Clock, answer: Answerer | None) -> ParseChildren:
-    children = ParseChildren(config, loop, clock)
-    if answer is not None:
-        children.look_up = lambda question, answered: answered(answer(question))
-    return children
 
 
 def _outcome(config: ParserConfig, clock: Clock, sources: Sources, name: str, read: ReadResult) -> FileOutcome:
