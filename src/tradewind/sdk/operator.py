@@ -479,38 +479,33 @@ class BaseOperator(Templater, Node, OlderOperatorNames):
     @property
     def upstream_task_ids(self) -> set[str]:
         """Ids of the direct upstream tasks. If the DAG has all tasks that are assigned, this task depends on them then."""
-        return set(self.__dict__.get("_upstream_ids_set", self._upstream) or ())
+        return set(self.__dict__.get("_assigned_upstream", self._upstream) or ())
 
     @upstream_task_ids.setter
     def upstream_task_ids(self, ids: Iterable[str]) -> None:
-        found = self._tasks_of_dag(ids)
-        if found is None:
-            self.__dict__["_upstream_ids_set"] = set(ids)
-            return
-        self._upstream = found
-        for task in found.values():
-            task._downstream = {**(task._downstream or {}), self.task_id: self}
+        self._assign_relatives(set(ids), "_upstream", "_downstream")
 
     @property
     def downstream_task_ids(self) -> set[str]:
         """Ids of the direct downstream tasks. See `upstream_task_ids`."""
-        return set(self.__dict__.get("_downstream_ids_set", self._downstream) or ())
+        return set(self.__dict__.get("_assigned_downstream", self._downstream) or ())
 
     @downstream_task_ids.setter
     def downstream_task_ids(self, ids: Iterable[str]) -> None:
-        found = self._tasks_of_dag(ids)
-        if found is None:
-            self.__dict__["_downstream_ids_set"] = set(ids)
-            return
-        self._downstream = found
-        for task in found.values():
-            task._upstream = {**(task._upstream or {}), self.task_id: self}
+        self._assign_relatives(set(ids), "_downstream", "_upstream")
 
-    def _tasks_of_dag(self, ids: Iterable[str]) -> dict[str, BaseOperator] | None:
-        """These tasks of the DAG; None: there is no DAG, or not all tasks are in it (tests of operators assign any ids)."""
-        known = self._dag.task_dict if self._dag is not None else {}
-        wanted = sorted(ids)
-        return {one: known[one] for one in wanted} if wanted and all(one in known for one in wanted) else None
+    def _assign_relatives(self, ids: set[str], side: str, other_side: str) -> None:
+        """Replace the dependencies on one side. If the DAG does not have all tasks (in tests of operators), only keep the ids."""
+        known = self._dag.task_dict if self._dag is not None else None
+        if known is None or not ids <= known.keys():
+            self.__dict__[f"_assigned{side}"] = ids
+            return
+        self.__dict__.pop(f"_assigned{side}", None)
+        for task in (getattr(self, side) or {}).values():
+            (getattr(task, other_side) or {}).pop(self.task_id, None)
+        setattr(self, side, {one: known[one] for one in sorted(ids)})
+        for one in ids:
+            setattr(known[one], other_side, {**(getattr(known[one], other_side) or {}), self.task_id: self})
 
     has_retry_policy = IsGiven("retry_policy")
     has_on_execute_callback = IsGiven("on_execute_callback")

@@ -398,3 +398,19 @@ def test_the_graph_of_a_dag_in_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(TradewindError, match="install Graphviz"):
         graph.pipe("png")
+
+
+def test_assigned_ids_replace_the_dependencies_on_both_sides() -> None:
+    from airflow import DAG
+    from airflow.operators.empty import EmptyOperator
+
+    with DAG("d"):
+        first, second, last = (EmptyOperator(task_id=name) for name in ("first", "second", "last"))
+        first >> last
+    last.upstream_task_ids = {"no such task"}
+    assert last.upstream_task_ids == {"no such task"}
+    last.upstream_task_ids = {"second"}
+    assert last.upstream_task_ids == {"second"}
+    assert (first.downstream_task_ids, second.downstream_task_ids) == (set(), {"last"})
+    last.upstream_task_ids = set()
+    assert (last.upstream_list, second.downstream_list) == ([], [])
