@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.unit.airflow import own_process
 
 POD = """
 from airflow.models import BaseOperator
@@ -46,27 +45,12 @@ FILES = {
 
 @pytest.fixture
 def packages(tmp_path: Path) -> Path:
-    for name, text in FILES.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        folder = file.parent
-        while folder not in (tmp_path, tmp_path / "airflow" / "providers"):
-            (folder / "__init__.py").touch()
-            folder = folder.parent
-    return tmp_path
+    return own_process.install(tmp_path, FILES)
 
 
 def run(packages: Path, code: str) -> None:
-    """Run code in a process of its own, where the packages are installed."""
-    head = "import tradewind.airflow, warnings\nwarnings.simplefilter('ignore')\nfrom airflow import DAG\n"
-    head += "from tradewind.sdk.open_dags import collecting\ncollecting(1).__enter__()\n"
-    path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environ = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(
-        [sys.executable, "-c", head + code], env=environ, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    head = "from airflow import DAG\nfrom tradewind.sdk.open_dags import collecting\ncollecting(1).__enter__()\n"
+    own_process.run(packages, code, head)
 
 
 def test_resources_of_a_pod_are_those_of_its_container(packages: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.unit.airflow import own_process
 from tradewind.airflow import dropped_provider_names, names
 
 RECORDING = """
@@ -44,28 +42,16 @@ PACKAGES = {
 @pytest.fixture
 def packages(tmp_path: Path) -> Path:
     """A folder of provider packages whose operators keep what they are given."""
+    files = {}
     for path, classes in PACKAGES.items():
-        file = tmp_path / "airflow" / "providers" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
         bases = ("BaseSensorOperator" if name.endswith("Sensor") else "BaseOperator" for name in classes)
-        file.write_text("".join(RECORDING.format(name=name, base=base) for name, base in zip(classes, bases, strict=True)))
-        package = file.parent
-        while package.name != "providers":
-            (package / "__init__.py").touch()
-            package = package.parent
-    return tmp_path
+        texts = (RECORDING.format(name=name, base=base) for name, base in zip(classes, bases, strict=True))
+        files[f"airflow/providers/{path}"] = "".join(texts)
+    return own_process.install(tmp_path, files)
 
 
 def run(packages: Path, code: str) -> None:
-    """Run code in a process of its own, where the packages are installed."""
-    head = "import tradewind.airflow, warnings\nwarnings.simplefilter('ignore')\n"
-    head += "from airflow import DAG\ndag = DAG('d', schedule=None)\n"
-    path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environ = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(
-        [sys.executable, "-c", head + code], env=environ, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    own_process.run(packages, code, "from airflow import DAG\ndag = DAG('d', schedule=None)\n")
 
 
 def test_a_renamed_class_is_the_class_of_today(packages: Path) -> None:

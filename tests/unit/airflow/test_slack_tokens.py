@@ -5,12 +5,11 @@ The tests use a made-up package of Slack that takes tokens only from connections
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.unit.airflow import own_process
 
 HOOKS = """
 from airflow.hooks.base import BaseHook
@@ -85,26 +84,13 @@ FILES = {
 
 @pytest.fixture
 def packages(tmp_path: Path) -> Path:
-    for name, text in FILES.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    for package in ("slack", "slack/hooks", "slack/operators"):
-        (tmp_path / "airflow/providers" / package / "__init__.py").touch()
-    return tmp_path
+    return own_process.install(tmp_path, FILES)
 
 
 def run(packages: Path, code: str) -> None:
-    """Run code in a process of its own, where the package is installed."""
-    head = "import tradewind.airflow, warnings\nwarnings.simplefilter('ignore')\n"
-    head += "from tradewind.sdk.open_dags import collecting\nfile = collecting(1)\nfile.__enter__()\n"
-    path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
+    head = "from tradewind.sdk.open_dags import collecting\nfile = collecting(1)\nfile.__enter__()\n"
     connection = '{"conn_type": "http", "host": "https://proxy.example/services"}'
-    environ = {**os.environ, "PYTHONPATH": path, "AIRFLOW_CONN_SLACK": connection}
-    done = subprocess.run(
-        [sys.executable, "-c", head + code], env=environ, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    own_process.run(packages, code, head, {"AIRFLOW_CONN_SLACK": connection})
 
 
 def test_the_webhook_operator_uses_the_token_that_it_is_given(packages: Path) -> None:
