@@ -80,7 +80,7 @@ from tradewind.api.routes import (
 from tradewind.api.services import ControlFactory, ReaderFactory, Services
 from tradewind.api.web_page import add_page
 from tradewind.client.control import ControlClient
-from tradewind.model.errors import StatementError, TradewindError, WrongArgument
+from tradewind.model.errors import StatementError, TradewindError
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock, SystemClock
 from tradewind.store.factory import open_reader
@@ -243,8 +243,8 @@ def _add_pages(app: FastAPI) -> None:
 async def _error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, TradewindError)
     status = status_of(error)
-    if isinstance(error, WrongArgument):
-        return await _invalid_response(request, invalid(("body",), str(error)))
+    if status == 422:
+        return await _invalid_response(request, invalid(("query" if request.method == "GET" else "body",), str(error)))
     if isinstance(error, StatementError):  # from the reader of this process
         return await _fault_response(request, error)
     if status >= 500:

@@ -203,7 +203,8 @@ def test_unknown_parameters_are_refused(world: World, path: str, says: str) -> N
     ],
 )
 def test_unknown_states_and_types_are_unprocessable_as_in_airflow(world: World, path: str, says: str) -> None:
-    assert says in world.json(path, 422)["detail"]
+    (problem,) = world.json(path, 422)["detail"]
+    assert (problem["loc"], says in problem["msg"]) == (["query"], True)
 
 
 def test_404_names_the_nearest(world: World) -> None:
