@@ -104,20 +104,32 @@ def start_service(
     parent = os.getpid()
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        _run_and_exit(entry, name, parent, environment, output, inherits)
+    # a signal for the child must not reach the handlers that it inherits: they belong to the loop of the supervisor
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _run_and_exit(entry, name, parent, environment, output, inherits, before)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return ForkedProcess(pid)
 
 
 def _run_and_exit(
-    entry: Entry, name: str, parent: int, environment: Mapping[str, str], output: int | None, inherits: tuple[int, ...]
+    entry: Entry,
+    name: str,
+    parent: int,
+    environment: Mapping[str, str],
+    output: int | None,
+    inherits: tuple[int, ...],
+    signals_blocked: set[int | signal.Signals],
 ) -> NoReturn:
     code = 1
     try:
         gc.freeze()  # a collection would write into the shared pages
         os.setsid()
         _reset_signals()
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals_blocked)
         _replace_files(output, inherits)
         os.environ.clear()
         os.environ.update(environment)

@@ -121,6 +121,26 @@ def test_the_signal_that_ended_a_service_is_its_exit_code(tmp_path: Path) -> Non
     os.close(writer)
 
 
+def test_a_signal_right_after_the_start_ends_a_service(tmp_path: Path) -> None:
+    """The service inherits the handler of the supervisor, which must not catch the signal."""
+
+    def wait(name: str, parent: int) -> int:
+        signal.alarm(10)  # ends the service if the signal is lost
+        while True:
+            signal.pause()
+
+    caught: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: caught.append(number))
+    try:
+        for _ in range(20):
+            process = start_service(wait, "api", {}, None, ())
+            process.send_signal(signal.SIGTERM)
+            assert process.wait() == -signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert caught == []
+
+
 def test_text_that_the_supervisor_has_not_flushed_is_written_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with open(tmp_path / "buffered", "w") as own:
         before, sys.stdout = sys.stdout, own
