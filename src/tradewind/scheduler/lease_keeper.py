@@ -17,8 +17,10 @@ EVERY = 2 * SECOND
 loses its lease.
 """
 
-TELL_EVERY = 5
-"""Number of renewals after which the worker hosts hear from the scheduler."""
+TELL_EVERY = 2
+"""Number of renewals after which the worker hosts hear from the scheduler. Their lease of 30 s has to outlast this time and a
+statement of the scheduler on a database that hangs (20 s).
+"""
 
 
 class LeaseKeeper:
@@ -26,8 +28,8 @@ class LeaseKeeper:
 
     Args:
         is_connected: whether the connection with which the scheduler writes is usable.
-        stop: stops the scheduler.
-        standby_is_ready: called with every fifth renewal, while another scheduler stands by. The worker hosts are told: as long as
+        stop: stops the scheduler at once, without another statement.
+        standby_is_ready: called with every second renewal, while another scheduler stands by. The worker hosts are told: as long as
             they hear from this scheduler, nobody has taken over.
 
     Attributes:

@@ -200,7 +200,8 @@ class SchedulerServer:
                 if self._on_dispatched is not None and self.is_all_dispatched():
                     self._report_dispatched()
                 self.loop.turn(self.wait_time())
-            self.process()
+            if not self.scheduler.superseded:
+                self.process()
             broke = "another scheduler has taken over" if self.scheduler.superseded else None
         finally:
             if self.jobs is not None and not self.scheduler.superseded:
@@ -211,6 +212,16 @@ class SchedulerServer:
             for connection in list(self.peers):
                 connection.close()
             self.store.close()
+
+    def end_epoch(self) -> None:
+        """Stop without another statement: this scheduler has lost its lease.
+
+        The worker host of this machine counts the answers of the database's machine only after this scheduler has closed its
+        connections (`worker.local_lease`). A database that hangs answers no statement for many seconds, and the tasks would be
+        stopped meanwhile.
+        """
+        self.scheduler.superseded = True
+        self.loop.stop()
 
     def when_dispatched(self, call: Callable[[], None]) -> None:
         """Call the function once, when all due attempts are dispatched, at the latest after `DISPATCH_TIMEOUT`."""
@@ -326,7 +337,7 @@ class SchedulerServer:
     def _schedule_duty(self, duty: Duty) -> None:
         def turn() -> None:
             more = False
-            if self.scheduler.trouble is None:
+            if self.scheduler.trouble is None and not self.scheduler.superseded:
                 try:
                     more = duty.run_once()
                 except StoreError as error:
@@ -359,8 +370,9 @@ class SchedulerServer:
         self._watch(connection, begin=False)
         if peer is not None and connection.problem:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
-        if peer is not None and peer.service_id and self.jobs is not None and not self._is_connected(peer.service_id):
-            self.jobs.service_disconnected(peer.service_id, None if peer.goodbye else "its connection to the scheduler broke")
+        jobs = None if self.scheduler.superseded else self.jobs
+        if peer is not None and peer.service_id and jobs is not None and not self._is_connected(peer.service_id):
+            jobs.service_disconnected(peer.service_id, None if peer.goodbye else "its connection to the scheduler broke")
         if peer is not None and peer.gateway and self.remote_workers is not None:
             self.remote_workers.gateway_disconnected(peer.gateway)
         if peer is not None and peer is self.parser:

@@ -130,7 +130,7 @@ class MachineScheduler(SchedulerProcess):
         server = self.server
         if server is None:
             return
-        self.keeper = LeaseKeeper(self.lease, server.loop, lambda: True, server.loop.stop, server.executor.standby_is_ready)
+        self.keeper = LeaseKeeper(self.lease, server.loop, lambda: True, server.end_epoch, server.executor.standby_is_ready)
         self.keeper.start()
         server.loop.call_later(LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended)
 

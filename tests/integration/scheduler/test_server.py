@@ -17,10 +17,12 @@ from tests.unit.scheduler.bench import DEFAULTS, task
 from tradewind.executors.local import LocalExecutor
 from tradewind.model.definition import DagDefinition, encode_definition, version_hash
 from tradewind.model.errors import NotFound, StoreBusy, Unreachable, WireError, WrongArgument
+from tradewind.model.rows import NewJob
 from tradewind.model.states import Outcome
 from tradewind.platform.clock import SystemClock
 from tradewind.scheduler.composition import compose_server
 from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.jobs import SCHEDULER, JobRegistry
 from tradewind.scheduler.server import RECOVER_EVERY, SchedulerServer
 from tradewind.store.factory import open_reader, open_store
 from tradewind.testing.inline_runtime import PlainCipher
@@ -74,8 +76,17 @@ class Deployment:
         clock, config = SystemClock(), SchedulerConfig(**DEFAULTS)
         store = open_store(self.database, busy_timeout_ms=50, synchronous="NORMAL")
         epoch = store.begin_epoch("here", 1, "boot", clock.wall())
+        own = NewJob("scheduler", SCHEDULER, "here", "ada", 1)
         self.server = compose_server(
-            store, clock, config, LocalExecutor(), epoch, PlainCipher(), self.socket, lambda scheduler: []
+            store,
+            clock,
+            config,
+            LocalExecutor(),
+            epoch,
+            PlainCipher(),
+            self.socket,
+            lambda scheduler: [],
+            jobs=JobRegistry(store, clock, own),
         )
         self.server.loop.on_signal = lambda number, call: None  # type: ignore[method-assign]
         listen = self.server._listen
@@ -90,14 +101,24 @@ class Deployment:
 
     def stop(self) -> None:
         assert self.server is not None
-        assert self._thread is not None
         self.server.loop.stop()
+        self.wait_for_end()
+
+    def wait_for_end(self) -> None:
+        assert self._thread is not None
         try:
             Line(self.socket).close()  # wakes it
         except OSError:
             pass
         self._thread.join(TIMEOUT)
         assert not self._thread.is_alive()
+
+    def job_states(self) -> dict[str, str]:
+        store = open_reader(self.database)
+        try:
+            return {job.service_id: job.state for job in store.jobs(100)}
+        finally:
+            store.close()
 
     def client(self, timeout: float = TIMEOUT) -> PlainClient:
         return PlainClient(self.socket, "test", timeout)
@@ -382,6 +403,19 @@ def test_a_host_that_outlives_the_scheduler(deployment: Deployment) -> None:
     assert again.hear_of(Submit).workloads[0].key == (*works["gone"].key[:2], 2)
     again.say(FromRunner(works["gone"].key, Start(10, "gone", 7)))
     assert isinstance(again.hear_of(ToRunner).body, Refused)
+
+
+def test_a_scheduler_that_lost_its_lease_closes_its_connections_without_a_statement(deployment: Deployment) -> None:
+    """The database may hang: a statement would take many seconds, and the lease of the worker host would run out meanwhile."""
+    host = Line(deployment.socket)
+    host.host()
+    until(lambda: deployment.job_states() == {"scheduler": "running", "h1": "running"})
+    assert deployment.server is not None
+    deployment.server.end_epoch()
+    deployment.wait_for_end()
+    while host.hear() is not None:
+        pass
+    assert deployment.job_states() == {"scheduler": "running", "h1": "running"}, "nothing was written"
 
 
 def test_a_second_process_of_a_worker_host_replaces_the_first(deployment: Deployment) -> None:

@@ -108,7 +108,7 @@ def run_scheduler(
     server.loop.on_signal(signal.SIGUSR1, lambda: server.when_dispatched(dispatched))
     keeper = None
     if lease is not None:
-        keeper = LeaseKeeper(lease, server.loop, lambda: store.is_current, stop, executor.standby_is_ready)
+        keeper = LeaseKeeper(lease, server.loop, lambda: store.is_current, server.end_epoch, executor.standby_is_ready)
     if keeper is not None:
         keeper.start()
         server.loop.call_later(
