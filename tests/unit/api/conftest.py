@@ -124,9 +124,11 @@ class World:
             body_max_bytes=100_000,
         )
         (home / "logs").mkdir(exist_ok=True)
+        has_data = (home / "tradewind.db").exists()
         for name, content in _new_databases.items():
-            (home / name).touch(0o600)
-            (home / name).write_bytes(content)
+            if not (home / name).exists():
+                (home / name).touch(0o600)
+                (home / name).write_bytes(content)
         self.store = open_store(self.config.database, synchronous="NORMAL")
         self.clock = ManualClock()
         self.control = FakeControl(self)
@@ -135,7 +137,8 @@ class World:
         self.routes = len(self.app.routes)
         if not _new_databases:
             self.set_users({role: role for role in ROLES}, password_hash)
-            self._keep_new_databases()
+            if not has_data:
+                self._keep_new_databases()
         self.runner = asyncio.Runner()
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://tradewind.test")
