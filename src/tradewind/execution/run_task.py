@@ -25,10 +25,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tradewind.execution import callbacks, listener_calls
 from tradewind.execution.context import Context, build_context, current_context, get_current_context, push_context
@@ -81,9 +82,9 @@ HARD_MAX = 64 * 1024 * 1024
 _REASON_MAX = 500
 
 
-@dataclass(slots=True)
-class TaskResult:
-    """The result of an attempt.
+class TaskResult(msgspec.Struct):
+    """The result of an attempt. A struct, because setting the slots of a dataclass writes to the memory page of each slot, and a
+    fork has to copy these pages.
 
     Attributes:
         outcome: the outcome that is reported to the scheduler.
@@ -104,7 +105,7 @@ class TaskResult:
 
     outcome: Outcome
     reason: str | None = None
-    pushed: list[XComValue] = field(default_factory=list)
+    pushed: list[XComValue] = []
     branch: Branch | None = None
     reschedule_at: int | None = None
     retry_delay: int | None = None

@@ -139,10 +139,16 @@ class DecoratedOperator(BaseOperator):
 
     def determine_kwargs(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
         """The keyword arguments of the call: `op_kwargs` and the context variables that the decorated function takes."""
-        # lazy import: needed only where a task runs
-        from tradewind.execution.call_arguments import arguments_for
+        return _arguments_for()(self.python_callable, self.op_args, self.op_kwargs, context)
 
-        return arguments_for(self.python_callable, self.op_args, self.op_kwargs, context)
+
+@functools.cache
+def _arguments_for() -> Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]:
+    """Return `arguments_for`. Cached, because each import writes to eight memory pages, which every forked task has to copy."""
+    # lazy import: needed only where a task runs
+    from tradewind.execution.call_arguments import arguments_for
+
+    return arguments_for
 
 
 def _is_task_decorator(node: ast.expr) -> bool:
