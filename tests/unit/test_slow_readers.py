@@ -1,4 +1,4 @@
-"""Peers that do not read are disconnected, and told of in the log; they take no memory without a bound."""
+"""Peers that do not read are disconnected with a line in the log; they take no memory without a bound."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ class AssetChecks:
         self._emitted({event: row for event, row in new.items() if row.dag_id is not None}, wanted)
         self._written([row for row in new.values() if row.dag_id is None], command)
         dismissed = self._dismissed(moved, command)
-        self._told(new, {(dag_id, event): row for dag_id, event, _, row in moved})
+        self._check_new_events(new, {(dag_id, event): row for dag_id, event, _, row in moved})
         before = {dag_id: dict(self._deliveries[dag_id]) for dag_id, _, _, _ in moved}
         for dag_id, event, old, row in moved:
             self._moved(dag_id, event, old, row, made, (dag_id, event) in dismissed)
@@ -267,14 +267,14 @@ class AssetChecks:
 
     def _written(self, new: list[AssetEvent], command: IncomingCommand | None) -> None:
         """45: each command that creates an event has one event, without a task."""
-        told = command.command if command is not None and isinstance(command.command, CreateAssetEvent) else None
-        if len(new) != (told is not None):
+        request = command.command if command is not None and isinstance(command.command, CreateAssetEvent) else None
+        if len(new) != (request is not None):
             self._checks.violated("45 assets", f"a commit that ends {_name(command)} writes {len(new)} events of no task")
         for row in new:
             said = None if row.extra is None else msgspec.json.decode(row.extra)
-            named = told is None or (told.name in (None, row.asset) and told.uri in (None, f"x://{row.asset}"))
-            if not named or (told is not None and said != told.extra):
-                self._checks.violated("45 assets", f"an event of {row.asset} with {said} was written for {told}")
+            named = request is None or (request.name in (None, row.asset) and request.uri in (None, f"x://{row.asset}"))
+            if not named or (request is not None and said != request.extra):
+                self._checks.violated("45 assets", f"an event of {row.asset} with {said} was written for {request}")
             self._checks.sometimes("a person wrote that an asset was updated")
 
     def _matching(self, command: DropQueuedEvents) -> set[tuple[str, int]]:
@@ -318,7 +318,7 @@ class AssetChecks:
             if waits:
                 self._checks.violated("47 assets", f"{command}: {result.message}, but {sorted(waits)} wait")
 
-    def _told(self, new: dict[int, AssetEvent], moved: dict[tuple[str, int], Delivery | None]) -> None:
+    def _check_new_events(self, new: dict[int, AssetEvent], moved: dict[tuple[str, int], Delivery | None]) -> None:
         """46: every DAG that waits for the asset receives the event, with the information if it was paused."""
         shadow = self._checks.shadow
         for event, row in sorted(new.items()):

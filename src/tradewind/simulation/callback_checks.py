@@ -85,7 +85,7 @@ class CallbackChecks:
         """All posts that were ever committed, by number."""
         self._states: dict[int, int] = {}
         """State of each run."""
-        self._told: dict[AttemptKey, Report] = {}
+        self._reports: dict[AttemptKey, Report] = {}
         """Reports of processes that call their callbacks themselves, as received by a scheduler."""
         self._called_before: set[AttemptKey] = set()
         """Attempts that have reported that their callbacks were called."""
@@ -112,7 +112,7 @@ class CallbackChecks:
             return
         message = decode_to_scheduler(document)
         if isinstance(message, FromRunner) and isinstance(message.body, Report) and message.body.calls_back:
-            self._told[message.attempt] = message.body
+            self._reports[message.attempt] = message.body
             if message.body.called_back:
                 self._called_before.add(message.attempt)
 
@@ -241,8 +241,8 @@ class CallbackChecks:
             return
         definition = checks.task_of(row, task)
         key = (run, step.slot, step.fence)
-        attempt, told = checks.shadow.attempts.get(key), self._told.get(key)
-        said = told is not None and attempt is not None and attempt.outcome == told.outcome.value
+        attempt, report = checks.shadow.attempts.get(key), self._reports.get(key)
+        said = report is not None and attempt is not None and attempt.outcome == report.outcome.value
         own = step.before == RUNNING and said
         bad = step.after in (FAILED, RETRY)
         for place in range(len((definition.callbacks or {}).get(argument, ()))):
@@ -285,7 +285,7 @@ class CallbackChecks:
         """Report that this commit lacks a post, unless it may lack it."""
         again = asked.run in self._checks.state_set_by_user and asked.slot == OF_RUN
         if again and any(self._asked[number] == asked for number in self.posts):
-            return  # a person had it run once more, and its last end is still to be told
+            return  # a person had it run once more, and its last end is still to be reported
         self._checks.violated("36 posts", f"{self._name(asked)} was not posted")
 
     def _tried(self, number: int, before: Post, row: Post) -> None:

@@ -136,7 +136,7 @@ class DeadlineChecks:
             if post.run not in renewed and post.run in self._checks.shadow.runs:
                 self._judged(post, wanted, asked)
         self._noted(missed, wanted)
-        self._told(posts, asked)
+        self._check_posts(posts, asked)
         for number, miss in ((key[0], row) for kind, key, row in changes if kind == "miss" and row is not None):
             self._misses[number] = miss
         for run, row in runs.items():
@@ -264,7 +264,7 @@ class DeadlineChecks:
         for miss in wanted:
             self._checks.violated("52 deadlines", f"{miss} is not written down")
 
-    def _told(self, posts: list[Post], asked: dict[Asked, Wanted]) -> None:
+    def _check_posts(self, posts: list[Post], asked: dict[Asked, Wanted]) -> None:
         """53: the notification names the late tasks and the times at which they should have ended."""
         for post in posts:
             work = decode_workload(post.payload)

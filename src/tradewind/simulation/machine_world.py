@@ -212,7 +212,7 @@ class MachineWorld(World):
         del self.schedulers[life.machine]
         if life is self.scheduler:
             self.scheduler = None
-        if life.keeper is not None and life.keeper.lost is None and life.server is not None and life.server.loop.stopping:
+        if life.renewal is not None and life.renewal.lost is None and life.server is not None and life.server.loop.stopping:
             life.lease.release()
         self.timeline.after(draw_delay(self.chance, SECOND), None, lambda: self._start_on(life.machine))
 

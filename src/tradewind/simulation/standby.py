@@ -11,7 +11,7 @@ from tradewind.model.errors import Stale, StoreBusy, StoreError
 from tradewind.model.moments import SECOND
 from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
 from tradewind.scheduler.attempts.worker_liveness import LOST_AFTER, WorkerLiveness
-from tradewind.scheduler.lease_keeper import LeaseKeeper
+from tradewind.scheduler.lease_renewal import LeaseRenewal
 from tradewind.simulation.cables import Wire, Wires
 from tradewind.simulation.timeline import Process
 from tradewind.simulation.world import SchedulerProcess
@@ -97,7 +97,7 @@ class MachineScheduler(SchedulerProcess):
         self.clock = world.clock_of(machine)
         self.lease = VirtualLease(world, self)
         self.contact = Contact()
-        self.keeper: LeaseKeeper | None = None
+        self.renewal: LeaseRenewal | None = None
         self.active_machine = ""
         """While it stands by: the machine of the active scheduler."""
         self.relayed: list[Wire] = []
@@ -130,8 +130,8 @@ class MachineScheduler(SchedulerProcess):
         server = self.server
         if server is None:
             return
-        self.keeper = LeaseKeeper(self.lease, server.loop, lambda: True, server.end_epoch, server.executor.standby_is_ready)
-        self.keeper.start()
+        self.renewal = LeaseRenewal(self.lease, server.loop, lambda: True, server.end_epoch, server.executor.standby_is_ready)
+        self.renewal.start()
         server.loop.call_later(LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended)
 
     def _close_relay(self) -> None:

@@ -171,8 +171,8 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     "task": lambda s, f, t, m, r, *rest: Task(s, f, t, m, bool(r), *rest),
     "journal": Step,
     "attempt": Try,
-    "wait": lambda fence, since, deferral, told: Wait(
-        fence, since, _decode_deferral(deferral), None if told is None else _decode_resumption(told)
+    "wait": lambda fence, since, deferral, resumption: Wait(
+        fence, since, _decode_deferral(deferral), None if resumption is None else _decode_resumption(resumption)
     ),
     "pool": lambda slots, counts: Pool(slots, bool(counts)),
     "outbox": Post,
@@ -196,7 +196,7 @@ class _FaultyDatabase:
 
     def __init__(self, real: sqlite3.Connection, store_faults: StoreFaults) -> None:
         self._real = real
-        self._desk = store_faults
+        self._faults = store_faults
         self.changes: list[Change] = []
         """The outcome of the current transaction."""
 
@@ -209,7 +209,7 @@ class _FaultyDatabase:
         cursor = self._real.execute(sql, parameters)
         if sql == "COMMIT":
             changes, self.changes = self.changes, []
-            self._desk.done(changes)
+            self._faults.done(changes)
         return cursor
 
     def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
@@ -219,7 +219,7 @@ class _FaultyDatabase:
     def _fail(self, sql: str) -> None:
         if sql.startswith(("ROLLBACK", "RELEASE")):
             return
-        failure = self._desk.statement()
+        failure = self._faults.statement()
         if failure is not None:
             if failure == "full":
                 raise _sqlite_error("database or disk is full", sqlite3.SQLITE_FULL)
@@ -289,7 +289,7 @@ class WorldStore(SqlStore):
     """The store with faults."""
 
     def __init__(self, store_faults: StoreFaults) -> None:
-        self._desk = store_faults
+        self._faults = store_faults
         engine = _WorldEngine(store_faults)
         empty_database().copy_into(engine)
         super().__init__(engine)
@@ -297,7 +297,7 @@ class WorldStore(SqlStore):
         store_faults.done([("pool", (pool.name,), Pool(pool.slots, pool.include_deferred)) for pool in self.pools()])
 
     def commit(self, batch: Batch) -> Committed:
-        with self._desk.writing(batch):
+        with self._faults.writing(batch):
             return super().commit(batch)
 
     def release_memory(self) -> None:

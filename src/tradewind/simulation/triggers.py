@@ -122,15 +122,15 @@ class WaitWorkload:
 
     def draw_result(self, work: Workload, habit: Habit, duration: int, outcome: str) -> tuple[str, Deferral | None]:
         """Return the outcome of an attempt: `outcome`, or a deferral instead."""
-        rng, told = self.rng, work.resumption
-        if told is not None and told.error is not None:
+        rng, resumption = self.rng, work.resumption
+        if resumption is not None and resumption.error is not None:
             return (Outcome.FAILED_FINAL if rng.random() < habit.final else Outcome.FAILED).value, None
         again = 0.1 if self.world.recovering else 0.3
-        if outcome != Outcome.SUCCESS or not habit.waits or rng.random() > (0.8 if told is None else again):
+        if outcome != Outcome.SUCCESS or not habit.waits or rng.random() > (0.8 if resumption is None else again):
             return outcome, None
         found = self._deferral(rng.choice(habit.waits))
         if work.execution_timeout is not None:  # applies to all attempts of a try together
-            active = duration + (told.active if told is not None else 0)
+            active = duration + (resumption.active if resumption is not None else 0)
             last = self.world.host_clock.wall() + max(0, work.execution_timeout - active)
             until = last if found.timeout_at is None else min(found.timeout_at, last)
             found = msgspec.structs.replace(found, timeout_at=until, active=active)

@@ -87,7 +87,7 @@ class WaitChecks:
         """DAGs for which a message about a command was lost: the scheduler may use outdated states."""
         self._plan_of = plan_of
         self._where = where
-        self._told: dict[tuple[int, int], Resumption] = {}
+        self._resumptions: dict[tuple[int, int], Resumption] = {}
         """(run, slot) → the values for the attempts after its wait."""
         self._expected: dict[AttemptKey, Resumption | None] = {}
         """The values that each dispatched attempt must get."""
@@ -114,7 +114,9 @@ class WaitChecks:
         """Check at the start of an attempt's code that it got the result of its wait, and only if it had a wait."""
         expected = self._expected.get(work.key)
         if work.resumption != expected:
-            self.violated("42 told", f"attempt {work.key} is told {work.resumption}, but its wait came to {expected}")
+            self.violated(
+                "42 resumption", f"attempt {work.key} got {work.resumption}, but the result of its wait is {expected}"
+            )
 
     def pushed(self, key: AttemptKey) -> bool:
         """Whether the trigger of this wait ended its task with a success, which may have XComs."""
@@ -130,13 +132,13 @@ class WaitChecks:
         if step.after == DEFERRED:
             self._begins(run, row, step)
         elif step.after == QUEUED:
-            self._expected[run, step.slot, step.fence] = self._told.get(key)
+            self._expected[run, step.slot, step.fence] = self._resumptions.get(key)
         elif step.after not in _TOLD:
-            self._told.pop(key, None)
+            self._resumptions.pop(key, None)
 
     def _begins(self, run: int, row: Run, step: Step) -> None:
         key, where = (run, step.slot), self._where(run, step.slot)
-        self._told.pop(key, None)
+        self._resumptions.pop(key, None)
         if (run, step.slot, step.fence) in self.seen:
             self.violated("41 resume", f"{where} waits for the second time under fence {step.fence}")
         self.seen.add((run, step.slot, step.fence))
@@ -228,29 +230,37 @@ class WaitChecks:
             self.violated("41 resume", f"{where} continues after its wait, though its definition names no method")
         if kept is None or kept.fence != one.fence or kept.resumption is None:
             if now.state in _TOLD:
-                self.violated("42 told", f"{where} continues, but the result of its wait is not stored")
+                self.violated("42 resumption", f"{where} continues, but the result of its wait is not stored")
             return  # it was taken away in the same commit
-        told = kept.resumption
-        self._told[run, step.slot] = told
-        if (told.method, told.kwargs) != (one.deferral.method, one.deferral.kwargs):
-            self.violated("42 told", f"{where} continues in {told.method}, but requested {one.deferral.method}")
-        if not self._is_so((run, step.slot, one.fence), one, told, words):
+        resumption = kept.resumption
+        self._resumptions[run, step.slot] = resumption
+        if (resumption.method, resumption.kwargs) != (one.deferral.method, one.deferral.kwargs):
+            self.violated("42 resumption", f"{where} continues in {resumption.method}, but requested {one.deferral.method}")
+        if not self._is_so((run, step.slot, one.fence), one, resumption, words):
             found = ", ".join(sorted(words)) or "nothing"
-            self.violated("41 resume", f"{where} continues with {told}, but the result of its wait is {found}: {step.cause}")
-        self._noted({TIMEOUT} if told.error == TIMEOUT else words - {TIMEOUT})
-        if isinstance(one.deferral.wait, TriggerWait) and told.error is None and (run, step.slot, one.fence) in self.outlived:
+            self.violated(
+                "41 resume", f"{where} continues with {resumption}, but the result of its wait is {found}: {step.cause}"
+            )
+        self._noted({TIMEOUT} if resumption.error == TIMEOUT else words - {TIMEOUT})
+        if (
+            isinstance(one.deferral.wait, TriggerWait)
+            and resumption.error is None
+            and (run, step.slot, one.fence) in self.outlived
+        ):
             self.sometimes("a wait ended by a trigger whose first process died")
 
-    def _is_so(self, key: AttemptKey, one: OpenWait, told: Resumption, words: set[str]) -> bool:
+    def _is_so(self, key: AttemptKey, one: OpenWait, resumption: Resumption, words: set[str]) -> bool:
         wait = one.deferral.wait
-        if told.error is not None:
+        if resumption.error is not None:
             errors = [end.error for end in self.ends.get(key, ())]
-            return TIMEOUT in words if told.error == TIMEOUT else told.error in errors
+            return TIMEOUT in words if resumption.error == TIMEOUT else resumption.error in errors
         if isinstance(wait, MomentWait):
-            return "moment" in words and told.event == wait.event
+            return "moment" in words and resumption.event == wait.event
         if isinstance(wait, TriggerWait):
-            return told.event in [end.event for end in self.ends.get(key, ()) if end.error is None and end.outcome is None]
-        return str(msgspec.json.decode(told.event)) in words
+            return resumption.event in [
+                end.event for end in self.ends.get(key, ()) if end.error is None and end.outcome is None
+            ]
+        return str(msgspec.json.decode(resumption.event)) in words
 
     def _noted(self, words: set[str]) -> None:
         if TIMEOUT in words:

@@ -102,8 +102,8 @@ def undo_changes(scheduler: Scheduler) -> Iterator[None]:
         store._definitions = definitions
         for entry, due, backfill, dates in queues:
             entry.due_queue, entry.backfill_queue, entry.dates = due, backfill, dates
-        for machine, told in sentences:
-            machine.past_reason = told
+        for machine, sentence in sentences:
+            machine.past_reason = sentence
 
 
 class Judgement(NamedTuple):
@@ -279,12 +279,12 @@ class ActualBlockers:
     def _is_same_in_all_versions(self, row: Run, task: TaskDefinition) -> bool:
         """Whether all versions of the DAG have the same limit for the task."""
         versions = self._checks.shadow.versions
-        told = {
+        limits = {
             one.max_active_tis_per_dag
             for version, definition in versions.items()
             if definition.dag_id == row.dag_id and (one := self._checks.shape(version).tasks.get(task.task_id)) is not None
         }
-        return len(told) == 1
+        return len(limits) == 1
 
     def _dependencies(
         self, run: int, slot: int, task: TaskDefinition, exact: dict[str, bool], possible: dict[str, bool]

@@ -1,4 +1,4 @@
-"""Faults of ours and wrong arguments: what a client is told, and where the place of a fault stands."""
+"""Errors of the server and wrong arguments: the answer of the API, and where the place of an error is written."""
 
 from __future__ import annotations
 

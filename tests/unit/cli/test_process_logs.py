@@ -51,10 +51,10 @@ def test_a_service_rotates_its_own_files(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(process_logs, "ROTATE_AT", 10)
     path = tmp_path / "scheduler.err"
     path.write_bytes(b"x" * 20)
-    keeper = RotatingFiles([str(path), str(path)])
+    handler = RotatingFiles([str(path), str(path)])
     record = logging.makeLogRecord({"msg": "something"})
-    keeper.emit(record)
+    handler.emit(record)
     assert (path.stat().st_size, (tmp_path / "scheduler.err.1").stat().st_size) == (0, 20)
     path.write_bytes(b"x" * 20)
-    keeper.emit(record)
+    handler.emit(record)
     assert path.stat().st_size == 20, "sizes are looked at now and then, not at each record"

@@ -1,4 +1,4 @@
-"""What pip is told, and a genuine Airflow in the environment."""
+"""The arguments that pip gets, and a genuine Airflow in the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What those who watch are told after each commit."""
+"""Notifications about changes that the API gets after each commit."""
 
 from __future__ import annotations
 

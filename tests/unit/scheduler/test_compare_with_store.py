@@ -1,4 +1,4 @@
-"""The safety net behind commands: what the store holds and nobody told is found."""
+"""Comparing the state in memory with the store finds what no notification has reported."""
 
 from __future__ import annotations
 

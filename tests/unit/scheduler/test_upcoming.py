@@ -43,7 +43,7 @@ def test_the_forecast_has_runs_of_all_dags_by_time(bench: Bench) -> None:
         ("2026-01-01T04:00:00Z", "h", "run"),
     ]
     assert answer["paused_dags"] == 1
-    assert answer == forecast(bench, live=False), "without a scheduler the same book is read from the store"
+    assert answer == forecast(bench, live=False), "without a scheduler the same forecast comes from the store"
     assert [one["dag_id"] for one in forecast(bench, dag_ids=["d"])["upcoming"]] == ["d"] * 5
 
 

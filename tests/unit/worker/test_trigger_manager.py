@@ -21,7 +21,7 @@ KEY = (1, 2, 3)
 
 
 class Deployment:
-    """A keeper whose triggerer is this test."""
+    """A manager whose triggerer is this test."""
 
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
@@ -30,18 +30,18 @@ class Deployment:
             limits=SimpleNamespace(xcom_max=1000), log_max=100_000, log_line_max=1000, log_folder=str(folder)
         )
         host = SimpleNamespace(config=config, clock=self.clock, send=lambda message: None, stopping=False)
-        self.keeper = TriggerManager(cast("Any", host))
-        self.keeper.wanted[KEY] = TriggerOrder(KEY, TriggerWait("pkg.T"), "", "t", "t.log", "")
-        self.keeper._page = make_page()
-        self.keeper._state = "up"
-        self.page = Page(os.dup(self.keeper._page))
+        self.manager = TriggerManager(cast("Any", host))
+        self.manager.wanted[KEY] = TriggerOrder(KEY, TriggerWait("pkg.T"), "", "t", "t.log", "")
+        self.manager._page = make_page()
+        self.manager._state = "up"
+        self.page = Page(os.dup(self.manager._page))
         self.turn()
 
     def turn(self) -> None:
         self.page.loop_ran(self.clock.monotonic() / SECOND)
 
     def failed(self) -> str:
-        end = self.keeper.fired.get(KEY)
+        end = self.manager.fired.get(KEY)
         return "" if end is None else end.error or ""
 
 
@@ -49,30 +49,30 @@ class Deployment:
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
     found = Deployment(tmp_path)
     yield found
-    os.close(found.keeper._page)
+    os.close(found.manager._page)
 
 
 def test_it_is_the_one_whose_code_runs_that_fails(deployment: Deployment) -> None:
     deployment.page.code_started(KEY)
     for seconds in (10, 30, 30):
         deployment.clock.advance(seconds * SECOND)
-        deployment.keeper.resend()
+        deployment.manager.resend()
         assert deployment.failed() == ""
     for _ in range(2):
         deployment.clock.advance(10 * SECOND)
-        deployment.keeper.resend()
+        deployment.manager.resend()
     assert "blocked the event loop of all triggers for 90 s" in deployment.failed()
 
 
 def test_nobody_fails_when_both_were_stopped_and_the_host_comes_first(deployment: Deployment) -> None:
     deployment.page.code_started(KEY)
     deployment.clock.advance(3600 * SECOND)
-    deployment.keeper.resend()
+    deployment.manager.resend()
     deployment.turn()
     deployment.clock.advance(SECOND)
-    deployment.keeper.resend()
+    deployment.manager.resend()
     deployment.clock.advance(3600 * SECOND)
-    deployment.keeper.resend()
+    deployment.manager.resend()
     deployment.turn()
     assert deployment.failed() == ""
 
@@ -81,5 +81,5 @@ def test_before_its_first_turn_nothing_is_known(deployment: Deployment) -> None:
     deployment.page.loop_ran(0.0)
     for _ in range(3):
         deployment.clock.advance(3600 * SECOND)
-        deployment.keeper.resend()
+        deployment.manager.resend()
     assert deployment.failed() == ""

@@ -80,12 +80,12 @@ class SerializedDAG(DAG):
     @classmethod
     def from_dict(cls, serialized_obj: Mapping[str, Any]) -> SerializedDAG:
         """A DAG from its JSON data."""
-        told = serialized_obj["dag"]
-        made = cls(told["_dag_id"], schedule=None, start_date=BaseSerialization.deserialize(told["start_date"]))
-        made.fileloc = told["fileloc"]
-        for one in told["tasks"]:
+        data = serialized_obj["dag"]
+        made = cls(data["_dag_id"], schedule=None, start_date=BaseSerialization.deserialize(data["start_date"]))
+        made.fileloc = data["fileloc"]
+        for one in data["tasks"]:
             made.add_task(SerializedBaseOperator.deserialize_operator(one))
-        for one in told["tasks"]:
+        for one in data["tasks"]:
             for downstream in one["downstream_task_ids"]:
                 made.set_dependency(one["task_id"], downstream)
         return made

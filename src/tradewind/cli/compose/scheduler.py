@@ -62,7 +62,7 @@ def run_scheduler(
     from tradewind.scheduler.composition import compose_server
     from tradewind.scheduler.duties.watch_database import WatchDatabase
     from tradewind.scheduler.jobs import SCHEDULER, Heartbeat, JobRegistry
-    from tradewind.scheduler.lease_keeper import LeaseKeeper
+    from tradewind.scheduler.lease_renewal import LeaseRenewal
     from tradewind.store import factory
 
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
@@ -106,18 +106,18 @@ def run_scheduler(
 
         linux.set_name("tw-scheduler")
     server.loop.on_signal(signal.SIGUSR1, lambda: server.when_dispatched(dispatched))
-    keeper = None
+    renewal = None
     if lease is not None:
-        keeper = LeaseKeeper(lease, server.loop, lambda: store.is_current, server.end_epoch, executor.standby_is_ready)
-    if keeper is not None:
-        keeper.start()
+        renewal = LeaseRenewal(lease, server.loop, lambda: store.is_current, server.end_epoch, executor.standby_is_ready)
+    if renewal is not None:
+        renewal.start()
         server.loop.call_later(
             LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended
         )  # for the workers of a machine that does not come back
     with reporting_progress(settings, "scheduler", server.loop, alive):
         server.run()
-    if keeper is not None and (keeper.lost is not None or server.scheduler.superseded):
-        raise StoreBusy(keeper.lost or "another scheduler has taken over")
+    if renewal is not None and (renewal.lost is not None or server.scheduler.superseded):
+        raise StoreBusy(renewal.lost or "another scheduler has taken over")
     if database_watch.problem is not None:
         raise StoreLost(f"{database_watch.problem} {recovery_hint(settings)}")
 

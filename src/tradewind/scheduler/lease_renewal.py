@@ -23,7 +23,7 @@ statement of the scheduler on a database that hangs (20 s).
 """
 
 
-class LeaseKeeper:
+class LeaseRenewal:
     """See the module.
 
     Args:
