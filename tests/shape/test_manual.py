@@ -97,7 +97,7 @@ def test_every_argument_is_explained_on_the_page_of_authors() -> None:
     text = AUTHORING.read_text(encoding="utf-8")
     of_dags, of_tasks = text.split("## Arguments of ")[1:3]
     dag_names = {name for name in inspect.signature(DAG.__init__).parameters if name not in ("self", "older")}
-    dag_names |= {*dag_module._NOT_SUPPORTED, *dag_module._NO_EFFECT, *dag_module._RENAMED, "schedule_interval", "timetable"}
+    dag_names |= {*dag_module._NO_EFFECT, *dag_module._RENAMED, "schedule_interval", "timetable"}
     assert [name for name in sorted(dag_names) if f"`{name}`" not in of_dags] == []
     assert [name for name in sorted(KNOWN_ARGUMENTS) if f"`{name}`" not in of_tasks] == []
 

@@ -29,7 +29,9 @@ STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (errors.WrongConf, 400),  # as in Airflow: 409 would say that the run exists
     (errors.WrongName, 400),
     (errors.Protected, 400),
+    (errors.RunTypeNotAllowed, 400),
     (errors.NoDates, 422),
+    (errors.WrongBackfill, 422),
     (errors.Conflict, 409),
     (errors.Stale, 409),
     (errors.StoreRefused, 409),

@@ -111,7 +111,7 @@ class Backfills(msgspec.Struct, frozen=True):
 class PlannedRun(msgspec.Struct, frozen=True):
     """The outcome of one run of a backfill. Not in Airflow: `outcome` and `run_id`."""
 
-    logical_date: str
+    logical_date: str | None
     outcome: str
     run_id: str | None
     partition_key: str | None = None

@@ -604,9 +604,11 @@ class BackfillRunPlan(msgspec.Struct, frozen=True):
     """One run that a backfill plans."""
 
     logical_date: Moment
+    """Of a run with a partition key: its partition date."""
     run_id: str | None
     outcome: str
     """`new`, `rerun`, or why the run is skipped."""
+    partition_key: str | None
 
 
 class BackfillPreview(msgspec.Struct, frozen=True):

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.execution import xcom_backend
 from tradewind.execution.older_instance_methods import OlderInstanceMethods, settable
 from tradewind.model.branch import Branch
+from tradewind.model.dag_run_type import DagRunType
 from tradewind.model.errors import NotYetSupported
 from tradewind.model.ids import ANY_KEY
 from tradewind.model.moments import from_micros, iso, to_micros
@@ -50,26 +50,6 @@ __all__ = [
 log = logging.getLogger("tradewind.task")
 
 XCOM_RETURN_KEY = "return_value"
-
-
-class DagRunType(str, Enum):  # noqa: UP042 (as in Airflow, str() of a member is its name, and it equals its value)
-    """The type of a run. A template shows `DagRunType.SCHEDULED`; a comparison with `"scheduled"` is true."""
-
-    SCHEDULED = "scheduled"
-    MANUAL = "manual"
-    BACKFILL_JOB = "backfill"
-    ASSET_TRIGGERED = "asset_triggered"
-    OPERATOR_TRIGGERED = "operator_triggered"
-    ASSET_MATERIALIZATION = "asset_materialization"
-
-    def generate_run_id(self, *, suffix: str) -> str:
-        """`manual__<suffix>`."""
-        return f"{self.value}__{suffix}"
-
-    @staticmethod
-    def from_run_id(run_id: str) -> DagRunType:
-        """The type that the beginning of a run id names; `MANUAL` if it names none."""
-        return next((kind for kind in DagRunType if run_id.startswith(f"{kind.value}__")), DagRunType.MANUAL)
 
 
 def to_pendulum(micros: int | None) -> DateTime | None:

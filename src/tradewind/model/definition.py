@@ -18,7 +18,7 @@ import msgspec
 from tradewind.model.assets import AssetSchedule, AssetUse
 from tradewind.model.executor_names import LOCAL
 from tradewind.model.partitions import CronPartition
-from tradewind.model.states import TriggerRule, WeightRule
+from tradewind.model.states import RunType, TriggerRule, WeightRule
 from tradewind.model.wait_plans import WaitPlan
 
 _V = TypeVar("_V")
@@ -105,6 +105,16 @@ class CustomSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="custo
     """Maximum number of runs at the same time."""
     partitioned_at_runtime: bool = False
     """As in `NoSchedule`."""
+    names_runs: bool = False
+    """Its class has a `generate_run_id` of its own."""
+    periodic: bool = True
+    """It has more than one run, so a backfill is possible."""
+
+
+class PlannedRuns(msgspec.Struct, frozen=True, tag="planned"):
+    """The runs of a backfill whose schedule only user code can compute, in order: the fields of `timetables.RunTimes`."""
+
+    runs: tuple[tuple[int | None, int | None, int | None, int, str | None, int | None, str | None], ...]
 
 
 Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | DeltaSchedule | EventsSchedule | CustomSchedule
@@ -388,6 +398,8 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """The DAG also runs when these assets were updated, in addition to its `schedule`."""
     asset_uses: tuple[AssetUse, ...] = ()
     """The assets that its tasks produce and read, in the author's order."""
+    allowed_run_types: tuple[RunType, ...] = ()
+    """The types of runs that may be created, sorted; empty: all."""
     access_control: dict[str, tuple[str, ...]] = {}
     """Role → what its users may do with this DAG (`model.accounts.GRANT_ACTIONS`), in addition to their other permissions."""
     format: int = DEFINITION_FORMAT
@@ -440,6 +452,7 @@ def _share(definition: DagDefinition) -> None:
 
 
 _schedule_decoder: msgspec.msgpack.Decoder[Schedule] = msgspec.msgpack.Decoder(Schedule)
+_plan_decoder: msgspec.msgpack.Decoder[Schedule | PlannedRuns] = msgspec.msgpack.Decoder(Schedule | PlannedRuns)
 
 
 def encode_schedule(schedule: Schedule) -> bytes:
@@ -448,6 +461,15 @@ def encode_schedule(schedule: Schedule) -> bytes:
 
 def decode_schedule(data: bytes) -> Schedule:
     return _schedule_decoder.decode(data)
+
+
+def encode_plan(plan: PlannedRuns) -> bytes:
+    return _encoder.encode(plan)
+
+
+def decode_plan(data: bytes) -> Schedule | PlannedRuns:
+    """Read the schedule or the plan of a backfill."""
+    return _plan_decoder.decode(data)
 
 
 def version_hash(encoded: bytes) -> str:

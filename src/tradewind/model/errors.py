@@ -101,6 +101,14 @@ class NoDates(Conflict):
     """The schedule of the DAG has no dates that are known before."""
 
 
+class WrongBackfill(Conflict):
+    """The dates or the options of a backfill do not fit each other, or do not fit the DAG."""
+
+
+class RunTypeNotAllowed(Conflict):
+    """The DAG does not allow runs of this type (`allowed_run_types`)."""
+
+
 class Changed(Conflict):
     """A guarded edit found another state than it was computed from: nothing was written. The caller may try again."""
 

@@ -216,13 +216,15 @@ class NewBackfill(NamedTuple):
     max_active_runs: int
     created_at: int
     schedule: bytes
-    """Encoded `Schedule` at the time of creation: the plan is computed from it."""
+    """Encoded `Schedule` at the time of creation, from which the plan is computed, or an encoded `PlannedRuns`."""
     reprocess_behavior: str
     """Which existing runs are run again: `none`, `failed` or `completed`."""
     run_backwards: bool
     created_by: str
     planned: int
     """Number of runs in the plan."""
+    run_on_latest_version: bool | None = None
+    """Whether a repeated run moves to the newest version of its bundle; None: as its DAG says."""
 
 
 class BackfillRow(NamedTuple):
@@ -244,6 +246,7 @@ class BackfillRow(NamedTuple):
     planned: int
     handled: int
     """Number of planned runs that were handled."""
+    run_on_latest_version: bool | None = None
 
 
 class BackfillOutcome(NamedTuple):
@@ -252,9 +255,11 @@ class BackfillOutcome(NamedTuple):
     ordinal: int
     """Number of the planned run, from 1, in the order in which the runs are handled."""
     logical_date: int
+    """Of a run with a partition key: its partition date."""
     run_id: str | None
     outcome: str
     """`new`, `rerun`, or why the run was skipped."""
+    partition_key: str | None = None
 
 
 class AssetRow(NamedTuple):

@@ -349,9 +349,7 @@ TEMPLATES: dict[str, str] = {
     "error_dag_gone": "DAG {dag} is not in the DAG folder any more (its file was {file}); nothing can run it",
     "error_no_backfill": "DAG {dag} cannot be backfilled: {reason}",
     "error_no_fixed_dates": "its schedule has no fixed dates, so there are no runs to backfill; trigger runs instead",
-    "error_custom_timetable": "it has a custom timetable, which backfills do not support; trigger its runs instead",
-    "error_backfill_partitions": "its runs have partitions, which backfills do not support yet; trigger runs with a "
-    "partition_key",
+    "error_custom_timetable": "its timetable {name} cannot be asked for its runs: {reason}",
     "error_nothing_planned": "the schedule of DAG {dag} has no run between {start} and {end}",
     "error_future": "a backfill is for the past, and {end} is in the future",
     "error_role": "{name} has the role {role}, which has no permission to {action} {resource}.",

@@ -10,15 +10,25 @@ import os
 import sys
 from typing import Any
 
+from tradewind.model.dag_run_type import DagRunType
 from tradewind.model.definition import CustomSchedule, decode_schedule
 from tradewind.model.errors import ScheduleError
 from tradewind.parser import problems
 from tradewind.parser.parse_result import ChildReport
 from tradewind.sdk.load import load_file, module_of, open_folders
 from tradewind.timetables.base import Timetable
-from tradewind.timetables.custom import compute_manual_interval, compute_next_run, load_timetable
+from tradewind.timetables.custom import (
+    compute_backfill_runs,
+    compute_manual_interval,
+    compute_next_run,
+    compute_run_id,
+    load_timetable,
+)
 from tradewind.timetables.runs import Bounds, RunTimes
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
+
+BACKFILL_RUNS_MAX = 10_000
+"""Maximum number of runs of a backfill of a custom timetable: they are stored with the backfill."""
 
 
 def answer(ask: TimetableQuestion, folder: str, memory_limit: int) -> ChildReport:
@@ -44,9 +54,21 @@ def answer(ask: TimetableQuestion, folder: str, memory_limit: int) -> ChildRepor
 def call_timetable(timetable: Timetable, ask: TimetableQuestion) -> TimetableAnswer:
     """Call the method of the timetable. Raises any exception of its code."""
     if ask.manual_at is not None:
-        return TimetableAnswer(ask.number, interval=compute_manual_interval(timetable, ask.manual_at))
+        return _about_manual_run(timetable, ask, ask.manual_at)
+    if ask.between is not None:
+        runs = compute_backfill_runs(timetable, *ask.between, most=BACKFILL_RUNS_MAX)
+        return TimetableAnswer(ask.number, runs=tuple(runs))
     last = None if ask.last is None else RunTimes(*ask.last)
-    return TimetableAnswer(ask.number, run=compute_next_run(timetable, last, Bounds(ask.earliest, ask.latest, ask.catchup)))
+    bounds = Bounds(ask.earliest, ask.latest, ask.catchup)
+    return TimetableAnswer(ask.number, run=compute_next_run(timetable, last, bounds, named=True))
+
+
+def _about_manual_run(timetable: Timetable, ask: TimetableQuestion, at: int) -> TimetableAnswer:
+    interval = compute_manual_interval(timetable, at) if ask.interval is None else ask.interval
+    start, end = interval if interval is not None and ask.dated else (None, None)
+    times = RunTimes(start, start, end, at if ask.run_after is None else ask.run_after, ask.partition_key)
+    run_id = compute_run_id(timetable, DagRunType(ask.run_type), times)
+    return TimetableAnswer(ask.number, interval=interval, run_id=run_id)
 
 
 def _class_of(schedule: CustomSchedule, ask: TimetableQuestion, folder: str) -> Any:

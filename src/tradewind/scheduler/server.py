@@ -665,8 +665,8 @@ class SchedulerServer:
         """Execute a command and pass its result to `then`. If a custom timetable must be asked first, wait for its answer."""
         timetables = self.scheduler.timetables
         try:
-            triggers = isinstance(incoming.command, c.Trigger | c.TriggerFromTask)
-            ask = self.commands.timetable_question(incoming.command, timetables.number()) if triggers else None
+            asks = isinstance(incoming.command, c.Trigger | c.TriggerFromTask | c.MaterializeAsset | c.CreateBackfill)
+            ask = self.commands.timetable_question(incoming.command, timetables.number()) if asks else None
         except Exception as error:
             then(refusal(incoming.op, c.name_of(incoming.command), error))
             return

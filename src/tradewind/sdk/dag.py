@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -18,7 +19,7 @@ from tradewind.model.errors import (
     UnknownArgument,
     did_you_mean,
 )
-from tradewind.model.states import TriggerRule
+from tradewind.model.states import RunType, TriggerRule
 from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
 from tradewind.sdk.arguments import Callback
@@ -49,11 +50,6 @@ if TYPE_CHECKING:
 
 ScheduleInput = Any
 """None, a preset, a cron expression, a timedelta, a relativedelta, a timetable, an asset, a list or expression of assets."""
-
-_NOT_SUPPORTED = {
-    "allowed_run_types": "restricting the types of runs",
-}
-"""Airflow's arguments that are not supported yet, and the feature each belongs to."""
 
 _NO_EFFECT = ("default_view", "orientation", "full_filepath")
 """Arguments of Airflow 1 and 2 that configured a page of their web interface: accepted, without effect."""
@@ -167,13 +163,15 @@ class DAG:
         disable_bundle_versioning: runs follow the newest version of their bundle. None: the setting. Without effect for a folder.
         rerun_with_latest_version: whether a clear moves a run to the newest version of its bundle, if the user does not choose.
             None: the setting. Without effect for a folder.
+        allowed_run_types: the types of runs that may be created, as `DagRunType` or as text (`manual`, `scheduled`, `backfill`,
+            `operator_triggered`, `asset_triggered`, `asset_materialization`). It must contain the type that the schedule creates,
+            or `manual` if there is no schedule. None: all types.
         template_searchpath, template_undefined, user_defined_macros, user_defined_filters, jinja_environment_kwargs,
             render_template_as_native_obj: how templates are rendered.
         auto_register: register the DAG when its `with` block is entered, even if no top-level variable holds it.
 
     Raises:
         UnknownArgument: the argument does not exist; the message names the closest one.
-        NotYetSupported: an argument of Airflow that is not supported yet.
         DefinitionError: an invalid value.
     """
 
@@ -232,10 +230,10 @@ class DAG:
         disable_bundle_versioning: bool | None = None,
         rerun_with_latest_version: bool | None = None,
         deadline: Any = None,
+        allowed_run_types: Any = None,
         **older: Any,
     ) -> None:
-        self.dag_id = check_dag_id(dag_id)
-        self.location = open_dags.caller_location()
+        self.dag_id, self.location = check_dag_id(dag_id), open_dags.caller_location()
         self.fileloc = self.location.file
         """Path of the file that creates this DAG."""
         for name, value in older.items():
@@ -247,6 +245,7 @@ class DAG:
         self.generation = open_dags.generation()
         """The generation of Airflow for which its file was written: 1, 2 or 3."""
         self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(schedule, older, max_active_runs)
+        self.allowed_run_types = self._read_run_types(allowed_run_types)
         tasks = older.get("max_active_tasks", max_active_tasks)
         self._read_limits(tasks, max_active_tasks_all_runs, _at_least_one(max_active_runs), max_consecutive_failed_dag_runs)
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
@@ -260,8 +259,7 @@ class DAG:
         self._describe(doc_md, tags, owner_links, dag_display_name)
         self.template_searchpath = _folders(template_searchpath)
         self.template_undefined = template_undefined  # type: ignore[assignment]
-        self.user_defined_macros = user_defined_macros
-        self.user_defined_filters = user_defined_filters
+        self.user_defined_macros, self.user_defined_filters = user_defined_macros, user_defined_filters
         self.jinja_environment_kwargs = jinja_environment_kwargs
         self.render_template_as_native_obj = render_template_as_native_obj
         self.task_dict: dict[str, BaseOperator] = {}
@@ -318,6 +316,36 @@ class DAG:
             "max_consecutive_failed_dag_runs", failed_runs, 0
         )
 
+    def _read_run_types(self, given: Any) -> frozenset[RunType] | None:
+        if not given:
+            return None
+        names = [given] if isinstance(given, str | Enum) else list(given)
+        valid = [kind.value for kind in RunType]
+        found = set[RunType]()
+        for one in names:
+            name = one.value if isinstance(one, Enum) else one
+            if name not in valid:
+                near = did_you_mean(str(name), valid)
+                message = f"allowed_run_types contains {name!r}; the types of runs are {', '.join(valid)}.{near}"
+                raise DefinitionError(self.located_message(message))
+            found.add(RunType(name))
+        implied = self._implied_run_type()
+        if implied not in found:
+            message = f"allowed_run_types must contain {implied.value!r}, the type of the runs that its schedule creates"
+            if implied is RunType.MANUAL:
+                message = "allowed_run_types must contain 'manual', because the DAG has no schedule"
+            raise DefinitionError(self.located_message(message))
+        return frozenset(found)
+
+    def _implied_run_type(self) -> RunType:
+        """The type of the runs that the schedule creates; `MANUAL` without a schedule."""
+        if self.asset_condition is not None:
+            return RunType.ASSET_TRIGGERED
+        schedule = self.time_schedule
+        if schedule is None or schedule is NOTSET or not getattr(schedule, "can_be_scheduled", True):
+            return RunType.MANUAL
+        return RunType.SCHEDULED
+
     def _integer(self, name: str, value: Any, minimum: int) -> int | None:
         try:
             return None if value is None else int(arguments.integer(minimum)(name, value))
@@ -335,12 +363,8 @@ class DAG:
         return vars(self).get(name)
 
     def _check_older(self, name: str, value: Any) -> None:
-        """Check an argument that is not in the signature: not supported yet, an old name, or unknown."""
-        if name in _NOT_SUPPORTED:
-            if value:
-                message = f"the argument {name} ({_NOT_SUPPORTED[name]}) is not supported yet and has no effect"
-                open_dags.warn_author(self.located_message(message))
-        elif name in _NO_EFFECT:
+        """Check an argument that is not in the signature: an old name, or unknown."""
+        if name in _NO_EFFECT:
             message = f"{name} configured only the web interface of Airflow 1 and 2; it has no effect"
             open_dags.warn_author(self.located_message(message), DeprecationWarning)
         elif name in _RENAMED:

@@ -26,7 +26,7 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
-from tradewind.model.states import WeightRule
+from tradewind.model.states import RunType, WeightRule
 from tradewind.sdk import access_control, dag_warnings, graph
 from tradewind.sdk.arguments import CALLBACKS, as_list, backoff_factor, callbacks, trigger_rule, weight_rule
 from tradewind.sdk.exceptions import ParamValidationError
@@ -64,7 +64,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
     end = _end(dag, defaults)
     catchup = bool(_value_or(dag.given("catchup"), bool(defaults.catchup)))
     never = _is_never_scheduled(schedule, start, catchup)
-    if never:
+    if never or (dag.allowed_run_types is not None and RunType.SCHEDULED not in dag.allowed_run_types):
         schedule = dag.schedule_definition = NoSchedule()
     _check_calendar(dag, schedule, start, end, catchup)
     return DagDefinition(
@@ -111,6 +111,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         ),
         edge_labels=graph.edge_labels(dag),
         render_template_as_native_obj=dag.render_template_as_native_obj,
+        allowed_run_types=tuple(sorted(dag.allowed_run_types or ())),
         access_control=access_control.granted(dag.access_control),
         fileloc=fileloc,
         callbacks=_callbacks(dag, DAG_CALLBACKS),

@@ -10,10 +10,11 @@ with limits on time and memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from tradewind.model.dag_run_type import DagRunType
 from tradewind.model.moments import from_micros
 
 
@@ -115,6 +116,21 @@ class Timetable:
         """Like `next_dagrun_info`, with all information about the last run."""
         last = None if last_dagrun_info is None else last_dagrun_info.data_interval
         return self.next_dagrun_info(last_automated_data_interval=last, restriction=restriction)
+
+    def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
+        """The runs of a backfill whose partition date is between two moments (both included). Only if `partitioned` is true."""
+        raise NotImplementedError(f"{type(self).__name__} has no iter_partition_dagrun_infos(self, *, earliest, latest)")
+
+    def generate_run_id(
+        self, *, run_type: DagRunType, run_after: datetime, data_interval: DataInterval | None, **extra: Any
+    ) -> str:
+        """The id of a new run. A subclass that defines it names the scheduled, manual and backfill runs of its DAG.
+
+        Args:
+            data_interval: None for a run without one, and for a manual run without a logical date.
+            extra: `partition_key` of the run.
+        """
+        return run_type.generate_run_id(suffix=run_after.isoformat())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.summary}>"

@@ -139,7 +139,7 @@ def _date(mapper: Mapper, key: str) -> int | None:
     match mapper:
         case StartOf():
             start = _start(mapper.unit, decoded(mapper, key))
-            return to_micros(start if start.tzinfo is not None else _aware(start, zone(mapper.timezone).tz))
+            return to_micros(start if start.tzinfo is not None else aware(start, zone(mapper.timezone).tz))
         case Product():
             texts = key.split(mapper.delimiter)
             if len(texts) != len(mapper.of):
@@ -185,7 +185,7 @@ def decoded(mapper: Mapper, key: str) -> Any:
         if found is None or not {"Y", "quarter"} <= found.groupdict().keys():
             raise ValueError(f"{mapper.output_format!r} does not say the quarter; it must contain %Y and {_QUARTER}")
         return datetime(int(found["Y"]), int(found["quarter"]) * 3 - 2, 1)  # noqa: DTZ001 (as below)
-    return datetime.strptime(key, mapper.output_format)  # noqa: DTZ007 (a reading of a clock; `_aware` puts it into a zone)
+    return datetime.strptime(key, mapper.output_format)  # noqa: DTZ007 (a reading of a clock; `aware` puts it into a zone)
 
 
 def encoded(mapper: Mapper, part: Any) -> str:
@@ -194,7 +194,7 @@ def encoded(mapper: Mapper, part: Any) -> str:
         return str(part)
     tz = zone(mapper.timezone).tz
     local = part if part.tzinfo is None else part.astimezone(tz).replace(tzinfo=None)
-    return _aware(local, tz).strftime(mapper.input_format)
+    return aware(local, tz).strftime(mapper.input_format)
 
 
 def _format(mapper: Mapper, moment: Any) -> str:
@@ -207,10 +207,10 @@ def _format(mapper: Mapper, moment: Any) -> str:
 def _localized(mapper: StartOf, key: str) -> datetime:
     moment = datetime.strptime(key, mapper.input_format)  # noqa: DTZ007 (as above)
     tz = zone(mapper.timezone).tz
-    return _aware(moment, tz) if moment.tzinfo is None else moment.astimezone(tz)
+    return aware(moment, tz) if moment.tzinfo is None else moment.astimezone(tz)
 
 
-def _aware(wall: datetime, tz: tzinfo) -> datetime:
+def aware(wall: datetime, tz: tzinfo) -> datetime:
     """Add the time zone to a local time: of a repeated time the later one; a skipped time is moved forward, as in Airflow."""
     later = wall.replace(tzinfo=tz, fold=1)
     if later.astimezone(UTC).astimezone(tz).replace(tzinfo=None, fold=0) == wall.replace(fold=0):
@@ -307,7 +307,7 @@ def cron_key_date(key: str, key_format: str, timezone: str) -> int:
     """Return the partition date of a key of `CronPartitionTimetable`. Raises PartitionKeyError."""
     try:
         wall = datetime.strptime(key, key_format)  # noqa: DTZ007 (as above)
-        return to_micros(_aware(wall, zone(timezone).tz))
+        return to_micros(aware(wall, zone(timezone).tz))
     except ValueError as error:
         raise PartitionKeyError(f"the partition key {key!r} does not match the key_format {key_format!r}: {error}") from error
 

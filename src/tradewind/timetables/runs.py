@@ -28,9 +28,9 @@ from tradewind.model.definition import (
     Schedule,
 )
 from tradewind.model.errors import ScheduleError
-from tradewind.model.moments import MINUTE, from_micros
+from tradewind.model.moments import MINUTE, from_micros, to_micros
 from tradewind.model.partitions import CronPartition
-from tradewind.timetables.partition_keys import cron_key
+from tradewind.timetables.partition_keys import aware, cron_key
 from tradewind.timetables.steps import nominal_length, shift
 from tradewind.timetables.ticks import Ticks, ticks
 from tradewind.timetables.zones import zone
@@ -48,6 +48,8 @@ class RunTimes(NamedTuple):
     run_after: int
     partition_key: str | None = None
     partition_date: int | None = None
+    run_id: str | None = None
+    """The id that a custom timetable has given; None: the id follows from the dates."""
 
 
 class Bounds(NamedTuple):
@@ -221,6 +223,19 @@ def partition_run(schedule: CronSchedule, partition: CronPartition, moment: int)
         return None
     local = from_micros(date).astimezone(zone(schedule.timezone).tz)
     return RunTimes(None, None, None, moment, cron_key(local, partition.key_format), date)
+
+
+def partitions_between(schedule: CronSchedule, partition: CronPartition, start: int, end: int) -> Iterator[RunTimes]:
+    """The runs of a backfill: one for each tick whose partition date is in [start, end].
+
+    As in Airflow, the clock times of `start` and `end` in UTC mean the same clock times in the time zone of the schedule.
+    """
+    tz, clock = zone(schedule.timezone).tz, ticks(schedule.expressions[0], schedule.timezone)
+    first, last = (to_micros(aware(from_micros(moment).replace(tzinfo=None), tz)) for moment in (start, end))
+    date = clock.at_or_after(first)
+    while date is not None and date <= last:
+        yield RunTimes(None, None, None, date, cron_key(from_micros(date).astimezone(tz), partition.key_format), date)
+        date = clock.after(date)
 
 
 def _first_tick(schedule: CronSchedule, clock: Ticks, now: int) -> int | None:

@@ -469,6 +469,9 @@ class PlannedRun(_Result, frozen=True):
     """`new`, `rerun`, or why the date is skipped."""
     run_id: str | None
     """The id of the existing run."""
+    partition_key: str | None = None
+    partition_date: str | None = None
+    """ISO 8601."""
 
 
 class CreateBackfillResult(_Result, frozen=True):
@@ -492,6 +495,8 @@ class CreateBackfill(Command[CreateBackfillResult], frozen=True, tag="create_bac
     run_backwards: bool = False
     reprocess_behavior: str = "none"
     dry_run: bool = False
+    run_on_latest_version: bool | None = None
+    """Whether repeated runs move to the newest version of their bundle; None: as the DAG says."""
 
 
 class PauseBackfillResult(_Result, frozen=True):

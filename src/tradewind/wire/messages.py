@@ -779,6 +779,10 @@ class Changed(msgspec.Struct, frozen=True, tag="changed"):
 # --- scheduler ⇄ parser: custom timetables ------------------------------------------------------------------
 
 
+RunFields = tuple[int | None, int | None, int | None, int, str | None, int | None, str | None]
+"""The fields of `timetables.RunTimes`."""
+
+
 class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_timetable"):
     """Ask a custom timetable, in a child process. Answered by `TimetableAnswer` under the same number."""
 
@@ -797,6 +801,18 @@ class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="as
     catchup: bool = False
     manual_at: int | None = None
     """Set: ask for the data interval of a manual run at this time, not for the next run."""
+    dated: bool = True
+    """False: the manual run has no logical date, so its id is asked for without a data interval."""
+    interval: tuple[int, int] | None = None
+    """Data interval of the manual run; None: the timetable is asked for it."""
+    run_type: str = "manual"
+    """Type of the manual run, for its id."""
+    run_after: int | None = None
+    """When the manual run may start, for its id; None: `manual_at`."""
+    partition_key: str | None = None
+    """Partition key of the manual run, for its id."""
+    between: tuple[int, int] | None = None
+    """Set: ask for the runs of a backfill between these two moments, both included."""
     bundle_version: str | None = None
     """Version of the bundle; None: the files as they are now."""
 
@@ -805,9 +821,12 @@ class TimetableAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="on_t
     """The answer of a custom timetable. `problem`: why there is none, in a sentence."""
 
     number: int
-    run: tuple[int | None, int | None, int | None, int, str | None, int | None] | None = None
-    """The fields of `RunTimes`."""
+    run: RunFields | None = None
     interval: tuple[int, int] | None = None
+    run_id: str | None = None
+    """Id of the manual run; None: the timetable gives no ids."""
+    runs: tuple[RunFields, ...] = ()
+    """The runs of a backfill, in order."""
     problem: str | None = None
     stack_trace: str = ""
 

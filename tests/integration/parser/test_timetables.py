@@ -88,7 +88,7 @@ def test_a_timetable_in_the_dag_file_is_stored_and_called(tmp_path: Path) -> Non
     assert answer.problem is None
     assert answer.run is not None
     assert [iso(moment) for moment in answer.run[:4]] == [f"2026-01-0{day}T06:00:00Z" for day in (2, 2, 3, 3)]
-    assert answer.run[4:] == (None, None), "the schedule has no partitions"
+    assert answer.run[4:] == (None, None, None), "the schedule has no partitions"
     following = ask(tmp_path, schedule, last=answer.run[:4], earliest=friday, catchup=True)
     assert following.run is not None
     assert iso(following.run[0]) == "2026-01-05T06:00:00Z"

@@ -9,8 +9,9 @@ import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tradewind.model.definition import CronSchedule, NoSchedule
-from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.errors import Conflict, NotFound, RunTypeNotAllowed, WrongBackfill
 from tradewind.model.moments import DAY, HOUR
+from tradewind.model.partitions import CronPartition
 from tradewind.model.rows import DEADLINE, BackfillOutcome, NewRun
 from tradewind.model.states import RunState, RunType
 
@@ -117,7 +118,7 @@ def test_a_backfill_skips_active_runs(daily: Bench) -> None:
     number = create(daily, days=2, reprocess_behavior="completed")
     daily.work()
     outcomes = daily.store.backfill_outcomes(number)
-    assert outcomes[0][2:] == ("live", "skipped: its run is queued or running")
+    assert outcomes[0][2:4] == ("live", "skipped: its run is queued or running")
 
 
 def test_a_paused_backfill_creates_no_runs_until_it_is_unpaused(daily: Bench) -> None:
@@ -266,3 +267,103 @@ def test_runs_that_are_named_by_their_logical_date_are_neither_repeated_nor_in_t
     found = {row.run_id: row.logical_date for row in daily.runs("d") if row.logical_date in (day, day - DAY)}
     before = f"backfill__{text}__2" if kind == "backfill" else f"backfill__{text}"
     assert found == {f"{kind}__{text}": day, before: day - DAY}
+
+
+# --- partitions ---------------------------------------------------------------------------------------------------------
+
+
+def partitions(bench: Bench) -> list[tuple[str, str | None, int | None, str]]:
+    rows = [row for row in bench.runs("p") if row.run_type is RunType.BACKFILL]
+    return [
+        (row.run_id, row.partition_key, row.partition_date, row.state.value) for row in sorted(rows, key=lambda row: row.id)
+    ]
+
+
+def test_a_backfill_of_partitions_creates_a_run_for_each_key(bench: Bench) -> None:
+    """The dates are partition dates, also if the schedule's runs are for the partition of the day before."""
+    bench.dag("p", task("a"), schedule=CronSchedule(("0 0 * * *",), partition=CronPartition("%Y-%m-%d", -1)))
+    bench.work()
+    span: dict[str, Any] = {"dag_id": "p", "from_date": NOW - 3 * DAY, "to_date": NOW - 2 * DAY}
+    plan = bench.command("create_backfill", dry_run=True, **span)["plan"]
+    assert [(one["logical_date"], one["partition_key"], one["outcome"]) for one in plan] == [
+        (None, "2025-12-29", "new"),
+        (None, "2025-12-30", "new"),
+    ]
+    number = bench.command("create_backfill", **span)["backfill"]["id"]
+    bench.work()
+    assert partitions(bench) == [
+        (f"backfill__2025-12-29T00:00:00+00:00__2025-12-29__{number}", "2025-12-29", NOW - 3 * DAY, "success"),
+        (f"backfill__2025-12-30T00:00:00+00:00__2025-12-30__{number}", "2025-12-30", NOW - 2 * DAY, "success"),
+    ]
+    assert [one[1:] for one in bench.store.backfill_outcomes(number)] == [
+        (NOW - 3 * DAY, partitions(bench)[0][0], "new", "2025-12-29"),
+        (NOW - 2 * DAY, partitions(bench)[1][0], "new", "2025-12-30"),
+    ]
+    bench.check()
+
+
+def test_a_partition_is_repeated_in_a_new_run(bench: Bench) -> None:
+    """As in Airflow: the earlier run stays as it is. Runs are found by the date of their partition, not by their key."""
+    bench.dag("p", task("a"), schedule=CronSchedule(("0 0 * * *",), partition=CronPartition("%Y-%m-%d")))
+    span: dict[str, Any] = {"dag_id": "p", "from_date": NOW - 2 * DAY, "to_date": NOW - 2 * DAY}
+    bench.command("create_backfill", **span)
+    bench.work()
+    bench.command("create_backfill", **span)
+    bench.work()
+    assert len(partitions(bench)) == 1, "reprocess_behavior is none"
+    bench.command("create_backfill", reprocess_behavior="completed", **span)
+    bench.work()
+    assert [one[1:] for one in partitions(bench)] == [("2025-12-30", NOW - 2 * DAY, "success")] * 2
+    assert len({one[0] for one in partitions(bench)}) == 2
+    bench.check()
+
+
+def test_the_dates_of_a_backfill_of_partitions_are_clock_times_of_the_schedule(bench: Bench) -> None:
+    """Midnight in UTC means midnight in Taipei, as in Airflow."""
+    bench.dag("p", task("a"), schedule=CronSchedule(("0 0 * * *",), "Asia/Taipei", partition=CronPartition("%Y-%m-%d")))
+    bench.command("create_backfill", dag_id="p", from_date=NOW - 3 * DAY, to_date=NOW - 2 * DAY)
+    bench.work()
+    assert [one[1:3] for one in partitions(bench)] == [
+        ("2025-12-29", NOW - 3 * DAY - 8 * HOUR),
+        ("2025-12-30", NOW - 2 * DAY - 8 * HOUR),
+    ]
+
+
+# --- dates and options --------------------------------------------------------------------------------------------------
+
+
+def test_a_backfill_may_end_in_the_future(daily: Bench) -> None:
+    """It leaves out the runs that are not due when it is created."""
+    plan = daily.command("create_backfill", dag_id="d", from_date=NOW - 2 * DAY, to_date=NOW + 5 * DAY, dry_run=True)["plan"]
+    assert [one["logical_date"] for one in plan] == ["2025-12-30T00:00:00Z", "2025-12-31T00:00:00Z"]
+    with pytest.raises(WrongBackfill, match="a backfill is for the past, and 2026-01-02T00:00:00Z is in the future"):
+        daily.command("create_backfill", dag_id="d", from_date=NOW + DAY, to_date=NOW + 5 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("of_dag", "given", "moved"), [(None, None, True), (False, None, False), (None, False, False), (False, True, True)]
+)
+def test_repeated_runs_may_keep_their_version(bench: Bench, of_dag: bool | None, given: bool | None, moved: bool) -> None:
+    options: dict[str, Any] = {"schedule": DAILY, "start_date": NOW - 30 * DAY, "rerun_with_latest_version": of_dag}
+    bench.dag("d", task("a"), bundle_version="v1", **options)
+    create(bench, days=1)
+    bench.work()
+    assert {row.bundle_version for row in bench.runs("d") if row.run_type is RunType.BACKFILL} == {"v1"}
+    bench.dag("d", task("a"), task("b"), bundle_version="v2", **options)
+    create(bench, days=1, reprocess_behavior="completed", run_on_latest_version=given)
+    bench.work()
+    versions = {row.bundle_version for row in bench.runs("d") if row.run_type is RunType.BACKFILL}
+    assert versions == {"v2" if moved else "v1"}
+    bench.check()
+
+
+def test_a_dag_that_does_not_allow_backfills(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 30 * DAY, allowed_run_types=(RunType.SCHEDULED,))
+    with pytest.raises(RunTypeNotAllowed, match="DAG d does not allow runs of the type backfill; it allows scheduled"):
+        create(bench)
+    with pytest.raises(RunTypeNotAllowed, match="of the type manual"):
+        bench.command("trigger", dag_id="d")
+    with pytest.raises(RunTypeNotAllowed, match="of the type operator_triggered"):
+        bench.command("trigger_from_task", dag_id="d")
+    bench.work()
+    assert {row.run_type for row in bench.runs("d")} == {RunType.SCHEDULED}

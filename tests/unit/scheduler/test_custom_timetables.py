@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.commands import as_dict
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.conftest import MakeBench
+from tradewind.model.assets import AssetKey, AssetUse
 from tradewind.model.definition import CronSchedule, CustomSchedule
-from tradewind.model.errors import Conflict
+from tradewind.model.errors import Conflict, NoDates
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
+from tradewind.model.states import RunType
 from tradewind.scheduler.dags.custom_timetables import BUNDLE
 from tradewind.scheduler.explain.why import why
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
@@ -35,7 +38,7 @@ class Parser:
     @staticmethod
     def daily(ask: TimetableQuestion) -> TimetableAnswer:
         at = NOW if ask.last is None or ask.last[0] is None else ask.last[0] + DAY
-        return TimetableAnswer(ask.number, (at, at, at + DAY, at + DAY, None, None))
+        return TimetableAnswer(ask.number, (at, at, at + DAY, at + DAY, None, None, None))
 
     def answer(self) -> int:
         """Answer all that is asked; how many that were."""
@@ -174,7 +177,7 @@ def test_the_import_error_is_removed_with_its_cause(bench: Bench, change: str) -
 def test_a_run_that_is_not_after_the_last_one_is_refused(bench: Bench) -> None:
     parser = Parser(bench)
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW, catchup=True)
-    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW, NOW, NOW, NOW, None, None))
+    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW, NOW, NOW, NOW, None, None, None))
     parser.answer()
     assert logical_dates(bench) == [NOW]
     assert "not after the last one" in bench.scheduler.timetables.troubles["d"].sentence
@@ -190,7 +193,7 @@ def test_a_timetable_without_further_runs_is_asked_again_later(bench: Bench) -> 
     assert parser.answer() == 0
     bench.pass_time(MINUTE)
     assert parser.answer() == 1
-    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW + DAY, NOW + DAY, NOW + DAY, NOW + DAY, None, None))
+    parser.say = lambda ask: TimetableAnswer(ask.number, (NOW + DAY, NOW + DAY, NOW + DAY, NOW + DAY, None, None, None))
     bench.pass_time(10 * MINUTE)
     assert parser.answer() == 1
     bench.pass_time(2 * DAY)
@@ -223,3 +226,78 @@ def test_a_manual_run_asks_the_timetable(bench: Bench) -> None:
     assert bench.run("r").interval_start == NOW - DAY
     given = bench.ask_for("trigger", dag_id="d", run_id="s", interval_start=NOW, interval_end=NOW)
     assert bench.commands.timetable_question(given.command, 8) is None
+
+
+NAMING = CustomSchedule("", "Names", names_runs=True)
+
+
+def test_the_timetable_names_scheduled_runs(bench: Bench) -> None:
+    parser = Parser(bench)
+
+    def named(ask: TimetableQuestion) -> TimetableAnswer:
+        answer = parser.daily(ask)
+        assert answer.run is not None
+        return TimetableAnswer(ask.number, (*answer.run[:6], f"ours-{answer.run[0]}"))
+
+    parser.say = named
+    bench.dag("d", task("a", empty=True), schedule=NAMING, start_date=NOW, catchup=True)
+    parser.answer()
+    bench.pass_time(DAY)
+    assert [row.run_id for row in bench.runs("d")] == [f"ours-{NOW}"]
+    bench.check()
+
+
+def test_the_timetable_names_manual_runs(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=NAMING, start_date=NOW, paused=True)
+    span: dict[str, Any] = {"interval_start": NOW - DAY, "interval_end": NOW}
+    ask = bench.commands.timetable_question(bench.ask_for("trigger", dag_id="d", logical_date=NOW, **span).command, 7)
+    assert ask is not None
+    assert (ask.interval, ask.dated, ask.run_type, ask.run_after) == ((NOW - DAY, NOW), True, "manual", NOW)
+    assert bench.commands.timetable_question(bench.ask_for("trigger", dag_id="d", run_id="r", **span).command, 8) is None
+    answer = TimetableAnswer(7, interval=(NOW - DAY, NOW), run_id="ours")
+    assert bench.command("trigger", dag_id="d", logical_date=NOW, timetable_answer=answer, **span)["run_id"] == "ours"
+    given = bench.command("trigger", dag_id="d", run_id="mine", timetable_answer=answer)
+    assert given["run_id"] == "mine"
+
+
+def test_an_asset_of_a_dag_with_a_custom_timetable_is_materialized(bench: Bench) -> None:
+    asset = AssetKey("a", "s3://a")
+    bench.dag("d", task("a"), schedule=NAMING, start_date=NOW, paused=True, asset_uses=(AssetUse("a", "outlet", asset),))
+    ask = bench.commands.timetable_question(bench.ask_for("materialize_asset", name="a").command, 7)
+    assert ask is not None
+    assert (ask.dag_id, ask.run_type, ask.dated) == ("d", "asset_materialization", False)
+    answer = TimetableAnswer(7, interval=(NOW - DAY, NOW), run_id="ours")
+    assert bench.command("materialize_asset", name="a", timetable_answer=answer)["run_id"] == "ours"
+    assert bench.commands.timetable_question(bench.ask_for("materialize_asset", name="b").command, 7) is None
+
+
+def test_a_backfill_asks_the_timetable_once(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=CUSTOM, start_date=NOW - 30 * DAY, paused=False)
+    span: dict[str, Any] = {"from_date": NOW - 3 * DAY, "to_date": NOW - DAY}
+    ask = bench.commands.timetable_question(bench.ask_for("create_backfill", dag_id="d", **span).command, 7)
+    assert ask is not None
+    assert ask.between == (NOW - 3 * DAY, NOW - DAY)
+    with pytest.raises(Conflict, match="its timetable Workdays cannot be asked for its runs: no parser is running"):
+        bench.command("create_backfill", dag_id="d", **span)
+    with pytest.raises(Conflict, match="cannot be asked for its runs: ValueError: no holidays known"):
+        bench.command("create_backfill", dag_id="d", timetable_answer=broken(ask), **span)
+    runs = tuple((at, at, at + DAY, at + DAY, None, None, f"ours-{at}") for at in (NOW - 3 * DAY, NOW - DAY))
+    answer = TimetableAnswer(7, runs=runs)
+    number = bench.command("create_backfill", dag_id="d", timetable_answer=answer, **span)["backfill"]["id"]
+    bench.restart()
+    bench.work()
+    made = [row for row in bench.runs("d") if row.run_type is RunType.BACKFILL]
+    assert [(row.run_id, row.logical_date) for row in made] == [(run[6], run[0]) for run in runs]
+    row = bench.store.backfill(number)
+    assert row is not None
+    assert row.completed_at is not None
+    bench.check()
+
+
+@pytest.mark.parametrize(
+    "schedule", [CustomSchedule("", "Once", periodic=False), CustomSchedule("", "Never", manual_only=True)]
+)
+def test_a_timetable_without_several_runs_has_no_backfill(bench: Bench, schedule: CustomSchedule) -> None:
+    bench.dag("d", task("a"), schedule=schedule, paused=True)
+    with pytest.raises(NoDates, match="has no fixed dates"):
+        bench.command("create_backfill", dag_id="d", from_date=NOW - DAY, to_date=NOW - HOUR)

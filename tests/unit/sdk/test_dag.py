@@ -9,12 +9,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tradewind.model.dag_run_type import DagRunType
+from tradewind.model.definition import DefinitionDefaults, NoSchedule
 from tradewind.model.errors import DefinitionError, UnknownArgument
+from tradewind.model.states import RunType
+from tradewind.sdk.assets import Asset, AssetOrTimeSchedule
 from tradewind.sdk.dag import DAG
+from tradewind.sdk.definition import to_definition
 from tradewind.sdk.dependencies import Label
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.params import Param
 from tradewind.sdk.taskgroup import TaskGroup
+from tradewind.timetables.simple import PartitionedAtRuntime
 
 
 class TestArguments:
@@ -45,11 +51,34 @@ class TestArguments:
         with pytest.raises(UnknownArgument, match=r"'catchp'. Did you mean 'catchup'"):
             DAG("d", catchp=False)
 
-    @pytest.mark.parametrize("argument", [{"allowed_run_types": ["manual"]}])
-    def test_arguments_without_effect_are_warnings(self, argument: dict[str, Any]) -> None:
-        with pytest.warns(UserWarning, match=f"DAG 'd'.*{next(iter(argument))}.*not supported yet and has no effect"):
-            DAG("d", **argument)
-        DAG("d", **dict.fromkeys(argument))  # type: ignore[arg-type]
+    @pytest.mark.parametrize("given", ["manual", ["manual"], DagRunType.MANUAL, {DagRunType.MANUAL}])
+    def test_allowed_run_types(self, given: Any) -> None:
+        dag = DAG("d", schedule=None, allowed_run_types=given)
+        assert dag.allowed_run_types == frozenset({RunType.MANUAL})
+        assert DagRunType.MANUAL in list[object](dag.allowed_run_types or ()), "as authors compare it"
+        assert to_definition(dag, "d.py", DefinitionDefaults()).allowed_run_types == (RunType.MANUAL,)
+        assert DAG("d").allowed_run_types is None
+        assert DAG("d", allowed_run_types=[]).allowed_run_types is None
+
+    @pytest.mark.parametrize(
+        ("schedule", "given", "says"),
+        [
+            ("@daily", "manual", "must contain 'scheduled', the type of the runs"),
+            (Asset("a"), ["manual", "scheduled"], "must contain 'asset_triggered'"),
+            (AssetOrTimeSchedule(timetable="@daily", assets=Asset("a")), "scheduled", "must contain 'asset_triggered'"),
+            (None, "scheduled", "must contain 'manual', because the DAG has no schedule"),
+            (PartitionedAtRuntime(), "scheduled", "must contain 'manual'"),
+            (None, "manuel", "'manuel'; the types of runs are .* Did you mean 'manual'"),
+        ],
+    )
+    def test_allowed_run_types_must_contain_that_of_the_schedule(self, schedule: Any, given: Any, says: str) -> None:
+        with pytest.raises(DefinitionError, match=says):
+            DAG("d", schedule=schedule, allowed_run_types=given)
+
+    def test_scheduled_runs_can_be_excluded_beside_assets(self) -> None:
+        both = AssetOrTimeSchedule(timetable="@daily", assets=Asset("a"))
+        dag = DAG("d", schedule=both, start_date=datetime(2026, 1, 1, tzinfo=UTC), allowed_run_types="asset_triggered")
+        assert to_definition(dag, "d.py", DefinitionDefaults()).schedule == NoSchedule()
 
     @pytest.mark.parametrize(
         ("arguments", "says"),

@@ -7,14 +7,22 @@ from typing import Any
 
 import pytest
 
+from tradewind.model.dag_run_type import DagRunType
 from tradewind.model.definition import CustomSchedule, DefinitionDefaults, decode_schedule, encode_schedule
-from tradewind.model.errors import DefinitionError, ScheduleError
+from tradewind.model.errors import DefinitionError, ScheduleError, WrongName
 from tradewind.model.moments import DAY, to_micros
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.definition import to_definition
 from tradewind.timetables import Bounds, describe, manual_interval, next_run, parse_schedule
 from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
-from tradewind.timetables.custom import compute_manual_interval, compute_next_run, load_timetable, to_custom_schedule
+from tradewind.timetables.custom import (
+    compute_backfill_runs,
+    compute_manual_interval,
+    compute_next_run,
+    compute_run_id,
+    load_timetable,
+    to_custom_schedule,
+)
 from tradewind.timetables.runs import RunTimes
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -138,6 +146,66 @@ def test_the_error_of_a_missing_method_names_it() -> None:
         compute_next_run(Timetable(), None, OPEN)
     with pytest.raises(NotImplementedError, match="has no infer_manual_data_interval"):
         compute_manual_interval(Timetable(), AT)
+
+
+class Names(Says):
+    """Gives ids to runs."""
+
+    def next_dagrun_info(self, **question: Any) -> DagRunInfo | None:
+        last, restriction = question["last_automated_data_interval"], question["restriction"]
+        start = restriction.earliest if last is None else last.end
+        return None if start > restriction.latest else DagRunInfo.interval(start, start.add(days=1))
+
+    def generate_run_id(self, *, run_type: DagRunType, run_after: datetime, data_interval: Any, **extra: Any) -> str:
+        start = "none" if data_interval is None else data_interval.start.date()
+        return str(self.answer) if self.answer else f"{run_type.value}:{start}:{run_after.date()}:{extra.get('partition_key')}"
+
+
+def test_a_timetable_may_name_runs() -> None:
+    assert parse_schedule(Names(), timezone="UTC", defaults="trigger").names_runs  # type: ignore[union-attr]
+    bounds = Bounds(AT, AT + DAY, catchup=True)
+    first = compute_next_run(Names(), None, bounds, named=True)
+    assert first is not None
+    assert first.run_id == "scheduled:2026-01-01:2026-01-02:None"
+    unnamed = compute_next_run(Names(), None, bounds)
+    assert unnamed is not None
+    assert unnamed.run_id is None
+    assert compute_run_id(Names(), DagRunType.MANUAL, RunTimes(None, None, None, AT, "k")) == "manual:none:2026-01-01:k"
+    assert compute_run_id(Says(), DagRunType.MANUAL, first) is None
+    wrong = Names()
+    wrong.answer = "a/b"
+    with pytest.raises(WrongName, match="the run id 'a/b' may only have"):
+        compute_next_run(wrong, None, bounds, named=True)
+
+
+def test_runs_of_a_backfill() -> None:
+    runs = compute_backfill_runs(Names(), AT, AT + 2 * DAY, 10)
+    assert [run.logical_date for run in runs] == [AT, AT + DAY, AT + 2 * DAY]
+    assert runs[0].run_id == "backfill:2026-01-01:2026-01-02:None"
+    with pytest.raises(ScheduleError, match="more than 2 runs"):
+        compute_backfill_runs(Names(), AT, AT + 2 * DAY, 2)
+    stuck = Says()
+    stuck.answer = DagRunInfo.exact(START)
+    with pytest.raises(ScheduleError, match="is not after the one of"):
+        compute_backfill_runs(stuck, AT, AT + DAY, 10)
+
+
+class Regions(Says):
+    """Has partitions."""
+
+    partitioned = True
+
+    def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Any:
+        for number, day in enumerate((earliest, latest)):
+            yield DagRunInfo(run_after=day, data_interval=None, partition_date=day, partition_key=f"p{number}")
+
+
+def test_partitions_of_a_backfill() -> None:
+    runs = compute_backfill_runs(Regions(), AT, AT + DAY, 10)
+    assert [(run.logical_date, run.partition_key, run.partition_date) for run in runs] == [
+        (None, "p0", AT),
+        (None, "p1", AT + DAY),
+    ]
 
 
 def test_a_timetable_may_assign_its_description() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
@@ -53,7 +53,8 @@ def get_backfill(api: Api, backfill_id: Number) -> Response:
 
 
 class NewBackfill(BaseModel):
-    """A backfill to create. New runs use the newest version of their bundle, and so do repeated ones."""
+    """A backfill to create. New runs use the newest version of their bundle. Repeated ones, too, unless the backfill, or the DAG
+    with `rerun_with_latest_version`, says that they keep theirs."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,15 +66,6 @@ class NewBackfill(BaseModel):
     reprocess_behavior: Literal["none", "failed", "completed"] = "none"
     max_active_runs: int = Field(default=10, ge=1, le=2**31)
     run_on_latest_version: bool | None = None
-
-    @model_validator(mode="after")
-    def _possible(self) -> NewBackfill:
-        if self.run_on_latest_version is False and self.reprocess_behavior != "none":
-            raise ValueError(
-                "run_on_latest_version=false is not supported with reprocess_behavior: "
-                "set rerun_with_latest_version=False on the DAG"
-            )
-        return self
 
 
 @router.post("", responses=described(BackfillView, also=(400, 404, 409, 503)))
@@ -104,6 +96,7 @@ def _create(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool
         run_backwards=body.run_backwards,
         reprocess_behavior=body.reprocess_behavior,
         dry_run=dry_run,
+        run_on_latest_version=body.run_on_latest_version,
     )
     return api.control().call(command, actor=caller.name)
 

@@ -242,11 +242,16 @@ def create_backfill(api: Api, caller: Caller, dag_id: str, body: BackfillConfirm
 def _plan(api: Services, caller: Identity, dag_id: str, body: BackfillWanted) -> BackfillPreview:
     api.reader().need_dag(dag_id)
     plan = api.control().call(_backfill(dag_id, body, dry_run=True), actor=caller.name).plan
-    digest = hashlib.blake2b(msgspec.json.encode([(one.logical_date, one.outcome) for one in plan]), digest_size=8)
+    digest = hashlib.blake2b(
+        msgspec.json.encode([(one.logical_date, one.partition_key, one.outcome) for one in plan]), digest_size=8
+    )
     return BackfillPreview(
         total=len(plan),
         by_outcome=dict(Counter(one.outcome for one in plan)),
-        runs=[BackfillRunPlan(one.logical_date or "", one.run_id, one.outcome) for one in plan[:SHOWN_MAX]],
+        runs=[
+            BackfillRunPlan(one.logical_date or one.partition_date or "", one.run_id, one.outcome, one.partition_key)
+            for one in plan[:SHOWN_MAX]
+        ],
         fingerprint=digest.hexdigest(),
         backfill_id=None,
     )

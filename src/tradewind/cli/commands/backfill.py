@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tradewind.store.port import Reader
 
 BEHAVIORS = ("none", "failed", "completed")
-_PLAN_COLUMNS = ("logical_date", "outcome", "run_id")
+_PLAN_COLUMNS = ("logical_date", "partition_key", "outcome", "run_id")
 _COLUMNS = ("id", "dag_id", "from_date", "to_date", "state", "progress", "running", "failed")
 _LOOK_AGAIN_SECONDS = 0.2
 
@@ -66,8 +66,8 @@ def _create_options(command: Any) -> Any:
             help="Maximum number of unfinished runs of this backfill at a time, in addition to other runs of the DAG.",
         ),
         click.option("--dag-run-conf", metavar="JSON", help="Parameters of each run, as a JSON object."),
-        click.option("--to-date", type=MOMENT, required=True, help="The last logical date."),
-        click.option("--from-date", type=MOMENT, required=True, help="The first logical date."),
+        click.option("--to-date", type=MOMENT, required=True, help="The last logical date, or partition date."),
+        click.option("--from-date", type=MOMENT, required=True, help="The first logical date, or partition date."),
     ):
         command = option(command)
     return command
@@ -75,7 +75,12 @@ def _create_options(command: Any) -> Any:
 
 @backfill.command()
 @click.option("--dag-id", required=True, shell_complete=complete_dags, help="The DAG.")
-@click.option("--run-on-latest-version", is_flag=True, hidden=True, expose_value=False)  # backfills always do
+@click.option(
+    "--run-on-latest-version/--no-run-on-latest-version",
+    default=None,
+    help="Whether repeated runs move to the newest version of their bundle. Default: as the DAG says with "
+    "rerun_with_latest_version, otherwise they do.",
+)
 @_create_options
 def create(dag_id: str, dag_run_conf: str | None, **given: Any) -> int:
     """Create the runs of a DAG's schedule between two dates. Existing runs stay as they are; see --reprocess-behavior."""
@@ -96,12 +101,14 @@ def start(
     timeout: float | None,
     output: str,
     yes: bool = True,
+    run_on_latest_version: bool | None = None,
 ) -> int:
     """Create a backfill, or with `dry_run` show its plan. Returns the exit code."""
     from tradewind.wire import commands as c
 
     client = command_client()
-    command = c.CreateBackfill(dag_id, from_date, to_date, conf, max_active_runs, run_backwards, reprocess_behavior, dry_run)
+    options = (max_active_runs, run_backwards, reprocess_behavior, dry_run, run_on_latest_version)
+    command = c.CreateBackfill(dag_id, from_date, to_date, conf, *options)
     made = client.call(command)
     if made.backfill is None:
         show([msgspec.structs.asdict(run) for run in made.plan], output, _PLAN_COLUMNS)
@@ -243,7 +250,8 @@ def show_backfill(which: str, runs: bool, output: str) -> None:
         found = []
         for one in outcomes:
             run = store.find_run(row.dag_id, one.run_id) if one.run_id is not None else None
-            about = {"logical_date": iso(one.logical_date), "outcome": one.outcome, "run_id": one.run_id}
+            date = iso(one.logical_date) if one.partition_key is None else None
+            about = {"logical_date": date, "partition_key": one.partition_key, "outcome": one.outcome, "run_id": one.run_id}
             found.append({**about, "state": run.state.value if run is not None else None})
     show(found, output, (*_PLAN_COLUMNS, "state"), empty="The backfill has not handled any run yet.")
 

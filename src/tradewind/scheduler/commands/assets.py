@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-
 import msgspec
 
-from tradewind.model.errors import Conflict, NotFound, did_you_mean
-from tradewind.model.moments import iso
+from tradewind.model.errors import Conflict, NotFound, TradewindError, did_you_mean
 from tradewind.model.rows import AssetRow, NewAssetEvent
 from tradewind.model.states import RunType
 from tradewind.scheduler.assets.answers import asset_names
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.trigger import check_partition_key, trigger
+from tradewind.scheduler.commands.trigger import timetable_question as trigger_question
 from tradewind.store.port import Store
 from tradewind.wire import commands as c
+from tradewind.wire.messages import TimetableQuestion
 
 
 def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> c.CreateAssetEventResult:
@@ -46,24 +45,34 @@ def materialize_asset(context: CommandContext, command: c.MaterializeAsset) -> c
         NotFound: there is no such asset, no DAG produces the asset, or the named DAG does not produce it.
         Conflict: several DAGs produce it; or as `trigger`.
     """
-    asset = _asset(context.store, command)
-    producers = {dag_id for dag_id, _ in context.store.producers(asset)}
+    return trigger(context, _materializing_trigger(context.store, command))
+
+
+def timetable_question(store: Store, command: c.MaterializeAsset, number: int, now: int) -> TimetableQuestion | None:
+    """Return the question that the DAG's custom timetable has to answer before this command; see `trigger.timetable_question`."""
+    try:
+        return trigger_question(store, _materializing_trigger(store, command), number, now)
+    except TradewindError:  # the command itself says why it is refused
+        return None
+
+
+def _materializing_trigger(store: Store, command: c.MaterializeAsset) -> c.Trigger:
+    """Return the command that triggers the one DAG. Raises as `materialize_asset`."""
+    asset = _asset(store, command)
+    producers = {dag_id for dag_id, _ in store.producers(asset)}
     dags = sorted(producers if command.dag_id is None else producers & {command.dag_id})
     if not dags:
         raise NotFound(f"no DAG produces the asset {asset.name!r}: none has it among the outlets of its tasks")
     if len(dags) > 1:
         raise Conflict(f"more than one DAG produces the asset {asset.name!r} ({', '.join(dags)}); trigger one of them")
-    now = (iso(context.clock.wall()) or "").replace("Z", "+00:00")
-    new = c.Trigger(
+    return c.Trigger(
         dags[0],
-        f"asset_materialization__{now}_{secrets.token_hex(4)}",
         conf=command.conf,
         note=command.note,
         run_type=RunType.ASSET_MATERIALIZATION,
         triggered_by=command.triggered_by,
         partition_key=command.partition_key,
     )
-    return trigger(context, new)
 
 
 def drop_queued_events(context: CommandContext, command: c.DropQueuedEvents) -> c.DropQueuedEventsResult:

@@ -158,6 +158,9 @@ class Commands:
 
     def timetable_question(self, command: c.Command[Any], number: int) -> TimetableQuestion | None:
         """Return the question that a custom timetable has to answer before this command is executed. None: there is no question."""
-        if not isinstance(command, c.Trigger | c.TriggerFromTask):
-            return None
-        return trigger.timetable_question(self.store, command, number, self.clock.wall())
+        now = self.clock.wall()
+        if isinstance(command, c.Trigger | c.TriggerFromTask):
+            return trigger.timetable_question(self.store, command, number, now)
+        if isinstance(command, c.MaterializeAsset):
+            return assets.timetable_question(self.store, command, number, now)
+        return backfills.timetable_question(self.store, command, number) if isinstance(command, c.CreateBackfill) else None

@@ -10,8 +10,8 @@ import secrets
 import msgspec
 
 from tradewind.model.assets import AssetKey, leaves
-from tradewind.model.definition import CronSchedule, CustomSchedule, NoSchedule
-from tradewind.model.errors import Conflict
+from tradewind.model.definition import CronSchedule, CustomSchedule, DagDefinition, NoSchedule
+from tradewind.model.errors import Conflict, RunTypeNotAllowed
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.partitions import KEY_MAX
@@ -22,13 +22,13 @@ from tradewind.scheduler.assets.asset_index import asset_schedule
 from tradewind.scheduler.commands.clear import clear_tasks
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.dags import active_dag
-from tradewind.scheduler.dags.schedule import schedule_of
+from tradewind.scheduler.dags.schedule import schedule_name, schedule_of
 from tradewind.scheduler.runs.params import check_conf
 from tradewind.store.port import Store
 from tradewind.timetables import manual_interval
 from tradewind.timetables.partition_keys import PartitionKeyError, cron_key_date, key_date
 from tradewind.wire import commands as c
-from tradewind.wire.messages import TimetableQuestion
+from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
 
 def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
@@ -36,18 +36,25 @@ def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
 
     Raises:
         NotFound: there is no such DAG.
+        RunTypeNotAllowed: the DAG does not allow runs of this type.
         Conflict: the DAG is not active; the conf, the run id or the dates do not fit; the run exists.
     """
     store, now = context.store, context.clock.wall()
     plan = active_dag(store, command.dag_id)
     conf = command.conf or {}
-    check_conf(store.definition(plan.version), conf)
+    definition = store.definition(plan.version)
+    check_run_type(definition, command.run_type)
+    check_conf(definition, conf)
     partition_date = _partition_date(plan, command.partition_key)
-    run_after = command.run_after or max(now, command.logical_date or 0)
+    run_after = _run_after(command, now)
     interval: tuple[int | None, int | None] = (command.interval_start, command.interval_end)
+    answer = _timetable_answer(context, plan, command, now)
     if interval == (None, None):
-        interval = _manual_interval(context, plan, command.logical_date, now) or (None, None)
-    run_id = command.run_id or _run_id(command.logical_date, run_after)
+        at = now if command.logical_date is None else command.logical_date
+        found = manual_interval(schedule_of(plan), at, now) if answer is None else answer.interval
+        interval = found or (None, None)
+    named = None if answer is None else answer.run_id
+    run_id = command.run_id or named or _run_id(command, run_after)
     check_run_id(run_id)
     row = store.create_run(
         NewRun(
@@ -72,6 +79,14 @@ def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
     store.write_audit("trigger", context.actor, now, dag_id=plan.dag_id, run_id=run_id, detail=detail)
     context.effects.created.append(row)
     return _result(row)
+
+
+def check_run_type(definition: DagDefinition, run_type: RunType) -> None:
+    """Check that the DAG allows runs of this type. Raises RunTypeNotAllowed."""
+    allowed = definition.allowed_run_types
+    if allowed and run_type not in allowed:
+        kinds = ", ".join(allowed)
+        raise RunTypeNotAllowed(f"DAG {definition.dag_id} does not allow runs of the type {run_type.value}; it allows {kinds}")
 
 
 def check_partition_key(key: str) -> str:
@@ -113,16 +128,7 @@ def trigger_from_task(context: CommandContext, command: c.TriggerFromTask) -> c.
         return c.TriggerFromTaskResult("paused", command.run_id, command.logical_date)
     found = _existing_run(context.store, plan.dag_id, command.run_id, command.logical_date)
     if found is None:
-        new = c.Trigger(
-            plan.dag_id,
-            command.run_id,
-            command.logical_date,
-            conf=command.conf,
-            note=command.note,
-            run_type=RunType.OPERATOR_TRIGGERED,
-            triggered_by="operator",
-        )
-        made = trigger(context, new)
+        made = trigger(context, _as_trigger(command))
         return c.TriggerFromTaskResult("created", made.run_id, made.logical_date)
     if command.reset:
         reason = f"triggered again by {context.actor}"
@@ -136,49 +142,81 @@ def timetable_question(store: Store, command: c.Trigger | c.TriggerFromTask, num
     Args:
         number: number of the question.
     """
-    if isinstance(command, c.Trigger) and (command.interval_start is not None or command.interval_end is not None):
-        return None
     plan = store.dag(command.dag_id)
-    if plan is None or not plan.is_active or not isinstance(schedule_of(plan), CustomSchedule):
+    if plan is None or not plan.is_active:
         return None
-    return _question(plan, command.logical_date, number, now)
+    return _question(plan, _as_trigger(command), number, now)
 
 
-def _question(plan: DagPlan, logical_date: int | None, number: int, now: int) -> TimetableQuestion:
-    at = now if logical_date is None else logical_date
-    return TimetableQuestion(
-        number, plan.dag_id, plan.bundle, plan.file, plan.schedule, manual_at=at, bundle_version=plan.bundle_version
+def _as_trigger(command: c.Trigger | c.TriggerFromTask) -> c.Trigger:
+    if isinstance(command, c.Trigger):
+        return command
+    return c.Trigger(
+        command.dag_id,
+        command.run_id,
+        command.logical_date,
+        conf=command.conf,
+        note=command.note,
+        run_type=RunType.OPERATOR_TRIGGERED,
+        triggered_by="operator",
     )
 
 
-def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int | None, now: int) -> tuple[int, int] | None:
-    """Return the data interval of a manual run, if the command gives none.
+def _question(plan: DagPlan, command: c.Trigger, number: int, now: int) -> TimetableQuestion | None:
+    """Return what the custom timetable has to say about a new run: its data interval, its id, or both. None: nothing."""
+    schedule = schedule_of(plan)
+    start, end = command.interval_start, command.interval_end
+    has_interval = start is not None or end is not None
+    if not isinstance(schedule, CustomSchedule) or (has_interval and (command.run_id or not schedule.names_runs)):
+        return None
+    return TimetableQuestion(
+        number,
+        plan.dag_id,
+        plan.bundle,
+        plan.file,
+        plan.schedule,
+        manual_at=now if command.logical_date is None else command.logical_date,
+        dated=command.logical_date is not None,
+        interval=None if start is None or end is None else (start, end),
+        run_type=command.run_type.value,
+        run_after=_run_after(command, now),
+        partition_key=command.partition_key,
+        bundle_version=plan.bundle_version,
+    )
+
+
+def _run_after(command: c.Trigger, now: int) -> int:
+    return command.run_after or max(now, command.logical_date or 0)
+
+
+def _timetable_answer(context: CommandContext, plan: DagPlan, command: c.Trigger, now: int) -> TimetableAnswer | None:
+    """Return what the custom timetable says about a new run; None: it has nothing to say.
 
     Raises:
-        Conflict: the custom timetable of the DAG does not answer.
+        Conflict: it does not answer.
     """
-    schedule = schedule_of(plan)
-    if not isinstance(schedule, CustomSchedule):
-        return manual_interval(schedule, now if logical_date is None else logical_date, now)
+    question = _question(plan, command, 0, now)
+    if question is None:
+        return None
     answer = context.timetable_answer
     if answer is None and context.ask_timetable is not None:
-        answer = context.ask_timetable(_question(plan, logical_date, 0, now))
+        answer = context.ask_timetable(question)
+    name = schedule_name(plan)
     if answer is None:
         raise Conflict(
-            f"the timetable {schedule.name} of DAG {plan.dag_id} cannot be asked now; give the data interval in the command"
+            f"the timetable {name} of DAG {plan.dag_id} cannot be asked now; give the data interval and the run id in the command"
         )
     if answer.problem is not None:
-        raise Conflict(
-            f"the timetable {schedule.name} of DAG {plan.dag_id} gives no data interval for a manual run: {answer.problem}"
-        )
-    return answer.interval
+        raise Conflict(f"the timetable {name} of DAG {plan.dag_id} gives no data interval for a manual run: {answer.problem}")
+    return answer
 
 
-def _run_id(logical_date: int | None, run_after: int) -> str:
+def _run_id(command: c.Trigger, run_after: int) -> str:
     """Return Airflow's run id of a manual run. Without a logical date it has a random suffix."""
-    moment = logical_date if logical_date is not None else run_after
-    run_id = f"manual__{(iso(moment) or '').replace('Z', '+00:00')}"
-    return run_id if logical_date is not None else f"{run_id}_{secrets.token_hex(4)}"
+    kind = RunType.ASSET_MATERIALIZATION if command.run_type is RunType.ASSET_MATERIALIZATION else RunType.MANUAL
+    moment = command.logical_date if command.logical_date is not None else run_after
+    run_id = f"{kind.value}__{(iso(moment) or '').replace('Z', '+00:00')}"
+    return run_id if command.logical_date is not None else f"{run_id}_{secrets.token_hex(4)}"
 
 
 def _existing_run(store: Store, dag_id: str, run_id: str | None, logical_date: int | None) -> RunRow | None:

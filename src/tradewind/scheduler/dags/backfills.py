@@ -8,6 +8,7 @@ two runs, and it continues after a restart.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tradewind.model.definition import (
@@ -16,17 +17,20 @@ from tradewind.model.definition import (
     CustomSchedule,
     NoSchedule,
     OnceSchedule,
+    PlannedRuns,
     Schedule,
-    decode_schedule,
+    decode_plan,
 )
 from tradewind.model.errors import Conflict, NoDates
 from tradewind.model.moments import iso
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import BackfillOutcome, BackfillRow, DagPlan, NewRun, RunRow
 from tradewind.model.states import RunState, RunType
+from tradewind.scheduler.dags.schedule import text_for_run_id
 from tradewind.scheduler.epoch import must_be_newest
 from tradewind.store.port import RowReader, Store
 from tradewind.timetables import Bounds, RunTimes, next_run
+from tradewind.timetables.runs import partitions_between
 
 REPROCESS = ("none", "failed", "completed")
 PLANNED_MAX = 100_000
@@ -44,29 +48,49 @@ class Turn(NamedTuple):
     existing: RunRow | None
 
 
-def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list[RunTimes]:
-    """Return the runs of a schedule whose logical date is in [start, end], in the order in which they are handled.
+class Span(NamedTuple):
+    """The dates of a backfill in microseconds: logical dates, or partition dates of a DAG with partitions. Both are included."""
+
+    start: int
+    end: int
+    now: int
+    """When the backfill was created. Runs that were not due then are left out."""
+
+
+def plan_runs(schedule: Schedule | PlannedRuns, span: Span, backwards: bool) -> list[RunTimes]:
+    """Return the runs of a schedule for the dates of a span, in the order in which they are handled.
 
     Raises:
-        Conflict: this kind of schedule has no planned runs, or there are too many.
+        NoDates: this kind of schedule has no planned runs.
+        Conflict: there are too many, or the runs of a custom timetable are not known.
     """
     if isinstance(schedule, NoSchedule | OnceSchedule | ContinuousSchedule):
         raise NoDates(english(phrase("error_no_fixed_dates")))
     if isinstance(schedule, CustomSchedule):
-        raise Conflict(english(phrase("error_custom_timetable")))
-    if isinstance(schedule, CronSchedule) and schedule.partition is not None:
-        raise Conflict(english(phrase("error_backfill_partitions")))
+        raise Conflict(f"only the code of the timetable {schedule.name} knows its runs")
     found: list[RunTimes] = []
-    last: RunTimes | None = None
-    while True:
-        times = next_run(schedule, last, Bounds(start, end, True), end)
-        if times is None or times == last or times.logical_date is None or times.logical_date > end:
-            break
-        found.append(times)
-        last = times
+    for times in _runs_of(schedule, span):
+        if times.run_after <= span.now and (times.end is None or times.end <= span.now):
+            found.append(times)
         if len(found) > PLANNED_MAX:
             raise Conflict(english(phrase("error_backfill_many", most=f"{PLANNED_MAX:,}")))
     return found[::-1] if backwards else found
+
+
+def _runs_of(schedule: Schedule | PlannedRuns, span: Span) -> Iterator[RunTimes]:
+    if isinstance(schedule, PlannedRuns):
+        yield from (RunTimes(*fields) for fields in schedule.runs)
+        return
+    if isinstance(schedule, CronSchedule) and schedule.partition is not None:
+        yield from partitions_between(schedule, schedule.partition, span.start, span.end)
+        return
+    last: RunTimes | None = None
+    while True:
+        times = next_run(schedule, last, Bounds(span.start, span.end, True), span.end)
+        if times is None or times == last or times.logical_date is None or times.logical_date > span.end:
+            return
+        yield times
+        last = times
 
 
 def turn_of(store: RowReader, dag_id: str, times: RunTimes, behavior: str) -> Turn:
@@ -75,9 +99,8 @@ def turn_of(store: RowReader, dag_id: str, times: RunTimes, behavior: str) -> Tu
     Args:
         behavior: Airflow's reprocess behavior: `none`, `failed` or `completed`.
     """
-    assert times.logical_date is not None
-    existing = store.previous_run(dag_id, times.logical_date + 1, scheduled_only=False)
-    if existing is None or existing.logical_date != times.logical_date:
+    existing = _existing_run(store, dag_id, times)
+    if existing is None:
         return Turn(times, NEW, None)
     if existing.state in (RunState.QUEUED, RunState.RUNNING):
         return Turn(times, "skipped: its run is queued or running", existing)
@@ -86,9 +109,31 @@ def turn_of(store: RowReader, dag_id: str, times: RunTimes, behavior: str) -> Tu
     return Turn(times, f"skipped: its run exists ({existing.state.value})", existing)
 
 
-def backfill_run_id(times: RunTimes) -> str:
-    """Return the run id in the form of Airflow 3: the moment from which a scheduled run would have started."""
-    return f"backfill__{(iso(times.run_after) or '').replace('Z', '+00:00')}"
+def _existing_run(store: RowReader, dag_id: str, times: RunTimes) -> RunRow | None:
+    """Return the run that exists for a planned run: the newest one with its partition date, or the one with its logical date."""
+    if times.logical_date is not None:
+        found = store.previous_run(dag_id, times.logical_date + 1, scheduled_only=False)
+        return found if found is not None and found.logical_date == times.logical_date else None
+    return store.run_of_partition(dag_id, _date(times))
+
+
+def _date(times: RunTimes) -> int:
+    """Return the date of a planned run: its logical date, or its partition date."""
+    if times.logical_date is not None:
+        return times.logical_date
+    return times.run_after if times.partition_date is None else times.partition_date
+
+
+def backfill_run_id(times: RunTimes, number: int) -> str:
+    """Return the run id in the form of Airflow 3: the moment from which a scheduled run would have started.
+
+    The id of a run with a partition key ends with the number of its backfill, because a later backfill may repeat the partition in
+    another run. A custom timetable may give another id.
+    """
+    if times.run_id is not None:
+        return times.run_id
+    text = f"backfill__{(iso(times.run_after) or '').replace('Z', '+00:00')}"
+    return text if times.partition_key is None else f"{text}__{text_for_run_id(times.partition_key)}__{number}"
 
 
 class BackfillPlanner:
@@ -135,7 +180,8 @@ class BackfillPlanner:
                     active += 1
                     rows += size
                 run_id = run.run_id if run is not None else (turn.existing.run_id if turn.existing is not None else None)
-                store.record_backfill_outcome(row.id, BackfillOutcome(ordinal, one.logical_date or 0, run_id, outcome))
+                date, key = _date(one), one.partition_key
+                store.record_backfill_outcome(row.id, BackfillOutcome(ordinal, date, run_id, outcome, key))
                 row = row._replace(handled=ordinal)
             ended = row.handled >= len(times) and not active
             if ended:
@@ -146,25 +192,28 @@ class BackfillPlanner:
     def _plan(self, row: BackfillRow) -> list[RunTimes]:
         found = self._plans.get(row.id)
         if found is None:
-            schedule = decode_schedule(row.schedule)
-            found = self._plans[row.id] = plan_runs(schedule, row.from_date, row.to_date, row.run_backwards)
+            span = Span(row.from_date, row.to_date, row.created_at)
+            found = self._plans[row.id] = plan_runs(decode_plan(row.schedule), span, row.run_backwards)
         return found
 
     def _take(self, plan: DagPlan, row: BackfillRow, turn: Turn, now: int) -> tuple[str, RunRow | None]:
+        """Create or clear the run. As in Airflow, a partition is repeated in a new run, and the earlier run stays as it is."""
         store, times = self._store, turn.times
-        if turn.outcome == RERUN and turn.existing is not None:
+        if turn.outcome == RERUN and turn.existing is not None and times.partition_key is None:
             run = turn.existing
             everything = [task.task_id for task in store.definition(run.version).tasks]
             slots = [slot for slot, *_ in store.clearable(run, everything)]
             # in this order: the clear then creates the deadlines of a backfill's run, which has no sla
             store.move_run_to_backfill(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
-            latest = store.definition(plan.version).rerun_with_latest_version is not False
+            latest = row.run_on_latest_version
+            if latest is None:
+                latest = store.definition(plan.version).rerun_with_latest_version is not False
             return RERUN, store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}", to_latest=latest)
-        if turn.outcome != NEW:
+        if turn.outcome not in (NEW, RERUN):
             return turn.outcome, None
         new = NewRun(
             row.dag_id,
-            backfill_run_id(times),
+            backfill_run_id(times, row.id),
             RunType.BACKFILL,
             plan.version,
             times.logical_date,
@@ -180,6 +229,6 @@ class BackfillPlanner:
             partition_date=times.partition_date,
         )
         try:
-            return NEW, store.create_run(new)
+            return turn.outcome, store.create_run(new)
         except Conflict as error:  # another run has this id
             return f"skipped: {error}", None

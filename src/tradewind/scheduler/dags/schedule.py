@@ -289,7 +289,14 @@ _NOT_IN_RUN_IDS = re.compile(r"[^A-Za-z0-9_.~:+-]")
 def scheduled_run_id(times: RunTimes) -> str:
     """Return the run id in the form of Airflow 3: the moment from which the run may start, which is the end of a data interval.
 
-    The same moment of a schedule always gives the same id.
+    The same moment of a schedule always gives the same id. A custom timetable may give another id.
     """
+    if times.run_id is not None:
+        return times.run_id
     text = f"scheduled__{(iso(times.run_after) or '').replace('Z', '+00:00')}"
-    return text if times.partition_key is None else f"{text}__{_NOT_IN_RUN_IDS.sub('_', times.partition_key)}"
+    return text if times.partition_key is None else f"{text}__{text_for_run_id(times.partition_key)}"
+
+
+def text_for_run_id(text: str) -> str:
+    """Return a text with `_` in place of the characters that run ids cannot have."""
+    return _NOT_IN_RUN_IDS.sub("_", text)

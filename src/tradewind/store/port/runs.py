@@ -55,6 +55,9 @@ class RunReader(Protocol):
     def snapshot(self, run: int) -> RunSnapshot | None:
         """All rows that the scheduler needs to continue a run: rows, live attempts, deferrals. None: there is no such run."""
 
+    def run_of_partition(self, dag_id: str, partition_date: int) -> RunRow | None:
+        """The newest run of a partition date."""
+
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
     ) -> RunRow | None:

@@ -9,8 +9,8 @@ from tradewind.store.sql.engine import Row
 from tradewind.store.sql.runs import RunOperations
 
 _COLUMNS = """id, dag_id, from_date, to_date, conf, is_paused, max_active_runs, created_at, completed_at, schedule,
-    reprocess_behavior, run_backwards, created_by, planned, handled"""
-_FLAGS = (5, 11)
+    reprocess_behavior, run_backwards, created_by, planned, handled, run_on_latest_version"""
+_FLAGS = (5, 11, 15)
 
 
 class BackfillOperations(RunOperations):
@@ -25,7 +25,8 @@ class BackfillOperations(RunOperations):
                 )
             number = self.engine.insert(
                 """INSERT INTO backfill (dag_id, from_date, to_date, conf, max_active_runs, created_at, schedule,
-                   reprocess_behavior, run_backwards, created_by, planned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                   reprocess_behavior, run_backwards, created_by, planned, run_on_latest_version)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
                 (
                     new.dag_id,
                     new.from_date,
@@ -38,6 +39,7 @@ class BackfillOperations(RunOperations):
                     int(new.run_backwards),
                     new.created_by,
                     new.planned,
+                    None if new.run_on_latest_version is None else int(new.run_on_latest_version),
                 ),
             )
             detail = {"backfill": number, "runs": new.planned, "reprocess_behavior": new.reprocess_behavior}
@@ -58,7 +60,8 @@ class BackfillOperations(RunOperations):
         return [_row(row) for row in self.engine.rows(f"SELECT {_COLUMNS} FROM backfill{where} ORDER BY id", parameters)]
 
     def backfill_outcomes(self, number: int) -> list[BackfillOutcome]:
-        sql = "SELECT ordinal, logical_date, run_id, outcome FROM backfill_run WHERE backfill = ? ORDER BY ordinal"
+        sql = """SELECT ordinal, logical_date, run_id, outcome, partition_key FROM backfill_run
+            WHERE backfill = ? ORDER BY ordinal"""
         return [BackfillOutcome(*row) for row in self.engine.rows(sql, (number,))]
 
     def record_backfill_outcome(self, number: int, outcome: BackfillOutcome) -> None:
@@ -69,7 +72,8 @@ class BackfillOperations(RunOperations):
             if moved != 1:
                 raise Conflict(f"run {outcome.ordinal} is not the next run of backfill {number}")
             self.engine.run(
-                "INSERT INTO backfill_run (backfill, ordinal, logical_date, run_id, outcome) VALUES (?, ?, ?, ?, ?)",
+                """INSERT INTO backfill_run (backfill, ordinal, logical_date, run_id, outcome, partition_key)
+                   VALUES (?, ?, ?, ?, ?, ?)""",
                 (number, *outcome),
             )
 
@@ -129,4 +133,4 @@ class BackfillOperations(RunOperations):
 
 
 def _row(row: Row) -> BackfillRow:
-    return BackfillRow._make(bool(value) if place in _FLAGS else value for place, value in enumerate(row))
+    return BackfillRow._make(bool(value) if place in _FLAGS and value is not None else value for place, value in enumerate(row))

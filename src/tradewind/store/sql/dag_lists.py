@@ -17,7 +17,9 @@ from tradewind.model.assets import decode_asset_schedule, expression
 from tradewind.model.bundles import folder_of
 from tradewind.model.definition import (
     CronSchedule,
+    CustomSchedule,
     DeltaSchedule,
+    EventsSchedule,
     NoSchedule,
     ParamDefinition,
     Schedule,
@@ -26,6 +28,7 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import NotFound, ScheduleError
 from tradewind.model.moments import SECOND, iso, iso_duration
+from tradewind.model.states import RunType
 from tradewind.store.search_patterns import like
 from tradewind.store.sql.dags import unpack_definition
 from tradewind.store.sql.engine import Row
@@ -94,6 +97,7 @@ class ShownDag(msgspec.Struct):
     params: tuple[ParamDefinition, ...] = ()
     render_template_as_native_obj: bool = False
     rerun_with_latest_version: bool | None = None
+    allowed_run_types: tuple[RunType, ...] = ()
 
     @property
     def shown_name(self) -> str:
@@ -415,7 +419,9 @@ class DagLists(RunOperations):
     def _dag_fields(self, row: Row, version: ShownVersion) -> dict[str, Any]:
         dag = version.dag
         schedule = decode_schedule(row[10])
-        periodic = isinstance(schedule, CronSchedule | DeltaSchedule)
+        periodic = isinstance(schedule, CronSchedule | DeltaSchedule | EventsSchedule)
+        if isinstance(schedule, CustomSchedule):
+            periodic = schedule.periodic and not schedule.manual_only
         try:
             sentence: str | None = describe(schedule)
         except ScheduleError:
@@ -456,9 +462,9 @@ class DagLists(RunOperations):
             "next_dagrun_data_interval_start": iso(row[15]),
             "next_dagrun_data_interval_end": iso(row[16]),
             "next_dagrun_run_after": iso(row[17]),
-            "allowed_run_types": None,
+            "allowed_run_types": list(dag.allowed_run_types) or None,
             "owners": _owners(row[18]),
-            "is_backfillable": periodic,
+            "is_backfillable": periodic and (not dag.allowed_run_types or RunType.BACKFILL in dag.allowed_run_types),
             "file_token": base64.urlsafe_b64encode(msgspec.json.encode([row[6], row[7]])).decode().rstrip("="),
         }
 

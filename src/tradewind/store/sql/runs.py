@@ -382,6 +382,13 @@ class RunOperations(DagOperations):
         ]
         return RunSnapshot(found, rows, live, reschedules, pools, deferrals, hosts)
 
+    def run_of_partition(self, dag_id: str, partition_date: int) -> RunRow | None:
+        row = self.engine.row(
+            f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE dag_id = ? AND partition_date = ? ORDER BY id DESC LIMIT 1",
+            (dag_id, partition_date),
+        )
+        return None if row is None else run_row(row)
+
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
     ) -> RunRow | None:

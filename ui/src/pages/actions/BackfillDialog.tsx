@@ -96,8 +96,8 @@ export function BackfillDialog({ dagId, onClose }: DialogProps) {
           </ul>
           <ul className={styles.list} tabIndex={0} aria-label={t("actions.plannedRuns")}>
             {plan.runs.map((one) => (
-              <li key={one.logical_date}>
-                <TimeText at={one.logical_date} zoned />
+              <li key={one.partition_key ?? one.logical_date}>
+                {one.partition_key === null ? <TimeText at={one.logical_date} zoned /> : <span>{one.partition_key}</span>}
                 <span className={one.outcome === "new" || one.outcome === "rerun" ? "" : "muted"}>{tOr(`actions.outcome_${one.outcome}`, one.outcome)}</span>
               </li>
             ))}
