@@ -123,6 +123,9 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
         found = self._find(key) if isinstance(key, str) else key
         if not isinstance(found, Asset | AssetRef | AssetAlias):
             raise KeyError(f"the key of outlet_events must be an asset or an alias, not {key!r}")
+        if found not in self._made and not isinstance(found, AssetAlias):
+            known = [one for one in (*self._outlets, *self._made) if not isinstance(one, AssetAlias)]
+            found = next((one for one in known if _same(one, found)), found)
         made = self._made.get(found)
         if made is None:
             made = self._made[found] = OutletEventAccessor(found)
@@ -301,7 +304,7 @@ class AssetEvent:
     """One asset event, read-only."""
 
     def __init__(self, row: Mapping[str, Any], context: Any = None) -> None:
-        self._row = row
+        self.row = row
         self._context = context
         self.id: int = row["id"]
         self.asset = Asset(row["name"] or None, row["uri"] or None, group=row["group"], extra=row["asset_extra"])
@@ -328,11 +331,11 @@ class AssetEvent:
 
     @property
     def timestamp(self) -> DateTime | None:
-        return to_pendulum(self._row["at"])
+        return to_pendulum(self.row["at"])
 
     @property
     def source_dag_run(self) -> Any:
-        run = self._row.get("source_run")
+        run = self.row.get("source_run")
         return None if run is None else SourceRun(run)
 
     @property
@@ -440,6 +443,8 @@ class InletEventsAccessors(Mapping[Any, InletEventsAccessor]):
 class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
     """The events that started this run, by asset, and by alias if a task added the asset under one. A name or a URI is a key, too.
 
+    As in Airflow, an asset without such an event has an empty list.
+
     With `by_uri` it iterates over URIs, as Airflow 2's `triggering_dataset_events` does.
     """
 
@@ -474,9 +479,22 @@ class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
             events = [event for asset, events in found.items() if _same(key, asset) for event in events]
         else:
             events = [event for asset, events in found.items() if key in (asset.name, asset.uri) for event in events]
-        if not events:
-            raise KeyError(f"{key!r} is not among the assets whose events started this run: {sorted(a.name for a in found)}")
+            if not events:
+                names = sorted(asset.name for asset in found)
+                raise KeyError(f"{key!r} is not among the assets whose events started this run: {names}")
         return events
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return bool(self[key])
+        except KeyError:
+            return False
+
+    def for_asset(self, *, name: str | None = None, uri: str | None = None) -> Sequence[AssetEvent]:
+        return self[Asset(name, uri) if name is not None and uri is not None else AssetRef(name=name, uri=uri)]
+
+    def for_asset_alias(self, *, name: str) -> Sequence[AssetEvent]:
+        return self[AssetAlias(name)]
 
     def __repr__(self) -> str:
         return "<events that started this run>"

@@ -11,7 +11,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from tradewind.execution.context import COMMON_NAMES
+from tradewind.execution.context import COMMON_NAMES, PARTITION_NAMES
 from tradewind.model.errors import did_you_mean
 
 log = logging.getLogger("tradewind.task")
@@ -22,7 +22,7 @@ class _Parameters(NamedTuple):
 
     positional: tuple[str, ...]
     by_name: tuple[tuple[str, bool], ...]
-    """(name, has no default) for each parameter that can be passed by name."""
+    """(name, gets the variable of this name also if it has a common name) for each parameter that can be passed by name."""
     names: frozenset[str]
     any_keyword: bool
 
@@ -35,7 +35,7 @@ def _parameters_of(function: Callable[..., Any]) -> _Parameters:
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return _Parameters(
         positional=tuple(p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)),
-        by_name=tuple((p.name, p.default is p.empty) for p in found if p.kind in named),
+        by_name=tuple((p.name, p.default is p.empty or _is_free(p.name, p.default)) for p in found if p.kind in named),
         names=frozenset(p.name for p in found),
         any_keyword=any(p.kind is p.VAR_KEYWORD for p in found),
     )
@@ -47,8 +47,11 @@ def _of_plain_function(function: FunctionType) -> _Parameters:
     count, only = code.co_argcount, code.co_kwonlyargcount
     names = code.co_varnames
     required = count - len(defaults)
-    by_name = [(names[i], i < required) for i in range(code.co_posonlyargcount, count)]
-    by_name += [(name, name not in (function.__kwdefaults__ or {})) for name in names[count : count + only]]
+    by_name = [
+        (names[i], i < required or _is_free(names[i], defaults[i - required])) for i in range(code.co_posonlyargcount, count)
+    ]
+    of_names = function.__kwdefaults__ or {}
+    by_name += [(name, name not in of_names or _is_free(name, of_names[name])) for name in names[count : count + only]]
     variadic = names[count + only : count + only + bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)]
     return _Parameters(
         positional=names[:count],
@@ -56,6 +59,11 @@ def _of_plain_function(function: FunctionType) -> _Parameters:
         names=frozenset((*names[: count + only], *variadic)),
         any_keyword=bool(code.co_flags & CO_VARKEYWORDS),
     )
+
+
+def _is_free(name: str, default: Any) -> bool:
+    """True if a parameter with this default gets the context variable of its name, although the name is a common one."""
+    return default is None and name in PARTITION_NAMES
 
 
 def cache_signature(function: Callable[..., Any]) -> None:
@@ -70,7 +78,8 @@ def arguments_for(
     """The keyword arguments for a call `function(*args, **…)`.
 
     A parameter with the name of a context variable gets that variable, unless `args` or `kwargs` give it a value. A function with
-    `**kwargs` gets all variables. Variables with common names (`conf`, `end_date`) are passed only to parameters without a default.
+    `**kwargs` gets all variables. Variables with common names (`conf`, `end_date`) are passed only to parameters without a default;
+    those of partitions also to parameters with the default None.
     Arguments that the function does not take are ignored with a warning, as in Airflow.
     """
     try:

@@ -422,6 +422,8 @@ _EVERY: dict[str, Maker] = {**ALWAYS, **WITH_LOGICAL_DATE}
 
 COMMON_NAMES = frozenset({"conf", "end_date", "END_DATE", "latest_date", "tables", "partition_key", "partition_date"})
 """Variables whose names are also common names of arguments: passed to a function only if the parameter has no default."""
+PARTITION_NAMES = frozenset({"partition_key", "partition_date"})
+"""Those of them that are passed to a parameter with the default None, too, as in Airflow. No older Airflow has them."""
 
 
 def build_context(

@@ -13,6 +13,7 @@ JSON values stay as they are. Other values become `{"__type": NAME, "__var": DAT
     int                  string, for numbers beyond 64 bits
     map                  list of [key, value]: mappings with keys that are not strings, or with the key "__type"
     dataframe            Parquet in base64                                       → pandas.DataFrame
+    asset                {"kind": "Asset", "name": …}: assets, references, aliases, their events (`xcom_assets`)
     object               {"class": NAME, "fields": {…}}: dataclasses, attrs, structs   → a dict of the fields
 
 Decoding never imports a class that is named in the data, so a value cannot run code. Subclasses of JSON types (string enums,
@@ -182,6 +183,12 @@ class _Encoder:
             return self.plain(value.item(), path, depth + 1)
         if is_frame(value):
             return _tag("dataframe", encode_frame(value, _shortened(path)))
+        if "tradewind.sdk.assets" in sys.modules:  # otherwise the value cannot be an asset
+            from tradewind.execution import xcom_assets  # lazy import: as above
+
+            data = xcom_assets.data_of(value)
+            if data is not None:
+                return _tag("asset", self.plain(data, path, depth + 1))
         shown = _fields(value)
         if shown is not None:
             name = f"{type(value).__module__}.{type(value).__qualname__}"
@@ -357,6 +364,12 @@ def _read_pendulum(data: dict[str, str]) -> datetime:
     return found.in_timezone(name) if name is not None else found
 
 
+def _read_asset(data: Any) -> Any:
+    from tradewind.execution import xcom_assets  # lazy import: only XComs that are assets need it
+
+    return xcom_assets.object_of(_untag(data))
+
+
 def _read_zone(data: str | float) -> tzinfo:
     return _named_zone(data) if isinstance(data, str) else timezone(timedelta(seconds=data))
 
@@ -379,5 +392,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "map": lambda data: {_untag(key): _untag(item) for key, item in data},
     "dataframe": decode_frame,
+    "asset": _read_asset,
     "object": lambda data: {key: _untag(item) for key, item in data["fields"].items()},
 }

@@ -252,6 +252,8 @@ def _handle_order(order: ParseOrder) -> ChildReport:
         return timetable_child.answer(order.ask, order.folder, order.memory_limit)
     if order.import_error is not None:
         return plugins_child.report_import_error(*order.import_error)
+    if order.created is not None:
+        return plugins_child.report_created_assets(order.created)
     return plugins_child.read_plugins(order.folder) if order.plugins else read_file(order)
 
 

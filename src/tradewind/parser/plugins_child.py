@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+from tradewind.model.assets import AliasKey
 from tradewind.parser import problems
 from tradewind.parser.parse_result import ChildReport, PluginsReport
 from tradewind.sdk.plugins import FILE, describe_plugin, load_plugins
+from tradewind.wire.messages import AssetsCreated
 
 
 def report_import_error(event: str, path: str, stack_trace: str) -> ChildReport:
@@ -14,6 +16,23 @@ def report_import_error(event: str, path: str, stack_trace: str) -> ChildReport:
     from tradewind.sdk.listeners import get_listener_manager  # lazy import: loads pluggy; few deployments have such listeners
 
     get_listener_manager().call(event, filename=path, stacktrace=stack_trace)
+    return ChildReport()
+
+
+def report_created_assets(created: AssetsCreated) -> ChildReport:
+    """Call the listeners of `on_asset_created` and `on_asset_alias_created`, and those of Airflow 2's names."""
+    from tradewind.sdk.assets import from_leaf  # lazy import: as below
+    from tradewind.sdk.listeners import get_listener_manager  # lazy import: loads pluggy; few deployments have such listeners
+
+    listeners = get_listener_manager()
+    for leaf in created.assets:
+        made = from_leaf(leaf)
+        if isinstance(leaf, AliasKey):
+            listeners.call("on_asset_alias_created", asset_alias=made)
+            listeners.call("on_dataset_alias_created", dataset_alias=made)
+        else:
+            listeners.call("on_asset_created", asset=made)
+            listeners.call("on_dataset_created", dataset=made)
     return ChildReport()
 
 

@@ -48,6 +48,7 @@ from tradewind.wire.messages import (
     PROTOCOL,
     READ_FILE,
     WATCHER_RUN,
+    AssetsCreated,
     AttemptGone,
     AttemptKey,
     CallbackDone,
@@ -325,9 +326,20 @@ class SchedulerServer:
                 in_a_row=self._bugs_in_a_row,
             )
             self.scheduler.record_failure(f"a bug in Tradewind, see the scheduler's log: {type(error).__name__}: {error}")
+        self._tell_created_assets()
         if self.scheduler.paused and not self._recovering:
             self._recovering = True
             self.loop.call_later(RECOVER_EVERY << min(self._bugs_in_a_row, DOUBLINGS_MAX), self._recover)
+
+    def _tell_created_assets(self) -> None:
+        """Let the parser tell the listeners of plugins which assets and aliases are new."""
+        try:
+            created = self.store.take_created_assets()
+        except StoreError as error:
+            self.scheduler.record_failure(str(error))
+            return
+        if created and self.parser is not None:
+            self.parser.connection.send(encode(AssetsCreated(tuple(created))))
 
     def _recover(self) -> None:
         self._recovering = False
@@ -724,6 +736,7 @@ class SchedulerServer:
 
     def _apply_effects(self, effects: Effects) -> None:
         effects.apply(self.scheduler)
+        self._tell_created_assets()
         if self.scheduler.changes.wanted:
             effects.note(self.scheduler)
         for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):

@@ -317,6 +317,13 @@ def as_condition(given: Any) -> BaseAsset:
     return members[0] if len(members) == 1 else AssetAll(*members)
 
 
+def from_leaf(leaf: AssetKey | AliasKey) -> Asset | AssetAlias:
+    """The asset or alias of a plain value."""
+    if isinstance(leaf, AliasKey):
+        return AssetAlias(leaf.name, group=leaf.group)
+    return Asset(leaf.name, leaf.uri, group=leaf.group, extra=json.loads(leaf.extra) if leaf.extra else None)
+
+
 def as_leaf(data: Any) -> Leaf | None:
     """An outlet or inlet as a plain value; None for an object that is not an asset (a string, a lineage object)."""
     return data.condition() if isinstance(data, Asset | AssetRef | AssetAlias) else None

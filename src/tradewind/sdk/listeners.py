@@ -85,11 +85,11 @@ class Events:
 
     @hookspec
     def on_asset_created(self, asset: Any) -> None:
-        """Accepted, and not called."""
+        """An asset is new: a DAG file names it, or a task has added it under an alias. Called in a child process of the parser."""
 
     @hookspec
     def on_asset_alias_created(self, asset_alias: Any) -> None:
-        """Accepted, and not called."""
+        """An alias is new. Called in a child process of the parser."""
 
     @hookspec
     def on_asset_event_emitted(self, asset_event: Any) -> None:
@@ -97,11 +97,11 @@ class Events:
 
     @hookspec
     def on_dataset_created(self, dataset: Any) -> None:
-        """Accepted, and not called."""
+        """`on_asset_created` of Airflow 2."""
 
     @hookspec
     def on_dataset_alias_created(self, dataset_alias: Any) -> None:
-        """Accepted, and not called."""
+        """`on_asset_alias_created` of Airflow 2."""
 
     @hookspec
     def on_new_dag_import_error(self, filename: str, stacktrace: str) -> None:
@@ -121,6 +121,10 @@ CALLED = frozenset(
         "on_asset_changed",
         "on_asset_event_emitted",
         "on_dataset_changed",
+        "on_asset_created",
+        "on_asset_alias_created",
+        "on_dataset_created",
+        "on_dataset_alias_created",
         "on_new_dag_import_error",
         "on_existing_dag_import_error",
     }

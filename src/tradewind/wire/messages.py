@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from tradewind.model.assets import AliasKey, AssetKey
 from tradewind.model.branch import Branch
 from tradewind.model.states import Outcome, RunType
 from tradewind.model.waits import Deferral, Resumption, TriggerEnd, TriggerWait
@@ -779,6 +780,12 @@ class Changed(msgspec.Struct, frozen=True, tag="changed"):
 # --- scheduler ⇄ parser: custom timetables ------------------------------------------------------------------
 
 
+class AssetsCreated(msgspec.Struct, frozen=True, tag="assets_created"):
+    """Assets or aliases are new. A child process of the parser tells the listeners of plugins."""
+
+    assets: tuple[AssetKey | AliasKey, ...]
+
+
 RunFields = tuple[int | None, int | None, int | None, int, str | None, int | None, str | None]
 """The fields of `timetables.RunTimes`."""
 
@@ -868,6 +875,7 @@ FromScheduler = (
     | Notice
     | Changed
     | TimetableQuestion
+    | AssetsCreated
 )
 
 encode = msgspec.msgpack.Encoder().encode

@@ -11,9 +11,11 @@ import pytest
 
 from tests.commands import arguments
 from tests.integration.parser.running_parser import RunningParser, Store
+from tradewind.model.assets import AliasKey, AssetKey
 from tradewind.model.definition import CustomSchedule, decode_definition
 from tradewind.sdk.import_paths import PLUGINS_FOLDER
 from tradewind.wire.commands import Command, RegisterPlugins
+from tradewind.wire.messages import AssetsCreated
 
 PLUGIN = """
 from tradewind import AirflowPlugin
@@ -154,5 +156,55 @@ def test_listeners_are_told_of_import_errors(tmp_path: Path, plugins: Path) -> N
         running.write("d.py", "from tradewind import DAG\nraise ValueError('second')\n")
         running.until(lambda: len(lines()) == 2)
         assert lines() == ["new d.py ValueError: first", "existing d.py ValueError: second"]
+    finally:
+        running.close()
+
+
+ASSET_LISTENER = """
+import os
+from airflow.listeners import hookimpl
+from airflow.plugins_manager import AirflowPlugin
+
+
+def note(*words):
+    with open(os.path.join(os.path.dirname(__file__), "created.txt"), "a") as file:
+        file.write(" ".join(words) + "\\n")
+
+
+class Broken:
+    @hookimpl
+    def on_asset_created(self, asset):
+        raise ValueError("an error of a listener")
+
+
+class Created:
+    @hookimpl
+    def on_asset_created(self, asset):
+        note("asset", asset.name, asset.uri, asset.group, str(asset.extra))
+
+    @hookimpl
+    def on_asset_alias_created(self, asset_alias):
+        note("alias", asset_alias.name, asset_alias.group)
+
+
+class Ours(AirflowPlugin):
+    name = "ours"
+    listeners = [Broken(), Created()]
+"""
+
+
+def test_listeners_are_told_of_new_assets(tmp_path: Path, plugins: Path) -> None:
+    """Also of those that came before the plugins were loaded."""
+    (plugins / "our_plugin.py").write_text(ASSET_LISTENER)
+    result = plugins / "created.txt"
+    running, _ = started(tmp_path, plugins)
+    asset = AssetKey("a", "s3://a", "g", b'{"k": 1}')
+    try:
+        running.service.tell_created_assets(AssetsCreated((asset, AliasKey("x"))))
+        running.start()
+        running.until(lambda: result.exists() and len(result.read_text().splitlines()) == 2)
+        running.service.tell_created_assets(AssetsCreated((AssetKey("b", "b"),)))
+        running.until(lambda: len(result.read_text().splitlines()) == 3)
+        assert result.read_text().splitlines() == ["asset a s3://a/ g {'k': 1}", "alias x asset", "asset b b asset {}"]
     finally:
         running.close()

@@ -66,6 +66,16 @@ def test_extra_is_said_by_asset_name_or_uri(key: Any) -> None:
     assert result_of(work, outlets=[A, B]).assets == (plain("a", b'{"rows": 3}'), plain("b"))
 
 
+def test_an_outlet_is_the_same_by_object_and_by_reference() -> None:
+    def work(outlet_events: Any) -> list[Any]:
+        outlet_events[A].extra = {"rows": 3}
+        return [outlet_events[Asset.ref(uri="s3://b/a")].extra, outlet_events.for_asset(name="a").extra]
+
+    found = result_of(work, outlets=[A])
+    assert pushed(found) == {"return_value": [{"rows": 3}, {"rows": 3}]}
+    assert found.assets == (plain("a", b'{"rows": 3}'),)
+
+
 def test_extra_that_is_no_json_fails_the_task() -> None:
     def work(outlet_events: Any) -> None:
         outlet_events[A].extra["f"] = object()
@@ -159,7 +169,13 @@ def test_triggering_events_are_those_that_began_the_run(store: MemoryStore) -> N
         assert [one.extra for one in triggering_asset_events[A]] == [{"rows": 1}]
         assert len(triggering_asset_events["s3://b/a"]) == len(triggering_asset_events[Asset.ref(name="a")]) == 1
         assert [one.name for one in triggering_asset_events[X]] == ["b"]
+        assert len(triggering_asset_events.for_asset(name="a")) == 1
+        assert len(triggering_asset_events.for_asset(name="a", uri="s3://b/a")) == 1
+        assert [one.name for one in triggering_asset_events.for_asset_alias(name="x")] == ["b"]
         assert Asset("z") not in triggering_asset_events
+        assert list(triggering_asset_events[Asset("z")]) == list(triggering_asset_events[AssetAlias("z")]) == []
+        with pytest.raises(KeyError, match="'z' is not among the assets"):
+            triggering_asset_events["z"]
         assert len(dag_run.consumed_asset_events) == 2
         return sorted(triggering_dataset_events)
 

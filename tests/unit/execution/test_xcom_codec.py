@@ -22,8 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.execution.world import carry_out, pushed
+from tradewind.execution.asset_events import AssetEvent, Metadata
 from tradewind.execution.xcom_codec import DEPTH_MAX, decode_xcom, encode_xcom
 from tradewind.operators.python import PythonOperator
+from tradewind.sdk.assets import Asset, AssetAlias, Dataset, Model
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.exceptions import XComNotSerializable
 
@@ -298,3 +300,42 @@ _values = st.recursive(
 @given(_values)
 def test_every_stored_value_is_restored(value: Any) -> None:
     assert _there_and_back(value) == value
+
+
+def test_assets_are_restored() -> None:
+    asset = Asset("a", "s3://b/a", group="g", extra={"k": [1, (2,)]})
+    for value in (
+        asset,
+        Dataset("s3://b/d"),
+        Model("m"),
+        AssetAlias("x", group="files"),
+        asset & Asset("b"),
+        asset | AssetAlias("x"),
+    ):
+        found = decode_xcom(encode_xcom(value))
+        assert (type(found), found) == (type(value), value)
+    for reference in (Asset.ref(name="a"), Asset.ref(uri="s3://b/a")):
+        assert decode_xcom(encode_xcom(reference)) == reference
+    (found, inside) = decode_xcom(encode_xcom([asset, {"a": (asset,)}]))
+    assert (found.group, found.extra, inside["a"]) == ("g", {"k": [1, (2,)]}, (asset,))
+
+
+def test_metadata_and_events_of_assets_are_restored() -> None:
+    said = decode_xcom(encode_xcom(Metadata(Asset("a"), {"n": 1}, "x")))
+    assert (said.asset, said.extra, said.alias) == (Asset("a"), {"n": 1}, AssetAlias("x"))
+    row = {"id": 7, "name": "a", "uri": "a", "group": "g", "asset_extra": {}, "extra": {"n": 1}, "at": 1, "aliases": ["x"]}
+    source = {"source_dag_id": "d", "source_task_id": "t", "source_run_id": "r", "source_map_index": -1}
+    event = decode_xcom(encode_xcom(AssetEvent({**row, **source}, context=object())))
+    assert (event.asset.name, event.extra, event.source_run_id, event.source_aliases) == ("a", {"n": 1}, "r", ["x"])
+
+
+def test_an_asset_of_an_unknown_kind_is_an_error() -> None:
+    with pytest.raises(XComNotSerializable, match="of the kind 'Lake'"):
+        decode_xcom(b'{"__type": "asset", "__var": {"kind": "Lake"}}')
+
+
+def test_a_subclass_of_an_asset_is_stored_as_an_asset() -> None:
+    class Table(Asset):
+        """As `@asset` makes one."""
+
+    assert type(decode_xcom(encode_xcom(Table("t")))) is Asset

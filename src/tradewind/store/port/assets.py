@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tradewind.model.assets import AliasKey, AssetKey
 from tradewind.model.rows import (
     AssetEventRow,
     AssetRow,
@@ -73,6 +74,9 @@ class AssetStore(Protocol):
         Raises:
             Stale: a newer scheduler has begun an epoch.
         """
+
+    def take_created_assets(self) -> list[AssetKey | AliasKey]:
+        """The assets and aliases that this store has created since the last call. Rolled back ones are left out."""
 
     def note_watcher(self, row: WatcherRow, epoch: int) -> None:
         """Write the state of the trigger of an asset watcher. Raises Stale."""

@@ -27,6 +27,8 @@ from tradewind.model.rows import (
 from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
 from tradewind.timetables.partition_keys import PartitionKeyError, downstream_keys
 
+CREATED_MAX = 1_000
+"""Maximum number of new assets that are kept for listeners."""
 WAITS, CONSUMED, SUPERSEDED = 0, 1, 2
 NAMED_NO_MORE = "the DAG's schedule does not name its asset any more"
 OTHER_PARTITIONS = "the partition mappers of the DAG's schedule have changed"
@@ -41,6 +43,8 @@ class AssetOperations:
     """See `store.port` for the descriptions of the methods."""
 
     engine: Engine
+    created_assets: list[AssetKey | AliasKey]
+    """Created since they were last taken, also by transactions that were rolled back; at most `CREATED_MAX`."""
 
     # --- references -------------------------------------------------------------------------------------------------
 
@@ -77,6 +81,8 @@ class AssetOperations:
 
     def _note_asset(self, leaf: Leaf, at: int) -> None:
         if isinstance(leaf, AliasKey):
+            if self.engine.row("SELECT 1 FROM asset_alias WHERE name = ?", (leaf.name,)) is None:
+                self._note_created(leaf)
             self.engine.run(
                 """INSERT INTO asset_alias (name, alias_group) VALUES (?, ?)
                    ON CONFLICT (name) DO UPDATE SET alias_group = excluded.alias_group""",
@@ -87,6 +93,7 @@ class AssetOperations:
                 "SELECT id, asset_group, extra FROM asset WHERE name = ? AND uri = ?", (leaf.name, leaf.uri)
             )
             if known is None:
+                self._note_created(leaf)
                 self.engine.run(
                     "INSERT INTO asset (name, uri, asset_group, extra, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
                     (leaf.name, leaf.uri, leaf.group, leaf.extra or None, at, at),
@@ -97,6 +104,21 @@ class AssetOperations:
                     (leaf.group, leaf.extra or None, at, known[0]),
                     f"asset {leaf.name}",
                 )
+
+    def _note_created(self, leaf: AssetKey | AliasKey) -> None:
+        if len(self.created_assets) < CREATED_MAX:
+            self.created_assets.append(leaf)
+
+    def take_created_assets(self) -> list[AssetKey | AliasKey]:
+        if not self.created_assets:
+            return []
+        noted, self.created_assets = list(dict.fromkeys(self.created_assets)), []
+        return [leaf for leaf in noted if self._exists(leaf)]
+
+    def _exists(self, leaf: AssetKey | AliasKey) -> bool:
+        if isinstance(leaf, AliasKey):
+            return self.engine.row("SELECT 1 FROM asset_alias WHERE name = ?", (leaf.name,)) is not None
+        return self.engine.row("SELECT 1 FROM asset WHERE name = ? AND uri = ?", (leaf.name, leaf.uri)) is not None
 
     def _supersede_unnamed(self, definition: DagDefinition) -> None:
         condition = None if definition.assets is None else definition.assets.condition
@@ -200,7 +222,8 @@ class AssetOperations:
             asset = self.find_asset(name=name, uri=uri)
             assert asset is not None
         for alias in event.aliases:
-            self.engine.run("INSERT INTO asset_alias (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (alias,))
+            if self.engine.run("INSERT INTO asset_alias (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (alias,)):
+                self._note_created(AliasKey(alias))
             self.engine.run(
                 "INSERT INTO asset_alias_member (alias, asset) VALUES (?, ?) ON CONFLICT (alias, asset) DO NOTHING",
                 (alias, asset.id),

@@ -38,6 +38,7 @@ class SqlStore(
         self.engine = engine
         self.lease: Lease | None = None
         """The lease of the scheduler that writes with this store; released when the store is closed."""
+        self.created_assets = []
         self._shown_dags: frozenset[str] | None = None
         self._definitions: OrderedDict[int, DagDefinition] = OrderedDict()
 

@@ -56,6 +56,26 @@ def test_a_plan_has_the_condition_of_its_definition(store: Store) -> None:
     assert store.need_dag("c").assets is None
 
 
+def test_created_assets_are_taken_once(store: Store) -> None:
+    """For listeners: assets that a DAG names, or that a task added under an alias. What is rolled back is left out."""
+    store.take_created_assets()
+    with_dag(store, "c", assets=AssetSchedule(AnyOf((A, AliasKey("x", "files")))))
+    assert set(store.take_created_assets()) == {A, AliasKey("x", "files")}
+    consumer(store, "c2", A)
+    assert store.take_created_assets() == []
+    emit(store, event(B, aliases=("x", "y")), event(B))
+    assert sorted(store.take_created_assets(), key=str) == sorted([B, AliasKey("y")], key=str)
+
+    def fails() -> None:
+        with store.transaction():
+            consumer(store, "c3", AssetKey("never", "s3://never"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert store.take_created_assets() == []
+
+
 def test_an_event_is_delivered_to_every_dag_that_waits_for_it(store: Store) -> None:
     consumer(store, "c", A)
     consumer(store, "all", AllOf((A, B)))
