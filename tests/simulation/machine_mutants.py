@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import ExitStack
 
 from tests.simulation.mutants import Mutant, replace, rewrite
@@ -11,12 +12,21 @@ from tradewind.scheduler.attempts.attempt_handler import AttemptHandler
 from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
 from tradewind.scheduler.attempts.worker_liveness import WorkerLiveness
 from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.store.sql.store import SqlStore
 from tradewind.worker.remote_link import RemoteLink
 
 
 def _foreign_words_count(stack: ExitStack) -> None:
     replace(WorkerState, "_may_speak_about", lambda self, key: True)(stack)
     rewrite((ActiveRun, "accepts_report_from", (" and may_report_for(worker_of(host), worker_of(holder.host))", "")))(stack)
+
+
+_record_worker_gateways = SqlStore.record_worker_gateways
+
+
+def _store_the_first(self: SqlStore, worker: str, gateways: Collection[str], at: int, epoch: int) -> None:
+    if worker not in self.worker_gateways():
+        _record_worker_gateways(self, worker, gateways, at, epoch)
 
 
 MACHINE_MUTANTS = [
@@ -44,11 +54,23 @@ MACHINE_MUTANTS = [
         rewrite(
             (
                 RemoteWorkers,
-                "away",
-                ("worker in self._connected or now - ago < self._absent_since.get(worker, self._began)", "False"),
+                "_end_of",
+                ("self._homes.get(worker, ())", "{one for name, one in self._away if name == worker}"),
             )
         ),
         1,
+    ),
+    Mutant(
+        "the gateway of a worker is not stored",
+        "a new scheduler believes the gateway before, which lost the worker long ago",
+        replace(SqlStore, "record_worker_gateways", _store_the_first),
+        1,
+    ),
+    Mutant(
+        "an answer that was sent counts as received",
+        "the worker goes on under the lease of its former gateway",
+        rewrite((RemoteWorkers, "gateways_at_registration", ("known | {gateway}", "frozenset({gateway})"))),
+        8,
     ),
     Mutant(
         "a gateway remembers no lease",

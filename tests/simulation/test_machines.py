@@ -18,6 +18,7 @@ BUDGET = 60
 
 FOUND = {
     0: "a gateway told a new scheduler of an end from long ago, and the worker had moved to another gateway",
+    8: "the answer to a registration was lost, and the worker went on under the leases of its former gateway",
     11: "the report of an attempt that was given up stayed on a restarted worker for ever",
     24: "a worker went on under the lease of a gateway without a scheduler, after its own gateway had come back",
     48: "each connection to a gateway without a scheduler began the time of an outage again",
@@ -65,6 +66,8 @@ def test_every_fault_and_situation_is_reached() -> None:
         "machine of a scheduler cut off",
         "machine of a remote worker cut off",
         "machine lost",
+        "remote worker and active scheduler lost together",
+        "the answer to a registration is lost",
         "gateway away for long",
         "scheduler taken over while the former one lives",
         "a worker reports about an attempt of another one",

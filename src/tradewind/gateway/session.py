@@ -119,7 +119,7 @@ class Session:
             failures = 0
             self._upstream = writer
             try:
-                await self._send(g.SchedulerOpen())
+                await self._send(g.SchedulerOpen(self._config.name))
                 await self._pass_on(reader)
             except OSError:
                 pass  # the scheduler has ended

@@ -87,6 +87,10 @@ class WorkerState:
         """Attempts that this worker was given."""
         self._warned = False
 
+    def limit_lease(self, until: int) -> None:
+        """A scheduler was told that the lease of this worker ends then. No lease is longer until a scheduler has answered."""
+        self._limit = until
+
     # --- the scheduler ----------------------------------------------------------------------------------------------
 
     def scheduler_lost(self, now: int) -> None:
@@ -200,7 +204,7 @@ class WorkerState:
         if self._limit is not None:
             lease = max(0, min(lease, self._limit - now))
         self.lease_until = now + max(lease, message.left)  # the worker host counts from its request, which is earlier
-        return g.Renewed(message.number, lease)
+        return g.Renewed(message.number, lease, self._gateway)
 
     def claimed(self, message: g.Claim) -> tuple[str, Workload | None]:
         """Check an attempt from a broker for the worker, and give it the attempt. The key that signed it never leaves the machines
@@ -267,6 +271,8 @@ class DisconnectedWorkers:
                 announced[worker] = away
                 self._announced.add(worker)
                 until = away.until if state is None else max(away.until, state.lease_until)
+                if state is not None:
+                    state.limit_lease(until)
                 # a lease that has just run out is not a normal end: the tasks may still be ending
                 left = max(1, until - now) if until else 0
                 found.append(WorkerAway(worker, away.host, left, now - away.at))

@@ -175,6 +175,8 @@ class SchedulerServer:
         self._questions: list[tuple[Peer, FromRunner]] = []
         self._seen_while_paused: set[tuple[Hashable, ...]] = set()
         """Messages of worker hosts since the store cannot be written. Worker hosts repeat messages; each is kept once."""
+        self._waiting_hosts: dict[Connection, HostHello] = {}
+        """Registrations that are answered after the store has the gateway of the worker."""
         self._on_dispatched: Callable[[], None] | None = None
         """Functions to call once, when worker hosts have started all attempts that were due."""
         self._recovering = False
@@ -249,6 +251,8 @@ class SchedulerServer:
     def begin(self) -> None:
         """Load the state from the store, and schedule the duties."""
         self.scheduler.load()
+        if self.remote_workers is not None:
+            self.remote_workers.load(self.store.worker_gateways())
         fp("scheduler.loaded")
         for duty in self.duties:
             self._schedule_duty(duty)
@@ -345,6 +349,10 @@ class SchedulerServer:
         self._recovering = False
         if self.scheduler.recover():
             self._note_hosts()
+            waiting, self._waiting_hosts = self._waiting_hosts, {}
+            for connection, hello in waiting.items():
+                if (peer := self.peers.get(connection)) is not None:
+                    self._handle_or_disconnect(peer, hello)
 
     def _schedule_duty(self, duty: Duty) -> None:
         def turn() -> None:
@@ -379,6 +387,7 @@ class SchedulerServer:
         """Remove a peer whose connection is closed."""
         peer = self.peers.pop(connection, None)
         self._followers.pop(connection, None)
+        self._waiting_hosts.pop(connection, None)
         self._watch(connection, begin=False)
         if peer is not None and connection.problem:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
@@ -425,14 +434,17 @@ class SchedulerServer:
             log.warning("a message cannot be read; the peer is disconnected", peer=peer.name, error=str(error))
             connection.close()
             return
+        self._handle_or_disconnect(peer, message)
+
+    def _handle_or_disconnect(self, peer: Peer, message: ToScheduler) -> None:
         try:
             self._handle(peer, message)
         except StoreError as error:
             self.scheduler.record_failure(str(error))
-            connection.close()
+            peer.connection.close()
         except Exception:
             log.exception("a message could not be handled; the peer is disconnected", peer=peer.name)
-            connection.close()
+            peer.connection.close()
 
     def _handle(self, peer: Peer, message: ToScheduler) -> None:
         if isinstance(message, FromRunner):
@@ -463,6 +475,7 @@ class SchedulerServer:
             self._register_host(peer, message)
         elif isinstance(message, Unlisted):
             if peer.host is not None:
+                self._confirm_gateway(peer.host)
                 self.scheduler.hosts.cancel_unlisted(worker_of(peer.host.host), message.attempts)
         elif isinstance(message, Withdrawn):
             if peer.host is not None:
@@ -502,6 +515,11 @@ class SchedulerServer:
             peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, text)))
             return
         worker = worker_of(hello.host)
+        if self.remote_workers is not None and is_remote(worker):
+            gateways = self.remote_workers.gateways_at_registration(worker, hello.gateway)
+            if gateways is not None and not self._store_gateways(worker, gateways):
+                self._waiting_hosts[peer.connection] = hello
+                return
         before = self.workers.get(worker)
         if before is not None and before is not peer:  # a worker has one process at a time
             before.connection.close()
@@ -529,6 +547,30 @@ class SchedulerServer:
         self.scheduler.hosts.note_process(hello.host, hello.previous_process, hello.previous_end)
         self.scheduler.hosts.register(hello.host, frozenset(hello.live), frozenset(hello.triggers))
 
+    def _confirm_gateway(self, hello: HostHello) -> None:
+        """A worker host has received a message through its connection: it relies on no earlier gateway any more."""
+        worker = worker_of(hello.host)
+        if self.remote_workers is not None and is_remote(worker):
+            gateways = self.remote_workers.gateways_at_confirmation(worker, hello.gateway)
+            if gateways is not None:
+                self._store_gateways(worker, gateways)
+
+    def _store_gateways(self, worker: str, gateways: frozenset[str]) -> bool:
+        """Store at which gateways a remote worker may believe to be registered. False: nothing can be written now."""
+        assert self.remote_workers is not None
+        if self.scheduler.paused or self.scheduler.superseded:
+            return False
+        try:
+            self.store.record_worker_gateways(worker, gateways, self.clock.wall(), self.scheduler.epoch)
+        except Stale as error:
+            self.scheduler.stop_superseded(error)
+            return False
+        except StoreError as error:
+            self.scheduler.record_failure(str(error))
+            return False
+        self.remote_workers.stored(worker, gateways)
+        return True
+
     def _from_gateway(self, peer: Peer, message: GatewayHello | WorkerAway) -> None:
         """Handle a message of a gateway: it registers, or a worker has disconnected from it."""
         if self.remote_workers is None:
@@ -537,7 +579,7 @@ class SchedulerServer:
             peer.gateway, peer.name = message.name, f"gateway {message.name}"
             self.remote_workers.gateway_connected(message.name)
         elif peer.gateway:
-            rest = self.remote_workers.away(peer.gateway, message.worker, message.lease, message.ago)
+            rest = self.remote_workers.away(peer.gateway, message.worker, message.lease)
             self.loop.call_later(rest + SECOND, self.scheduler.hosts.lease_ended)
 
     def _drain_host(self, peer: Peer, message: Draining) -> None:

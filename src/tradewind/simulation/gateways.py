@@ -125,7 +125,7 @@ class GatewaySession:
             return
         self._upstream = upstream
         upstream.listen(self._from_scheduler, self._scheduler_lost)
-        self._send(g.SchedulerOpen())
+        self._send(g.SchedulerOpen(self.gateway.machine))
 
     def _scheduler_lost(self) -> None:
         if self._upstream is None:
@@ -136,6 +136,8 @@ class GatewaySession:
         self._keep_scheduler()
 
     def _from_scheduler(self, document: bytes) -> None:
+        if self.gateway.world.is_answer_lost(self.gateway.machine, self.state.worker):
+            return
         keys, _ = self.state.attempts_in(decode_from_scheduler(document), self.gateway.clock.monotonic())
         if keys:
             self._send(self.state.tokens(keys))
@@ -252,6 +254,11 @@ class VirtualLine:
 
 class Link(RemoteLink):
     """Production's link. It sends no logs: there are none."""
+
+    @property
+    def home(self) -> str:
+        """Name of the gateway at which this worker was registered last; empty: none."""
+        return self._home_name
 
     def break_line(self) -> None:
         """The connection ends by itself; the machine of the gateway answers."""

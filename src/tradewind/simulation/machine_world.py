@@ -65,6 +65,10 @@ class MachineFaults(NamedTuple):
     broker_delays: float = 0
     drift: float = 0
     """Maximum deviation of the clocks of the machines."""
+    double_losses: float = 0
+    """A remote worker and the active scheduler are lost within the same 30 seconds."""
+    answers_lost: float = 0
+    """A restarted gateway has no scheduler, and what another gateway answers to the registration of its workers does not arrive."""
 
 
 def draw(rng: random.Random) -> MachineFaults:
@@ -84,6 +88,8 @@ def draw(rng: random.Random) -> MachineFaults:
         broker_repeats=maybe(rng, 0.01, 0.3),
         broker_delays=maybe(rng, 0.01, 0.3),
         drift=maybe(rng, 0.0005, 0.01),
+        double_losses=maybe(rng, 0.5, 6),
+        answers_lost=maybe(rng, 0.5, 6),
     )
 
 
@@ -121,6 +127,8 @@ class MachineWorld(World):
         self.schedulers: dict[str, MachineScheduler] = {}
         """Machine → its scheduler."""
         self.gateways: dict[str, GatewayProcess] = {}
+        self._cuts_at_an_answer = 0
+        """The next answer to a registration through a gateway is lost, and the network there is cut for this time, microseconds."""
         self.store_faults.cut_off = self.cut_off
         if self.has_celery:
             self.broker = Broker(self)
@@ -322,6 +330,8 @@ class MachineWorld(World):
         self._often("machine lost", rates.machines_lost, self._lose_machine)
         self._often("slow network", rates.slow_networks, self._slow_network)
         self._often("foreign word", rates.foreign_words, self._foreign_word)
+        self._often("double loss", rates.double_losses, self._lose_worker_and_scheduler)
+        self._often("answer lost", rates.answers_lost, self._lose_answer)
         if self.broker is not None:
             self._often("broker flush", rates.broker_flushes, self._flush_broker)
             self._often("broker outage", rates.broker_outages, self._stop_broker)
@@ -395,6 +405,44 @@ class MachineWorld(World):
         for process in (*self.schedulers.values(), *self.gateways.values(), *pools, *self.hosts.values()):
             if machine_of(process) == machine and process.alive:
                 process.die("its machine")
+
+    def _lose_worker_and_scheduler(self, rng: random.Random) -> None:
+        """A remote worker dies or is cut off, and shortly before or after it the active scheduler dies. Its gateway lives on."""
+        worker = rng.choice([one for one in self.workers if is_remote(one)])
+        machine, cut_for = self.machine_of_worker(worker), 2 * MINUTE + faults.pause_length(rng)
+        self._count("remote worker and active scheduler lost together")
+        host = self.hosts.get(worker)
+        if rng.random() < 0.5 and host is not None:
+            host.die("its machine")
+        self.timeline.after(rng.randrange(30 * SECOND), None, lambda: self._isolate(machine, cut_for))
+        life = self.scheduler
+        if life is not None and life.alive:
+            self.timeline.after(rng.randrange(30 * SECOND), life, lambda: life.die("killed"))
+
+    def _lose_answer(self, rng: random.Random) -> None:
+        """Restart the gateway beside the standby scheduler, cut off from the active one. Its workers try the other gateway."""
+        standby = next((one for one in self.schedulers.values() if one is not self.scheduler), None)
+        gateway = self.gateways.get(standby.machine) if standby is not None else None
+        if gateway is None:
+            return
+        self._count("gateway restarted, and cut off from the active scheduler")
+        self.cables.cut(*SCHEDULER_MACHINES, 2 * MINUTE + faults.pause_length(rng))
+        gateway.die("killed")
+        self._cuts_at_an_answer = 2 * MINUTE + faults.pause_length(rng)
+
+    def is_answer_lost(self, gateway: str, worker: str) -> bool:
+        """Whether the answer to the registration of a worker that comes from another gateway is lost. Then the worker cannot reach
+        this gateway for a while.
+        """
+        host = self.hosts.get(worker)
+        if not self._cuts_at_an_answer or self.recovering or host is None or not isinstance(host.host.remote, Link):
+            return False
+        if host.host.remote.home in ("", gateway) or not host.host.attempts:
+            return False
+        cut_for, self._cuts_at_an_answer = self._cuts_at_an_answer, 0
+        self.count("the answer to a registration is lost")
+        self.cables.cut(gateway, self.machine_of_worker(worker), cut_for)
+        return True
 
     def _slow_network(self, rng: random.Random) -> None:
         machine = rng.choice(MACHINES)

@@ -135,12 +135,14 @@ class GetContent(msgspec.Struct, frozen=True, tag="get_content"):
 # --- gateway → worker host --------------------------------------------------------------------------------------------
 
 
-class Renewed(msgspec.Struct, frozen=True, tag="renewed"):
+class Renewed(msgspec.Struct, frozen=True, omit_defaults=True, tag="renewed"):
     """The lease that begins when `Renew` was sent."""
 
     number: int
     lease: int
     """Microseconds."""
+    gateway: str = ""
+    """Name of the gateway: behind one address there may be several. A gateway of an older release sends none."""
 
 
 class AttemptTokens(msgspec.Struct, frozen=True, tag="tokens"):
@@ -149,8 +151,11 @@ class AttemptTokens(msgspec.Struct, frozen=True, tag="tokens"):
     tokens: tuple[tuple[AttemptKey, str], ...]
 
 
-class SchedulerOpen(msgspec.Struct, frozen=True, tag="open"):
+class SchedulerOpen(msgspec.Struct, frozen=True, omit_defaults=True, tag="open"):
     """The gateway is connected to the scheduler: register."""
+
+    gateway: str = ""
+    """Name of the gateway, as in `Renewed`."""
 
 
 class SchedulerClosed(msgspec.Struct, frozen=True, tag="closed"):

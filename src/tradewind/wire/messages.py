@@ -526,7 +526,7 @@ class WorkerAway(msgspec.Struct, frozen=True, omit_defaults=True, tag="worker_aw
     lease: int = 0
     """Microseconds from now in which the worker may still run tasks; 0: it ended normally."""
     ago: int = 0
-    """Microseconds since it has disconnected. A gateway of an older release sends 0."""
+    """Microseconds since it has disconnected."""
 
 
 class Draining(msgspec.Struct, frozen=True, omit_defaults=True, tag="draining"):
@@ -631,7 +631,11 @@ class Reconcile(msgspec.Struct, frozen=True, omit_defaults=True, tag="reconcile"
 
 
 class Unlisted(msgspec.Struct, frozen=True, tag="unlisted"):
-    """A worker runs these attempts, which a complete `Reconcile` did not list. Those that are not current are cancelled."""
+    """A worker runs these attempts, which a complete `Reconcile` did not list. Those that are not current are cancelled.
+
+    It proves that the worker host has received a message through this connection. A remote worker host sends an empty one when the
+    answer to its registration has arrived.
+    """
 
     attempts: tuple[AttemptKey, ...]
 

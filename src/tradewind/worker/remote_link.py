@@ -7,7 +7,8 @@ It replaces the socket of a worker host that runs beside the scheduler. In addit
   tasks continue for `worker.outage_lease`. The scheduler waits equally long for a worker whose gateway is disconnected. With
   several gateways, this holds for the gateway through which this worker was registered last: when that gateway is back, the
   scheduler expects that its workers register again within one lease, or stop. What another gateway without a scheduler answers
-  does not make the lease longer.
+  does not make the lease longer. The worker confirms each registration that was answered: then the scheduler asks no
+  earlier gateway about it.
 * **Logs** are sent while they are written, and deleted on this machine when the gateway has stored them (`log_shipper`).
 * **Large XComs** are sent before the report that names them, and fetched after the answer that names them.
 * **DAG files** come from the gateway, unless they are kept on this machine (`bundle_fetcher`).
@@ -37,7 +38,7 @@ from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop
 from tradewind.storage.local_spills import SPILL_GRACE_SECONDS, LocalSpills
 from tradewind.wire import gateway as g
-from tradewind.wire.messages import AttemptKey, FromRunner, Report, XComs
+from tradewind.wire.messages import AttemptKey, FromRunner, Report, Unlisted, XComs, encode
 from tradewind.worker.bundle_fetcher import BundleFetcher
 from tradewind.worker.config import GatewayConfig
 from tradewind.worker.log_shipper import LogShipper
@@ -155,6 +156,10 @@ class RemoteLink:
         self._next_address = 0
         self._home: int | None = None
         """Index of the address of the gateway through which this worker was registered last; None: it was not registered yet."""
+        self._home_name = ""
+        """Name of that gateway. Behind one address there may be several."""
+        self._gateway = ""
+        """Name of the present gateway; empty: it has not said it."""
         self._is_known = False
         """A scheduler knows that this worker is connected through the present gateway."""
         self._was_open = False
@@ -236,8 +241,9 @@ class RemoteLink:
 
     @property
     def _is_at_home(self) -> bool:
-        """Whether the present address is that of the gateway which the scheduler knows."""
-        return self._home in (None, self._address_index)
+        """Whether the present gateway is the one which the scheduler knows, as far as it can be said."""
+        is_other = self._gateway and self._home_name and self._gateway != self._home_name
+        return self._home in (None, self._address_index) and not is_other
 
     def _connect(self) -> None:
         if self._stopped or self._line is not None:
@@ -246,6 +252,7 @@ class RemoteLink:
         if self.files is not None:
             address = address._replace(url=f"{address.url}?{g.FILES_QUERY}")
         self._was_open = False
+        self._gateway = ""
         self._line = self._make_line(
             address, self._config.token, self._loop, self._tls, self._on_open, self._on_message, self._on_close
         )
@@ -314,7 +321,8 @@ class RemoteLink:
         self._loop.call_later(CHECK_EVERY, self._check)
 
     def _is_elsewhere_better(self, now: int) -> bool:
-        return len(self._addresses) > 1 and now - self._without_scheduler_since > NO_SCHEDULER_MAX
+        may_reach_another = len(self._addresses) > 1 or not self._is_at_home
+        return may_reach_another and now - self._without_scheduler_since > NO_SCHEDULER_MAX
 
     def _renewed(self, message: g.Renewed) -> None:
         now, sent = self._clock.monotonic(), self._sent_at.pop(message.number, None)
@@ -322,6 +330,7 @@ class RemoteLink:
             return
         for number in [one for one in self._sent_at if one < message.number]:
             del self._sent_at[number]
+        self._gateway = message.gateway
         if not self._is_at_home:
             return
         if not self._is_known:  # an outage counts from the last contact with a scheduler
@@ -350,8 +359,10 @@ class RemoteLink:
         self._heard_at = self._clock.monotonic()
         if data[:1] == bytes((g.SCHEDULER,)):
             if not self._is_known:  # the scheduler has answered the registration
-                self._is_known, self._is_lost, self._home = True, False, self._address_index
+                self._is_known, self._is_lost = True, False
+                self._home, self._home_name = self._address_index, self._gateway
                 self._renew()
+                self.send(encode(Unlisted(())))
             self._owner.on_scheduler_document(data[1:])
             return
         try:
@@ -366,6 +377,7 @@ class RemoteLink:
         elif isinstance(message, g.SchedulerOpen):
             self.closed = False
             self._is_known = False
+            self._gateway = message.gateway
             self._owner.gateway_opened()
         elif isinstance(message, g.SchedulerClosed):
             if not self.closed:

@@ -329,7 +329,7 @@ def test_frames_of_older_worker_hosts_are_understood(tmp_path: Path) -> None:
             await receive(link, g.AttemptTokens)
             for data in recorded:
                 await link.send(data)
-            assert await receive(link, g.Renewed) == g.Renewed(1, g.LEASE)
+            assert await receive(link, g.Renewed) == g.Renewed(1, g.LEASE, "gw")
             assert await receive(link, g.LogStored) == g.LogStored("d/r/t~attempt=1.5.log", "a.1", 5)
             kinds = [type(await border.passed_on()).__name__ for _ in range(6)]
             assert kinds == ["HostHello", "FromRunner", "FromRunner", "Draining", "Withdrawn", "Goodbye"]

@@ -262,3 +262,20 @@ def test_a_takeover_keeps_the_tasks_of_workers_on_other_machines(machines: Machi
     active.cli("dags", "trigger", "quick", "--run-id", "from-the-former")
     assert standby.wait_run("quick", "from-the-former") == "success"
     assert json.loads(active.get("/api/v2/dags/quick/dagRuns/from-the-former"))["state"] == "success"
+
+
+@pytest.mark.long  # the lease of the worker lasts for 30 seconds
+@pytest.mark.timeout(300)
+def test_tasks_of_a_worker_that_is_lost_together_with_the_scheduler_are_tried_again(machines: Machines) -> None:
+    """The gateway of the worker lives. It tells the new scheduler when the lease ends, which need not wait for an outage."""
+    active, standby = machines.standalones
+    worker = machines.worker("etl-1")
+    run_id = active.trigger("slow")
+    machines.first.wait_mark(machines.marks, "begin", "nap1")
+    worker.kill()
+    take_over(machines)
+    machines.second.wait_mark(machines.marks, "begin", "nap2", 90)
+    machines.go.touch()
+    assert standby.wait_run("slow", run_id) == "success"
+    begin, again, end = read_marks(machines.marks)
+    assert [begin[:2], again[:2], end[:2]] == [("begin", "nap1"), ("begin", "nap2"), ("end", "nap2")]

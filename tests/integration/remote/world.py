@@ -7,11 +7,12 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.acceptance.harness import COMMAND, Standalone
 from tradewind.model.errors import Unreachable
+from tradewind.platform.linux import descendants
 
 RULE = "TRADEWIND__"
 
@@ -60,6 +61,14 @@ class RemoteWorker:
         assert self.process is not None
         self.process.send_signal(number)
         return self.process.wait(deadline)
+
+    def kill(self) -> None:
+        """Kill all its processes at once, with its tasks, as when its machine loses power."""
+        assert self.process is not None
+        for pid in (self.process.pid, *descendants(self.process.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
     def close(self) -> None:
         """Make sure that no process of the worker is left."""

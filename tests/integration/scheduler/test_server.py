@@ -17,9 +17,11 @@ from tests.unit.scheduler.bench import DEFAULTS, task
 from tradewind.executors.local import LocalExecutor
 from tradewind.model.definition import DagDefinition, encode_definition, version_hash
 from tradewind.model.errors import NotFound, StoreBusy, Unreachable, WireError, WrongArgument
+from tradewind.model.moments import SECOND
 from tradewind.model.rows import NewJob
 from tradewind.model.states import Outcome
 from tradewind.platform.clock import SystemClock
+from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
 from tradewind.scheduler.composition import compose_server
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.jobs import SCHEDULER, JobRegistry
@@ -46,6 +48,7 @@ from tradewind.wire.messages import (
     Submit,
     ToRunner,
     TriggerRun,
+    Unlisted,
     Value,
     Welcome,
     decode_from_scheduler,
@@ -87,6 +90,7 @@ class Deployment:
             self.socket,
             lambda scheduler: [],
             jobs=JobRegistry(store, clock, own),
+            remote_workers=RemoteWorkers(clock, 900 * SECOND),
         )
         self.server.loop.on_signal = lambda number, call: None  # type: ignore[method-assign]
         listen = self.server._listen
@@ -117,6 +121,13 @@ class Deployment:
         store = open_reader(self.database)
         try:
             return {job.service_id: job.state for job in store.jobs(100)}
+        finally:
+            store.close()
+
+    def gateways(self) -> dict[str, frozenset[str]]:
+        store = open_reader(self.database)
+        try:
+            return store.worker_gateways()
         finally:
             store.close()
 
@@ -374,6 +385,39 @@ def test_a_locked_database_is_reported_and_waited_for(deployment: Deployment) ->
     assert (refused.op, refused.error) == ("op-1", "WrongArgument")
     assert "Did you mean 'trigger'?" in refused.message
     line.close()
+
+
+def test_the_gateway_of_a_worker_is_stored_before_its_registration_is_answered(deployment: Deployment) -> None:
+    """Otherwise the next scheduler would ask the gateway before. While nothing can be written the worker waits."""
+    holder = sqlite3.connect(deployment.database, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    host = Line(deployment.socket)
+    host.say(HostHello("etl@remote.p1", 1, "there", gateway="g1"))
+    with deployment.client() as client:
+        until(lambda: client.call("ping")["trouble"] is not None)
+        assert not client.call("ping")["workers"]
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert host.hear_of(Welcome).refused is None
+        assert deployment.gateways() == {"etl@remote": {"g1"}}
+        assert [one["worker"] for one in client.call("ping")["workers"]] == ["etl@remote"]
+
+
+def test_a_worker_has_its_former_gateway_until_it_confirms_the_new_one(deployment: Deployment) -> None:
+    """Also for a scheduler that is started again meanwhile."""
+    first, second = Line(deployment.socket), Line(deployment.socket)
+    for line, gateway in ((first, "g1"), (second, "g2")):
+        line.say(HostHello("etl@remote.p1", 1, "there", gateway=gateway))
+        assert line.hear_of(Welcome).refused is None
+    assert deployment.gateways() == {"etl@remote": {"g1", "g2"}}
+    deployment.stop()
+    deployment.start()
+    again = Line(deployment.socket)
+    again.say(HostHello("etl@remote.p1", 1, "there", gateway="g2"))
+    assert again.hear_of(Welcome).refused is None
+    assert deployment.gateways() == {"etl@remote": {"g1", "g2"}}
+    again.say(Unlisted(()))
+    until(lambda: deployment.gateways() == {"etl@remote": {"g2"}})
 
 
 def test_a_host_that_outlives_the_scheduler(deployment: Deployment) -> None:

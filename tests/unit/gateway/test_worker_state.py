@@ -41,7 +41,7 @@ def hello(host: str = "etl@remote.p1", **changed: object) -> HostHello:
 
 
 def test_a_lease_lasts_thirty_seconds(state: WorkerState) -> None:
-    assert state.renew(g.Renew(1), 5 * SECOND) == g.Renewed(1, g.LEASE)
+    assert state.renew(g.Renew(1), 5 * SECOND) == g.Renewed(1, g.LEASE, "g1")
     assert state.lease_until == 5 * SECOND + g.LEASE
 
 
@@ -176,3 +176,15 @@ def test_a_scheduler_is_told_of_a_lease_without_registration(state: WorkerState)
     again = make_state()
     again.renew(g.Renew(1), 2 * SECOND)
     assert away.news({}, {"etl@remote": again}, 2 * SECOND)[0].lease == OUTAGE - 2 * SECOND
+
+
+def test_a_connection_that_a_scheduler_is_told_of_gets_no_longer_lease_before_it_answers(state: WorkerState) -> None:
+    """The connection began before the scheduler was told, and registers later."""
+    state.renew(g.Renew(1), 0)
+    away = DisconnectedWorkers()
+    away.disconnected(state, SECOND)
+    again = make_state()
+    assert away.news({}, {"etl@remote": again}, 2 * SECOND)[0].lease == g.LEASE - 2 * SECOND
+    assert again.renew(g.Renew(1), 3 * SECOND).lease == g.LEASE - 3 * SECOND
+    again.attempts_in(Welcome(1), 4 * SECOND)
+    assert again.renew(g.Renew(2), 5 * SECOND).lease == g.LEASE

@@ -24,6 +24,7 @@ WITHOUT_DAGS = {
     "scheduler",
     "scheduler_lease",
     "worker_host",
+    "worker_gateway",
     "asset",
     "asset_alias",
     "asset_alias_member",

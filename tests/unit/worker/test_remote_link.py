@@ -14,7 +14,7 @@ from tradewind.model.moments import SECOND
 from tradewind.platform.clock import ManualClock
 from tradewind.platform.loop import Loop
 from tradewind.wire import gateway as g
-from tradewind.wire.messages import AttemptKey
+from tradewind.wire.messages import AttemptKey, Unlisted
 from tradewind.worker.config import GatewayConfig
 from tradewind.worker.remote_link import NO_SCHEDULER_MAX, RemoteLink
 
@@ -38,7 +38,10 @@ class FakeLine:
         self.host = address.host
         self.on_open, self.on_message, self.on_close = on_open, on_message, on_close
         self.is_open = False
+        self.name = ""
+        """What the gateway says about itself. Empty: it is of an older release."""
         self.renewals: list[int] = []
+        self.for_scheduler: list[object] = []
 
     def connect(self) -> None:
         pass
@@ -49,7 +52,9 @@ class FakeLine:
 
     def send(self, message: bytes) -> None:
         received = g.decode_to_gateway(message[1:]) if message[0] == g.GATEWAY else None
-        if isinstance(received, g.Renew):
+        if received is None:
+            self.for_scheduler.append(g.decode_from_host(message[1:]))
+        elif isinstance(received, g.Renew):
             self.renewals.append(received.number)
 
     def say(self, message: object) -> None:
@@ -57,7 +62,7 @@ class FakeLine:
 
     def grant(self, lease: int = g.LEASE) -> None:
         """Answer the last request for a lease."""
-        self.say(g.Renewed(self.renewals[-1], lease))
+        self.say(g.Renewed(self.renewals[-1], lease, self.name))
 
     def close(self, reason: str) -> None:
         self.end(Closed(reason, False, False))
@@ -89,10 +94,11 @@ class Worker:
     def line(self) -> FakeLine:
         return self.lines[-1]
 
-    def register(self) -> None:
+    def register(self, name: str = "") -> None:
         """Connect to the gateway that is tried now, which has a scheduler. The lease begins now."""
+        self.line.name = name
         self.line.open()
-        self.line.say(g.SchedulerOpen())
+        self.line.say(g.SchedulerOpen(name))
         self.line.on_message(bytes((g.SCHEDULER,)) + b"the answer to the registration")
         self.line.grant()
         self.begun = self.clock.monotonic()
@@ -186,6 +192,54 @@ def test_another_gateway_without_a_scheduler_makes_no_lease_longer() -> None:
     worker.pass_seconds(40)
     assert worker.stopped_after is not None
     assert worker.stopped_after <= 32
+
+
+def test_another_gateway_behind_the_same_address_makes_no_lease_longer() -> None:
+    """A load balancer led the worker to it. It has no scheduler, and the own gateway has told the scheduler when the lease ends."""
+    worker = Worker("balancer")
+    worker.register("one")
+    for _ in range(8):
+        worker.line.end(SILENT)
+        worker.pass_seconds(5)
+        worker.line.name = "two"
+        worker.line.open()
+        worker.line.grant(OUTAGE)
+    assert worker.stopped_after == 31
+
+
+def test_a_worker_leaves_another_gateway_without_a_scheduler_behind_the_same_address() -> None:
+    worker = Worker("balancer")
+    worker.register("one")
+    worker.line.end(REFUSED)
+    worker.pass_seconds(1)
+    worker.line.name = "two"
+    worker.line.open()
+    worker.line.grant(OUTAGE)
+    worker.pass_seconds(NO_SCHEDULER_MAX // SECOND + 3)
+    assert worker.line.name == "", "it has connected again, perhaps to the own gateway"
+
+
+def test_the_own_gateway_makes_the_lease_longer_after_its_restart() -> None:
+    worker = Worker("balancer")
+    worker.register("one")
+    worker.line.end(REFUSED)
+    worker.pass_seconds(1)
+    worker.line.name = "one"
+    worker.line.open()
+    for _ in range(OUTAGE // SECOND - 10):
+        worker.line.grant(OUTAGE)
+        worker.pass_seconds(1)
+    assert worker.stopped_after is None
+
+
+def test_a_worker_confirms_the_answer_to_its_registration_once() -> None:
+    worker = Worker("one", "two")
+    worker.line.open()
+    worker.line.say(g.SchedulerOpen("g1"))
+    assert worker.line.for_scheduler == []
+    for _ in range(2):
+        worker.line.on_message(bytes((g.SCHEDULER,)) + b"a message of the scheduler")
+    assert worker.line.for_scheduler == [Unlisted(())]
 
 
 def test_another_gateway_with_a_scheduler_is_the_own_one_from_then_on() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from tradewind.model.moments import DAY
 from tradewind.model.rows import JobRow, NewJob
+
+STALE_GATEWAYS = 90 * DAY
+"""Age after which the gateways of a worker are forgotten, microseconds. A scheduler that does not know them waits longer."""
 
 
 class ServiceReader(Protocol):
@@ -16,6 +20,9 @@ class ServiceReader(Protocol):
 
     def jobs(self, at_most: int) -> list[JobRow]:
         """Jobs (one for each process of a service), the latest first."""
+
+    def worker_gateways(self) -> dict[str, frozenset[str]]:
+        """Worker on another machine → the gateways that `record_worker_gateways` has stored for it."""
 
     def command_result(self, op: str) -> bytes | None:
         """The result of a command that was already executed, by the command's id."""
@@ -44,6 +51,14 @@ class ServiceStore(Protocol):
 
     def record_worker_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None:
         """Record a worker host that has connected. It replaces earlier rows with this name and this machine."""
+
+    def record_worker_gateways(self, worker: str, gateways: Collection[str], at: int, epoch: int) -> None:
+        """Store at which gateways a worker on another machine may believe to be registered. Replaces what was stored for it, and
+        forgets workers whose rows are older than `STALE_GATEWAYS`.
+
+        Raises:
+            Stale: the epoch is not the newest.
+        """
 
     def begin_job(self, new: NewJob, at: int) -> None:
         """Record that a service starts. If its job exists, it runs again, even if it had been ended as lost."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tradewind.model.errors import Stale
+from tradewind.store.port.services import STALE_GATEWAYS
 from tradewind.store.sql.jobs import JobOperations
 
 
@@ -34,6 +37,21 @@ class ServiceOperations(JobOperations):
             self.engine.run(
                 "INSERT INTO worker_host (name, hostname, pid, slots, seen_at) VALUES (?, ?, ?, ?, ?)",
                 (name, hostname, pid, slots, at),
+            )
+
+    def worker_gateways(self) -> dict[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for worker, gateway in self.engine.rows("SELECT worker, gateway FROM worker_gateway"):
+            found[worker] = found.get(worker, frozenset()) | {gateway}
+        return found
+
+    def record_worker_gateways(self, worker: str, gateways: Collection[str], at: int, epoch: int) -> None:
+        with self.engine.transaction():
+            self._check_epoch(epoch)
+            self.engine.run("DELETE FROM worker_gateway WHERE worker = ? OR at < ?", (worker, at - STALE_GATEWAYS))
+            self.engine.many(
+                "INSERT INTO worker_gateway (worker, gateway, at) VALUES (?, ?, ?)",
+                [(worker, gateway, at) for gateway in sorted(gateways)],
             )
 
     # --- commands --------------------------------------------------------------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.store.suite.build import NOW, S, finish, new_run, parsed, step, with_dag, with_run, xcom
-from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.errors import Conflict, NotFound, Stale
 from tradewind.model.moments import DAY
 from tradewind.model.rows import NewJob, PoolRow, RemovedRun, RetiredLog, VariableRow
 from tradewind.model.states import RunState
 from tradewind.store.port import Store
+from tradewind.store.port.services import STALE_GATEWAYS
 from tradewind.store.sql.jobs import KEPT_JOBS
 
 
@@ -99,6 +100,32 @@ def test_epochs_only_grow(store: Store) -> None:
 def test_a_worker_host_may_connect_again_and_from_another_machine(store: Store) -> None:
     for name, hostname in (("h1", "box"), ("h1", "box"), ("h2", "box"), ("h2", "renamed")):
         store.record_worker_host(name, hostname, 1, 0, NOW)
+
+
+def test_the_gateways_of_a_worker_are_replaced(store: Store) -> None:
+    epoch = store.begin_epoch("box", 1, "boot", NOW)
+    assert store.worker_gateways() == {}
+    for worker, gateways in (("a@remote", {"g1"}), ("b@remote", {"g1", "g2"}), ("a@remote", {"g2"})):
+        store.record_worker_gateways(worker, gateways, NOW, epoch)
+    assert store.worker_gateways() == {"a@remote": {"g2"}, "b@remote": {"g1", "g2"}}
+
+
+def test_the_gateways_of_a_worker_that_does_not_exist_any_more_are_forgotten(store: Store) -> None:
+    epoch = store.begin_epoch("box", 1, "boot", NOW)
+    store.record_worker_gateways("old@remote", {"g1"}, NOW, epoch)
+    store.record_worker_gateways("new@remote", {"g1"}, NOW + STALE_GATEWAYS, epoch)
+    assert store.worker_gateways().keys() == {"old@remote", "new@remote"}
+    store.record_worker_gateways("new@remote", {"g1"}, NOW + STALE_GATEWAYS + 1, epoch)
+    assert store.worker_gateways().keys() == {"new@remote"}
+
+
+def test_a_former_scheduler_stores_no_gateway(store: Store) -> None:
+    """The scheduler after it has read which gateways there are."""
+    epoch = store.begin_epoch("box", 1, "boot", NOW)
+    store.begin_epoch("other", 2, "boot", NOW)
+    with pytest.raises(Stale):
+        store.record_worker_gateways("a@remote", {"g1"}, NOW, epoch)
+    assert store.worker_gateways() == {}
 
 
 def test_the_first_result_of_a_command_stays(store: Store) -> None:
