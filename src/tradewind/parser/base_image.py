@@ -214,6 +214,9 @@ def _warm_up() -> None:
 # --- the child --------------------------------------------------------------------------------------------------------
 
 
+_PARSE_NAME = linux.ProcessName("tw-parse")
+
+
 def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
     linux.die_with_parent(parent)
     order = decode_order(data)
@@ -270,7 +273,7 @@ def _set_up_process(order: ParseOrder, report: int, printed: int) -> None:
     """Set limits, start a session, redirect the output, and prepare a crash note for every way in which the process can end."""
     os.setsid()
     linux.become_subreaper()
-    linux.set_name("tw-parse")
+    _PARSE_NAME.set()
     linux.set_title(f"tradewind parse {order.file}")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(printed, 1)

@@ -84,21 +84,35 @@ def become_subreaper() -> None:
         raise _failure()
 
 
+class ProcessName:
+    """The short name that ps and top show (15 bytes). A process that forks prepares the name of its children, because setting a
+    prepared name writes to few memory pages, which the child has to copy.
+    """
+
+    __slots__ = ("_address", "_buffer")
+
+    def __init__(self, name: str) -> None:
+        self._buffer = ctypes.create_string_buffer(name.encode()[:15])
+        self._address = ctypes.addressof(self._buffer)
+
+    def set(self) -> None:
+        """Give this process the name."""
+        _prctl(_PR_SET_NAME, self._address, 0, 0, 0)
+
+
 def set_name(name: str) -> None:
-    """Set the short name that ps and top show (15 bytes)."""
-    buffer = ctypes.create_string_buffer(name.encode()[:15])
-    _prctl(_PR_SET_NAME, ctypes.addressof(buffer), 0, 0, 0)
+    """Set the short name of this process."""
+    ProcessName(name).set()
 
 
-_task_name = ctypes.create_string_buffer(b"tw-task")
-_TASK_NAME = ctypes.addressof(_task_name)
+_TASK_NAME = ProcessName("tw-task")
 
 
 def become_task() -> None:
     """Become a subreaper and set the name of a task process. It touches few memory pages, because it runs after each fork."""
     if _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise _failure()
-    _prctl(_PR_SET_NAME, _TASK_NAME, 0, 0, 0)
+    _TASK_NAME.set()
 
 
 _title_at = _title_size = 0

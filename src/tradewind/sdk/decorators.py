@@ -217,7 +217,9 @@ def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappin
 def _returns_mapping(function: Callable[..., Any]) -> bool:
     """True if the return annotation is a mapping type. Then each key of the result becomes an XCom."""
     try:
-        written = signature_of(function).return_annotation
+        written = _signature_of(function).return_annotation
+        if written is inspect.Signature.empty:  # the check below would examine each subclass of Mapping
+            return False
         if isinstance(written, str):
             written = eval(written, getattr(function, "__globals__", {}))
     except Exception:  # a name that exists only for type checkers, or a function without a signature

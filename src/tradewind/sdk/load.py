@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.model.ids import DAG_FILE_MODULE
@@ -95,7 +97,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     """
     path = os.path.join(bundle, file)
     open_folders(bundle, file)
-    before = set(sys.modules) if analyse else set()
+    before, newest = len(sys.modules), next(reversed(sys.modules.items()))
     seen = source_file(path)
     with collecting(_generation(path)) as collected:
         namespace = _import_archive(path) if is_zipped(path) else _import_file(file, path)
@@ -105,7 +107,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     add_plugin_links(found.dags)
     if not analyse:
         return Loaded(_by_id(found.dags), {}, [], None)
-    sources = [seen, *_bundle_sources(bundle, path, before)]
+    sources = [seen, *_bundle_sources(bundle, path, _modules_after(newest, before))]
     if policies:
         known = {source.path for source in sources}
         sources += [source_file(name) for name in policies_of_process().files if name not in known and os.path.exists(name)]
@@ -158,10 +160,29 @@ def source_file(path: str) -> SourceFile:
     return SourceFile(path, facts.st_mtime_ns, facts.st_size)
 
 
-def _bundle_sources(bundle: str, path: str, before: set[str]) -> Iterator[SourceFile]:
+def _modules_after(newest: tuple[str, ModuleType], before: int) -> list[str]:
+    """Names of the modules that were imported after the module `newest`, which is given as (name, module).
+
+    Only new entries of `sys.modules` are read: a forked process copies the memory page of each name that it reads.
+
+    Args:
+        before: number of the modules when `newest` was the last one.
+    """
+    name, module = newest
+    try:
+        found = list(itertools.takewhile(lambda one: one != name, reversed(sys.modules)))
+    except RuntimeError:  # a thread of the file imports something at this moment
+        return list(sys.modules)
+    if sys.modules.get(name) is not module or len(found) < len(sys.modules) - before:
+        return list(sys.modules)  # the file has imported or reloaded `newest`, so that it is the last one again
+    return found[::-1]
+
+
+def _bundle_sources(bundle: str, path: str, modules: Iterable[str]) -> Iterator[SourceFile]:
+    """The files of those modules that are in the bundle or in the plugins folder."""
     roots = tuple(os.path.join(os.path.realpath(folder), "") for folder in (bundle, plugins_folder()))
-    for name in list(sys.modules):
-        origin = getattr(sys.modules.get(name), "__file__", None) if name not in before else None
+    for name in modules:
+        origin = getattr(sys.modules.get(name), "__file__", None)
         if origin and origin != path and os.path.realpath(origin).startswith(roots) and os.path.exists(origin):
             yield source_file(origin)
 
