@@ -1,4 +1,5 @@
-"""Names that the library pendulum had when Airflow 1.10 and 2.0 – 2.7 brought it along: `pendulum.Period`, `pendulum.Pendulum`.
+"""Names that the library pendulum had when Airflow 1.10 and 2.0 – 2.7 brought it along: `pendulum.Period`,
+`pendulum.tz.timezone("UTC")`.
 
 DAG files of that time use them. They lead to the present names where pendulum does not have them any more.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import Any
 
 from tradewind.airflow.wrapped_loader import WrappedLoader
 
@@ -17,11 +19,22 @@ _RENAMED = {"Period": "Interval", "period": "interval", "Pendulum": "DateTime", 
 """Older name → present name."""
 
 
+class _CallableModule(ModuleType):
+    """`pendulum.tz.timezone`: a function of pendulum 2, a module of pendulum 3. This module can be called like the function."""
+
+    def __call__(self, name: str | int) -> Any:
+        """The time zone with this name, or with this distance from UTC in seconds."""
+        return sys.modules[PENDULUM].timezone(name)
+
+
 def add_names(module: ModuleType) -> None:
     """Give pendulum its older names."""
     for older, present in _RENAMED.items():
         if not hasattr(module, older) and hasattr(module, present):
             setattr(module, older, getattr(module, present))
+    zones = sys.modules.get(f"{PENDULUM}.tz.timezone")
+    if zones is not None and not callable(getattr(sys.modules[f"{PENDULUM}.tz"], "timezone", zones)):
+        zones.__class__ = _CallableModule
 
 
 def spec() -> ModuleSpec | None:

@@ -1,9 +1,10 @@
-"""Variables and connections that a DAG file requests while it is imported.
+"""Variables, connections and runs that a DAG file requests while it is imported.
 
-    parse child ──GetVariable, GetConnection──▶ parser ──own connection──▶ scheduler, which answers as it answers a task
+    parse child ──GetVariable, GetConnection, …──▶ parser ──own connection──▶ scheduler, which answers as it answers a task
 
-A child has no credentials and no connection to the scheduler. It has a connection to its parser, which forwards only these two
-requests. Secret values that a file has received are masked in everything that is stored or shown about reading it.
+A child has no credentials and no connection to the scheduler. It has a connection to its parser, which forwards only
+`Lookup`s: requests that change nothing. Secret values that a file has received are masked in everything that is stored or shown
+about reading it.
 
 If the scheduler is not reachable, this is not an error of the file: the request fails, the result of the reading is ignored, and
 the file is read again when the scheduler is reachable.
@@ -66,7 +67,7 @@ class ChildLookups:
             return
         if not isinstance(request, Lookup):
             connection.send(
-                encode(Failure(request.op, "a DAG file may read only variables and connections while it is imported"))
+                encode(Failure(request.op, "a DAG file may read only variables, connections and runs while it is imported"))
             )
             return
         op = request.op

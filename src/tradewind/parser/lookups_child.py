@@ -1,4 +1,4 @@
-"""In a parse child: variables and connections for the imported file, requested from the parser. See `lookups`."""
+"""In a parse child: variables, connections and runs for the imported file, requested from the parser. See `lookups`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from tradewind.client.channel import Channel
 from tradewind.sdk.open_dags import warn_author
 from tradewind.wire import runtime
-from tradewind.wire.messages import GetConnection, GetVariable, ListRows, Lookup, RunnerAnswer, SetVariable, Value
+from tradewind.wire.messages import FindRuns, GetConnection, GetVariable, ListRows, Lookup, RunnerAnswer, SetVariable, Value
 
 CHANGE = "change of variable "
 """Begins the note that a file changes a variable while it is imported."""
@@ -22,6 +22,8 @@ def lookup_name(request: Lookup) -> str:
             return f"connection {request.conn_id}"
         case ListRows():
             return f"list of {request.table}"
+        case FindRuns():
+            return f"runs of {request.dag_id}"
 
 
 def _no_spills(name: str) -> bytes:
@@ -38,14 +40,14 @@ class ParsingRuntime:
 
     def __init__(self, descriptor: int) -> None:
         self.lookups: dict[str, None] = {}
-        """Names of the requested variables and connections, and of the variables that the file changes, in order."""
+        """Names of the requested variables, connections and runs, and of the variables that the file changes, in order."""
         self._written: dict[str, str | None] = {}
         """Variables that the file has set or deleted, which only this import sees."""
         self._channel = Channel(descriptor, _no_spills)
         self._pid = os.getpid()
 
     def ask(self, request: runtime.Question) -> RunnerAnswer:
-        """The answer to a request for a variable or connection.
+        """The answer to a request for a variable, a connection or runs.
 
         A variable that the file sets is not stored: each reading of the file would store it again. The rest of the import reads the
         new value, and the file's DAGs get a warning.
@@ -61,11 +63,11 @@ class ParsingRuntime:
             return Value(request.op, value is not None, value)
         if not isinstance(request, Lookup):
             raise runtime.NoRuntime(
-                f"{type(request).__name__} was requested while no task is running. A DAG file may read only variables and "
-                "connections while it is imported; everything else belongs in a task."
+                f"{type(request).__name__} was requested while no task is running. A DAG file may read only variables, "
+                "connections and runs while it is imported; everything else belongs in a task."
             )
         if os.getpid() != self._pid:
-            raise runtime.NoRuntime("variables and connections cannot be read in a process that a DAG file starts")
+            raise runtime.NoRuntime("variables, connections and runs cannot be read in a process that a DAG file starts")
         self.lookups[lookup_name(request)] = None
         return self._channel.ask(request)
 

@@ -84,6 +84,21 @@ _LOCAL_METHODS = frozenset(
 _LISTS_OF_DATABASE = frozenset({"get_dagruns_between", "get_task_instances"})
 """Those of them that give an empty list while a DAG file is read: a file that calls them at its top level loads, as in Airflow."""
 
+_CHANGES_OF_DATABASE = frozenset(
+    {
+        "bulk_sync_to_db",
+        "bulk_write_to_db",
+        "clear",
+        "deactivate_stale_dags",
+        "deactivate_unknown_dags",
+        "set_dag_runs_state",
+        "set_is_paused",
+        "set_task_instance_state",
+        "sync_to_db",
+    }
+)
+"""Those of them that change nothing while a DAG file is read, with a warning."""
+
 _OLDER_METHODS = frozenset(
     {
         "concurrency_reached",
@@ -693,6 +708,11 @@ class DAG:
         self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(value, {})
 
     @property
+    def _schedule_interval(self) -> ScheduleInput:
+        """Airflow 1's attribute, which DAG files print."""
+        return self.schedule_interval
+
+    @property
     def display_name(self) -> str:
         return self.dag_display_name
 
@@ -793,6 +813,8 @@ class DAG:
             return getattr(OlderDagMethods(self), name)
         if name in _LISTS_OF_DATABASE and open_dags.is_reading():
             return functools.partial(self._empty_list, name)
+        if name in _CHANGES_OF_DATABASE and open_dags.is_reading():
+            return functools.partial(self._change_nothing, name)
         if name in _LOCAL_METHODS:
             from tradewind.execution.local_dag_methods import LocalDagMethods  # lazy import: only tests use them
 
@@ -802,6 +824,9 @@ class DAG:
     def _empty_list(self, name: str, *_args: Any, **_kwargs: Any) -> list[Any]:
         open_dags.warn_author(self.located_message(f"dag.{name}() gives an empty list while the DAG file is read"))
         return []
+
+    def _change_nothing(self, name: str, *_args: Any, **_kwargs: Any) -> None:
+        open_dags.warn_author(self.located_message(f"dag.{name}() changes nothing while the DAG file is read"))
 
     def _refuse(self, name: str, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise NotYetSupported(

@@ -1,9 +1,10 @@
-"""The answers of a database that does not exist yet: there are no variables, connections or rows."""
+"""The answers of a database that does not exist yet: there are no variables, connections, runs or rows."""
 
 from __future__ import annotations
 
 from tradewind.wire.messages import (
     Failure,
+    FindRuns,
     GetConnection,
     GetVariable,
     ListRows,
@@ -23,7 +24,7 @@ def answer_from_nothing(question: Question) -> RunnerAnswer:
             return XComs(question.op, ())
         case ListRows():
             return Value(question.op, True, [])
-        case GetVariable() | GetConnection():
+        case GetVariable() | GetConnection() | FindRuns():
             return Value(question.op, False, None)
         case _:
             return Failure(question.op, f"{type(question).__name__} is possible only inside a task")

@@ -376,7 +376,7 @@ class SetStateEntry(msgspec.Struct, frozen=True, omit_defaults=True, tag="set_st
     """When a value of a task expires. None: never."""
 
 
-Lookup = GetVariable | GetConnection | ListRows
+Lookup = GetVariable | GetConnection | ListRows | FindRuns
 """The requests that a DAG file may send while it is imported."""
 
 RunnerRequest = (

@@ -170,7 +170,7 @@ class _ImportRuntime:
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
         if os.getpid() != self._pid:
-            raise runtime.NoRuntime("variables and connections cannot be read in a process that a DAG file starts")
+            raise runtime.NoRuntime("variables, connections and runs cannot be read in a process that a DAG file starts")
         path = os.path.join(self._order.folder, self._order.file)
         seen = os.stat(path)
         sources = [[path, seen.st_mtime_ns, seen.st_size]]

@@ -162,8 +162,8 @@ def test_a_dag_takes_tasks_by_an_arrow_and_changes_afterwards(tmp_path: Path) ->
 def test_methods_that_need_the_database_refuse_when_called(tmp_path: Path) -> None:
     source = OLD.format(arguments="", task="") + "get = dag.get_active_runs\n"
     load(tmp_path, source)
-    with pytest.raises(TradewindError, match=r"dag\.clear\(\).*dag\.test"):
-        load(tmp_path, source + "dag.clear()\n")
+    with pytest.raises(TradewindError, match=r"dag\.next_dagrun_info\(\).*dag\.test"):
+        load(tmp_path, source + "dag.next_dagrun_info(None)\n")
 
 
 def test_a_task_id_that_is_used_twice_keeps_the_first_task_in_files_for_airflow_1(tmp_path: Path) -> None:
@@ -202,3 +202,16 @@ def test_a_dag_has_no_task_instances_while_its_file_is_read(method: str) -> None
         dag = DAG("d", schedule=None)
         with pytest.warns(UserWarning, match=f"{method}.* gives an empty list while the DAG file is read"):
             assert getattr(dag, method)(None, None) == []
+
+
+@pytest.mark.parametrize("method", ["set_is_paused", "sync_to_db", "clear", "set_dag_runs_state"])
+def test_a_dag_changes_nothing_while_its_file_is_read(method: str) -> None:
+    with collecting(2):
+        dag = DAG("d", schedule=None)
+        with pytest.warns(UserWarning, match=rf"dag.{method}\(\) changes nothing while the DAG file is read"):
+            getattr(dag, method)(None)
+
+
+def test_a_dag_has_the_attribute_of_airflow_1_for_its_schedule() -> None:
+    with collecting(1):
+        assert DAG("d", schedule="@daily")._schedule_interval == "@daily"

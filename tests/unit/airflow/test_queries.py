@@ -236,3 +236,33 @@ def test_a_connection_added_at_the_top_level_gives_a_warning_and_in_a_task_an_er
         session.delete(Connection("warehouse", "postgres"))
     with pytest.raises(NotYetSupported, match=r"session.add\(Connection\)"):
         session.add(Connection("warehouse", "postgres"))
+
+
+def test_a_file_that_changes_tables_at_its_top_level_loads_with_a_warning(session: Any) -> None:
+    from airflow.models import Connection, Pool
+
+    with collecting():
+        with pytest.warns(UserWarning, match=r"session.add\(Pool\) at the top level of the file changes nothing"):
+            session.add(Pool(pool="wide", slots=4))
+        with pytest.warns(UserWarning, match="deleting from Connection at the top level"):
+            assert session.query(Connection).filter(Connection.conn_id == "web").delete() == 0
+        with pytest.warns(UserWarning, match="changing rows of Pool at the top level"):
+            assert session.query(Pool).update({"slots": 1}) == 0
+        with pytest.warns(UserWarning, match=r"Pool.create_or_update_pool\('wide'\) at the top level"):
+            assert Pool.create_or_update_pool("wide", 4, "for all").slots == 4
+        with pytest.warns(UserWarning, match=r"Pool.delete_pool\('default_pool'\) at the top level"):
+            assert Pool.delete_pool("default_pool").slots == 128
+    with pytest.raises(NotYetSupported, match="a Pool cannot be created here"):
+        Pool(pool="wide", slots=4)
+    with pytest.raises(NotYetSupported, match="deleting from Connection needs Airflow's metadata database"):
+        session.query(Connection).delete()
+    with pytest.raises(NotYetSupported, match=r"Pool\.create_or_update_pool.* needs Airflow's metadata database"):
+        Pool.create_or_update_pool("wide", 4)
+
+
+def test_pools_can_be_read_by_their_methods(world: World) -> None:
+    from airflow.models import Pool
+
+    assert Pool.get_pool("default_pool").slots == Pool.get_default_pool().slots == 128
+    assert Pool.get_pool("wide") is None
+    assert [pool.pool for pool in Pool.get_pools()] == ["default_pool"]

@@ -48,13 +48,15 @@ def test_the_logger_of_a_module_can_be_imported() -> None:
 
 @pytest.mark.parametrize("is_imported_before", [True, False])
 def test_pendulum_has_the_names_of_its_older_releases(is_imported_before: bool) -> None:
-    """`pendulum.Period` of Airflow 2.0 – 2.7, `pendulum.Pendulum` of Airflow 1.10."""
+    """`pendulum.Period` and the function `pendulum.tz.timezone` of Airflow 2.0 – 2.7, `pendulum.Pendulum` of Airflow 1.10."""
     first, second = "import pendulum", "import tradewind.airflow"
     order = f"{first}; {second}" if is_imported_before else f"{second}; {first}"
     script = (
         f"{order}\nfrom pendulum import Pendulum, Period\nassert pendulum.create(2020, 1, 2) == pendulum.datetime(2020, 1, 2)"
     )
     script += "\nassert isinstance(pendulum.period(pendulum.create(2020, 1, 2), pendulum.create(2020, 1, 3)), Period)"
+    script += "\nfrom pendulum.tz import timezone\nassert timezone('Asia/Tokyo') == pendulum.tz.timezone('Asia/Tokyo')"
+    script += "\nassert pendulum.datetime(2020, 1, 2, tz=timezone('Asia/Tokyo')).utcoffset().total_seconds() == 9 * 3600"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 

@@ -22,6 +22,7 @@ from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     LOOKUP_CHANGED,
     Failure,
+    FindRuns,
     FromRunner,
     GetConnection,
     GetTaskStates,
@@ -82,13 +83,20 @@ def test_a_request_is_forwarded_and_answered_with_its_number(talk: Talk) -> None
     assert not talk.conversation.is_unanswered(timed_out=True)
 
 
+def test_runs_can_be_read_like_variables(talk: Talk) -> None:
+    talk.send(FindRuns(7, "etl", at_most=1))
+    assert [question for question, _ in talk.questions] == [FindRuns(7, "etl", at_most=1)]
+    talk.answer(Value(99, True, []))
+    assert talk.receive() == Value(7, True, [])
+
+
 @pytest.mark.parametrize("message", [SetVariable(7, "x", "1"), XComPull(7, "d", "r", ("t",))])
 def test_other_requests_are_not_forwarded(talk: Talk, message: object) -> None:
     talk.send(message)
     assert talk.questions == []
     answer = talk.receive()
     assert isinstance(answer, Failure)
-    assert answer.reason == "a DAG file may read only variables and connections while it is imported"
+    assert answer.reason == "a DAG file may read only variables, connections and runs while it is imported"
 
 
 def test_without_a_scheduler_the_import_does_not_count(talk: Talk) -> None:
@@ -128,12 +136,13 @@ def test_a_child_records_its_lookups() -> None:
     ours, parser = socket.socketpair()
     with ours, parser:
         asking = ParsingRuntime(ours.fileno())
-        for number, found in ((1, True), (2, False), (3, True)):
+        for number, found in ((1, True), (2, False), (3, True), (4, True)):
             parser.sendall(frame(encode(Value(START_OP + number, found, f"v{number}"))))
         assert asking.ask(GetVariable(0, "a")) == Value(START_OP + 1, True, "v1")
         assert asking.ask(GetConnection(0, "b")) == Value(START_OP + 2, False, "v2")
         asking.ask(GetVariable(0, "a"))
-        assert tuple(asking.lookups) == ("variable a", "connection b")
+        asking.ask(FindRuns(0, "etl"))
+        assert tuple(asking.lookups) == ("variable a", "connection b", "runs of etl")
         with pytest.raises(runtime.NoRuntime, match="GetTaskStates was requested while no task is running"):
             asking.ask(GetTaskStates(0, "d"))
 

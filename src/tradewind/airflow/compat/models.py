@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from tradewind.model.errors import NotYetSupported
+from tradewind.sdk import open_dags
 from tradewind.sdk.columns import Column
 
 __all__ = [
@@ -43,7 +44,15 @@ class _TableType(ABCMeta):
 class Table(metaclass=_TableType):
     """A table of Airflow's metadata database."""
 
-    def __init__(self, *_args: Any, **_kwargs: Any) -> None:
+    def __init__(self, *_args: Any, **columns: Any) -> None:
+        """A row. It is stored nowhere (see `session.add`), so it can be made only while a DAG file is read.
+
+        Raises:
+            NotYetSupported: no DAG file is read.
+        """
+        if open_dags.is_reading():
+            self.__dict__.update(columns)
+            return
         raise NotYetSupported(
             f"a {type(self).__name__} cannot be created here: user code does not change Airflow's tables. Use the command line "
             "(`tradewind airflow …`) or the REST API (/api/v2)"
@@ -125,6 +134,40 @@ class Pool(Table):
     """Pools."""
 
     DEFAULT_POOL_NAME = "default_pool"
+
+    @classmethod
+    def get_pool(cls, pool_name: str, session: Any = None) -> Any:
+        """The pool with this name as a row that can be read: `pool`, `slots`. None if there is none."""
+        return _queries().matching(cls, {"pool": pool_name})
+
+    @classmethod
+    def get_default_pool(cls, session: Any = None) -> Any:
+        """The default pool; see `get_pool`."""
+        return cls.get_pool(cls.DEFAULT_POOL_NAME)
+
+    @classmethod
+    def get_pools(cls, session: Any = None) -> list[Any]:
+        """All pools; see `get_pool`."""
+        found: list[Any] = _queries().Query((cls,)).all()
+        return found
+
+    @classmethod
+    def create_or_update_pool(cls, name: str, slots: int, description: str = "", *_more: Any, **_options: Any) -> Any:
+        """The pool as a DAG file that is read describes it; nothing is stored, and a warning says so.
+
+        Raises:
+            NotYetSupported: no DAG file is read.
+        """
+        if not _queries().changes_nothing(f"Pool.create_or_update_pool({name!r})"):
+            _queries().refuse("Pool.create_or_update_pool()")
+        return cls(pool=name, slots=slots, description=description)
+
+    @classmethod
+    def delete_pool(cls, name: str, session: Any = None) -> Any:
+        """The pool, which stays. Raises as `create_or_update_pool`."""
+        if not _queries().changes_nothing(f"Pool.delete_pool({name!r})"):
+            _queries().refuse("Pool.delete_pool()")
+        return cls.get_pool(name)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,8 @@
 """Queries of `settings.Session()`: `session.query(DagRun).filter(DagRun.dag_id == "etl").order_by(DagRun.execution_date.desc())`.
 
-The objects come from the scheduler through the channel of the task (while a DAG file is read: only variables, connections, pools
-and DAGs). This module tests the conditions. The rows that a query can see are limited: the latest 1,000 runs of each DAG that
-it names, or the latest 100 of each DAG if it names no DAG; the task instances of the runs that it names, or of the latest 25
-runs of each DAG.
+The objects come from the scheduler through the channel of the task (while a DAG file is read: all but XComs). This module tests
+the conditions. The rows that a query can see are limited: the latest 1,000 runs of each DAG that it names, or the latest 100 of
+each DAG if it names no DAG; the task instances of the runs that it names, or of the latest 25 runs of each DAG.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from tradewind.airflow.compat.query_rows import Equal, rows_of
 from tradewind.execution.local_database import open_database
 from tradewind.execution.task_instance import log
 from tradewind.model.errors import NotYetSupported
+from tradewind.sdk import open_dags
 from tradewind.sdk.columns import Condition, Expression, Order, all_of, condition_of, order_of
 
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
@@ -45,6 +45,20 @@ def refuse(what: str) -> NoReturn:
         "order_by, limit, count, first and all work. To change something use Variable.set, ti.xcom_push, trigger_dag, the "
         "command line (`tradewind airflow …`) or the REST API (/api/v2); to read more, ti.xcom_pull or the REST API"
     )
+
+
+def changes_nothing(what: str) -> bool:
+    """While a DAG file is read: warn its author that this change of Airflow's tables has no effect. False: no file is read.
+
+    Otherwise each reading of the file would repeat the change, even after a person has corrected it.
+    """
+    if not open_dags.is_reading():
+        return False
+    open_dags.warn_author(
+        f"{what} at the top level of the file changes nothing. Use the command line (`tradewind pools`, `tradewind connections`, "
+        "`tradewind airflow …`) or the REST API (/api/v2)"
+    )
+    return True
 
 
 class Query:
@@ -129,20 +143,28 @@ class Query:
     def delete(self, *_args: Any, **_options: Any) -> int:
         """Only for XComs: do nothing and log a warning, because XComs are removed together with their run.
 
-        In a process that runs tests, delete the objects in its memory.
+        In a process that runs tests, delete the objects in its memory. While a DAG file is read, change nothing.
 
         Raises:
             NotYetSupported: another table.
         """
         if test_rows.is_possible():
             return test_rows.delete_all(self._objects)
+        if changes_nothing(f"deleting from {self._table.__name__}"):
+            return 0
         if self._table.__name__ not in ("XCom", "BaseXCom"):
             refuse(f"deleting from {self._table.__name__}")
         log.warning("session.query(XCom).delete() does nothing: XComs are removed with their run (tradewind db clean)")
         return 0
 
-    def update(self, *_args: Any, **_options: Any) -> NoReturn:
-        """Refuse a change: queries do not change rows."""
+    def update(self, *_args: Any, **_options: Any) -> int:
+        """Refuse a change: queries do not change rows. While a DAG file is read, change nothing.
+
+        Raises:
+            NotYetSupported: no DAG file is read.
+        """
+        if changes_nothing(f"changing rows of {self._table.__name__}"):
+            return 0
         refuse(f"changing rows of {self._table.__name__}")
 
     # --- results ----------------------------------------------------------------------------------------------------

@@ -57,16 +57,18 @@ class Session:
 
     @staticmethod
     def add(one: Any, *_args: Any, **_options: Any) -> None:
-        """Store a variable. A connection that a DAG file adds at its top level is not stored: the file gets a warning.
+        """Store a variable. Other objects that a DAG file adds at its top level are not stored: the file gets a warning.
 
         In a process that runs tests, connections, runs and task instances are kept in its memory.
 
         Raises:
-            NotYetSupported: another object, or a connection in a task.
+            NotYetSupported: another object than a variable, in a task.
         """
         if test_rows.add(one):
             return
         if isinstance(one, Connection) and _warned("added", "add", one):
+            return
+        if not isinstance(one, Variable) and _queries().changes_nothing(f"session.add({type(one).__name__})"):
             return
         if not isinstance(one, Variable) or one.key is None:
             _queries().refuse(f"session.add({type(one).__name__})")
@@ -79,16 +81,20 @@ class Session:
         for one in objects:
             self.add(one)
 
+    bulk_save_objects = add_all
+
     @staticmethod
     def delete(one: Any) -> None:
-        """Delete a variable. A connection that a DAG file deletes at its top level stays: the file gets a warning.
+        """Delete a variable. Other objects that a DAG file deletes at its top level stay: the file gets a warning.
 
         Raises:
-            NotYetSupported: another object, or a connection in a task.
+            NotYetSupported: another object than a variable, in a task.
         """
         if test_rows.delete(one):
             return
         if isinstance(one, Connection) and _warned("deleted", "delete", one):
+            return
+        if not isinstance(one, Variable) and _queries().changes_nothing(f"session.delete({type(one).__name__})"):
             return
         if not isinstance(one, Variable) or one.key is None:
             _queries().refuse(f"session.delete({type(one).__name__})")
