@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tradewind.cli.common import reading
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import Settings
 
@@ -30,6 +31,24 @@ def need_connection(store: Reader, conn_id: str) -> ConnectionRow:
     return row
 
 
+def fields_as_tasks_read(settings: Settings, conn_id: str) -> tuple[dict[str, Any], str | None]:
+    """The fields of the connection that tasks get, decrypted, and the place that has it, None for the database.
+
+    Raises:
+        NotFound: there is no such connection; the message names a similar id.
+        AirflowException: the environment variable is not a connection.
+    """
+    from tradewind.sdk.variables import connection_outside_database  # lazy import: it parses all written forms of connections
+
+    outside = connection_outside_database(conn_id)
+    if outside is not None:
+        connection, place = outside
+        return {name: getattr(connection, name) for name in FIELDS}, place
+    with reading(settings) as store:
+        row = need_connection(store, conn_id)
+    return decrypted_fields(settings, row), None
+
+
 def decrypted_fields(settings: Settings, row: ConnectionRow) -> dict[str, Any]:
     """The fields of a connection, with password and extra decrypted; a field that is not set is None."""
     from tradewind.store.crypto import open_vault
@@ -44,7 +63,11 @@ def decrypted_fields(settings: Settings, row: ConnectionRow) -> dict[str, Any]:
 
 def masked_fields(row: ConnectionRow) -> dict[str, Any]:
     """The fields of a connection, with `***` for password and extra if they are set."""
-    fields: dict[str, Any] = {name: getattr(row, name) for name in FIELDS}
+    return masked({name: getattr(row, name) for name in FIELDS})
+
+
+def masked(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same fields, with `***` for password and extra if they are set."""
     return {**fields, **{name: _HIDDEN for name in _ENCRYPTED if fields[name] is not None}}
 
 

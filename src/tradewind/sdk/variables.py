@@ -102,6 +102,42 @@ def _environment(prefixes: tuple[str, ...], name: str) -> str | None:
     return None
 
 
+def _name_in_environment(prefixes: tuple[str, ...], name: str) -> str:
+    return next(prefix + name.upper() for prefix in prefixes if prefix + name.upper() in os.environ)
+
+
+def in_environment(prefixes: tuple[str, ...]) -> list[str]:
+    """The environment variables that contain variables (`VARIABLE_PREFIXES`) or connections (`CONNECTION_PREFIXES`), sorted."""
+    return sorted(name for name in os.environ if name.startswith(prefixes) and name not in prefixes)
+
+
+def variable_outside_database(key: str) -> tuple[str, str] | None:
+    """The text of a variable that the database need not have, and the place that has it: the secrets backend or an environment
+    variable. None: only the database can have it.
+    """
+    found = _secrets_backends().variable(key)
+    if found is not None:
+        return found, "the secrets backend"
+    text = _environment(VARIABLE_PREFIXES, key)
+    return None if text is None else (text, f"the environment variable {_name_in_environment(VARIABLE_PREFIXES, key)}")
+
+
+def connection_outside_database(conn_id: str) -> tuple[Connection, str] | None:
+    """As `variable_outside_database`, for a connection.
+
+    Raises:
+        AirflowException: the environment variable is neither a URI nor a JSON object of the parts.
+    """
+    found = _secrets_backends().connection(conn_id)
+    if found is not None:
+        return found, "the secrets backend"
+    text = _environment(CONNECTION_PREFIXES, conn_id)
+    if text is None:
+        return None
+    place = f"the environment variable {_name_in_environment(CONNECTION_PREFIXES, conn_id)}"
+    return Connection.from_text(text, conn_id), place
+
+
 def _nearest_in_environment(prefixes: tuple[str, ...], name: str) -> str:
     known = [key[len(prefix) :].lower() for key in os.environ for prefix in prefixes if key.startswith(prefix)]
     return did_you_mean(name.lower(), known)
@@ -151,9 +187,8 @@ class Variable:
             AirflowException: `deserialize_json` is set and the value is not JSON.
         """
         fallback = default if default is not NOTSET else default_var
-        found = _secrets_backends().variable(key)
-        if found is None:
-            found = _environment(VARIABLE_PREFIXES, key)
+        outside = variable_outside_database(key)
+        found: Any = None if outside is None else outside[0]
         hint = ""
         if found is None:
             try:
@@ -487,12 +522,9 @@ class Connection:
     @classmethod
     def get_connection_from_secrets(cls, conn_id: str) -> Connection:
         """Airflow 2's name for `get`, which tests of that time replace. Raises as `get`."""
-        from_backend: Connection | None = _secrets_backends().connection(conn_id)
-        if from_backend is not None:
-            return from_backend
-        text = _environment(CONNECTION_PREFIXES, conn_id)
-        if text is not None:
-            return cls.from_text(text, conn_id)
+        outside = connection_outside_database(conn_id)
+        if outside is not None:
+            return outside[0]
         answer = request_value(GetConnection(op=0, conn_id=conn_id), f"cannot read connection {conn_id!r}")
         if answer.found:
             if isinstance(answer.value, str):

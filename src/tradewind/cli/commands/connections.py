@@ -11,7 +11,14 @@ from tradewind.cli.arguments import json_object
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.cli.common import command_client, reading
 from tradewind.cli.completers import complete_connections
-from tradewind.cli.connection_fields import FIELDS, decrypted_fields, given_fields, masked_fields, need_connection
+from tradewind.cli.connection_fields import (
+    FIELDS,
+    decrypted_fields,
+    fields_as_tasks_read,
+    given_fields,
+    masked,
+    masked_fields,
+)
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import did_you_mean
 from tradewind.settings import Settings, load
@@ -45,12 +52,19 @@ def _shown(settings: Settings, row: ConnectionRow, show_secrets: bool) -> dict[s
 @click.option("--hide-sensitive", is_flag=True, help="Hide passwords and extras, even with --show-values.")
 @output_option
 def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> None:
-    """List all connections."""
+    """List all stored connections.
+
+    Connections of the environment (AIRFLOW_CONN_ID) are named below the list. Those of a secrets backend are not listed.
+    """
+    from tradewind.sdk.variables import CONNECTION_PREFIXES, in_environment  # lazy import: it parses all written forms
+
     settings = load()
     with reading(settings) as store:
         rows = store.connections()
     shown = show_values and not hide_sensitive
-    show([_shown(settings, row, shown) for row in rows], output, _COLUMNS, empty="There are no connections.")
+    show([_shown(settings, row, shown) for row in rows], output, _COLUMNS, empty="There are no connections in the database.")
+    if output == "table" and (names := in_environment(CONNECTION_PREFIXES)):
+        click.echo(f"Connections of the environment: {', '.join(names)}", err=True)
 
 
 @connections.command()
@@ -58,11 +72,11 @@ def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> No
 @click.option("--show-values", is_flag=True, help="Decrypt and show password and extra.")
 @output_option
 def get(conn_id: str, show_values: bool, output: str) -> None:
-    """Show one connection."""
-    settings = load()
-    with reading(settings) as store:
-        row = need_connection(store, conn_id)
-    show([_shown(settings, row, show_values)], output, _COLUMNS)
+    """Show one connection, as tasks read it: from the secrets backend, the environment or the database."""
+    fields, place = fields_as_tasks_read(load(), conn_id)
+    if place is not None:
+        click.echo(f"The connection is from {place}.", err=True)
+    show([{"conn_id": conn_id, **(fields if show_values else masked(fields))}], output, _COLUMNS)
 
 
 @connections.command()

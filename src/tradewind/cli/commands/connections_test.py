@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
+from typing import TYPE_CHECKING
 
 import click
 
-from tradewind.cli.common import reading
 from tradewind.cli.completers import complete_connections
-from tradewind.cli.connection_fields import decrypted_fields, need_connection, to_connection
+from tradewind.cli.connection_fields import fields_as_tasks_read, to_connection
 from tradewind.model.errors import ConfigError, NotYetSupported
-from tradewind.model.rows import ConnectionRow
-from tradewind.settings import Settings, load
+from tradewind.settings import load
+
+if TYPE_CHECKING:
+    from tradewind.sdk.variables import Connection
 
 _PORTS = {
     "ftp": 21,
@@ -42,27 +44,26 @@ def test_connection(conn_id: str) -> None:
     For databases, web servers and mail servers the hook of the connection type connects and logs in. For other types the command
     tests only whether the host can be reached.
     """
-    settings = load()
-    with reading(settings) as store:
-        row = need_connection(store, conn_id)
-    if row.conn_type == "sqlite":
-        path = row.host or row.schema or ":memory:"
+    fields, _ = fields_as_tasks_read(load(), conn_id)
+    conn_type = fields["conn_type"] or ""
+    if conn_type == "sqlite":
+        path = fields["host"] or fields["schema"] or ":memory:"
         try:
             sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute("SELECT 1 FROM sqlite_master")
         except sqlite3.Error as error:
             raise click.ClickException(f"the database {path} of connection {conn_id} cannot be read: {error}") from None
         click.echo(f"Connection {conn_id}: the database {path} can be read.")
         return
-    result = _test_with_hook(settings, row)
+    result = _test_with_hook(to_connection(conn_id, fields))
     if result is not None:
         works, sentence = result
         if not works:
             raise click.ClickException(f"connection {conn_id}: {sentence}")
         click.echo(f"Connection {conn_id}: {sentence}.")
         return
-    host, port = row.host, row.port or _PORTS.get(row.conn_type)
+    host, port = fields["host"], fields["port"] or _PORTS.get(conn_type)
     if not host or not port:
-        missing = "host" if not host else f"port, and the type {row.conn_type!r} has no default port"
+        missing = "host" if not host else f"port, and the type {conn_type!r} has no default port"
         raise click.ClickException(f"connection {conn_id} cannot be tested: it has no {missing}")
     host = host.partition("://")[2] or host
     try:
@@ -73,11 +74,10 @@ def test_connection(conn_id: str) -> None:
     click.echo(f"Connection {conn_id}: {host}:{port} can be reached. The login was not tested.")
 
 
-def _test_with_hook(settings: Settings, row: ConnectionRow) -> tuple[bool, str] | None:
+def _test_with_hook(connection: Connection) -> tuple[bool, str] | None:
     """Test with the hook of the connection type: (works, sentence). None: there is no hook, or its library is missing (printed)."""
-    connection = to_connection(row.conn_id, decrypted_fields(settings, row))
     # hooks read connections from the environment first
-    name = f"TRADEWIND_CONN_{row.conn_id.upper()}"
+    name = f"TRADEWIND_CONN_{str(connection.conn_id).upper()}"
     before = os.environ.get(name)
     os.environ[name] = connection.as_json()
     try:

@@ -49,8 +49,12 @@ def _find(store: Reader, key: str) -> VariableRow | None:
 @click.option("--hide-sensitive", is_flag=True, help="With --show-values: hide values whose key looks like a secret.")
 @output_option
 def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None:
-    """List all variables. Their values are shown only with --show-values."""
+    """List all stored variables. Their values are shown only with --show-values.
+
+    Variables of the environment (AIRFLOW_VAR_NAME) are named below the list. Those of a secrets backend are not listed.
+    """
     from tradewind.api.masking import masked_text
+    from tradewind.sdk.variables import VARIABLE_PREFIXES, in_environment
 
     settings = load()
     with reading(settings) as store:
@@ -63,7 +67,9 @@ def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None
             value = values[row["key"]]
             row["val"] = masked_text(value, row["key"]) if hide_sensitive else value
         columns = ["key", "val", "description"]
-    show(found, output, columns, empty="There are no variables.")
+    show(found, output, columns, empty="There are no variables in the database.")
+    if output == "table" and (names := in_environment(VARIABLE_PREFIXES)):
+        click.echo(f"Variables of the environment: {', '.join(names)}", err=True)
 
 
 @variables.command()
@@ -71,14 +77,24 @@ def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None
 @click.option("-d", "--default", help="Value to print if the variable does not exist.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="Check that the value is JSON.")
 def get(key: str, default: str | None, as_json: bool) -> None:
-    """Print the value of one variable."""
-    settings = load()
-    with reading(settings) as store:
-        row = _find(store, key)
-        if row is None and default is None:
-            raise NotFound(f"there is no variable {key!r}.{did_you_mean(key, [one.key for one in store.variables()])}")
-    value = default if row is None else plain_values(settings, [row])[key]
-    if as_json and row is not None:
+    """Print the value of one variable, as tasks read it: from the secrets backend, the environment or the database."""
+    from tradewind.sdk.variables import variable_outside_database
+
+    value, exists = default, True
+    outside = variable_outside_database(key)
+    if outside is not None:
+        value, place = outside
+        click.echo(f"The value is from {place}.", err=True)
+    else:
+        settings = load()
+        with reading(settings) as store:
+            row = _find(store, key)
+            if row is None and default is None:
+                raise NotFound(f"there is no variable {key!r}.{did_you_mean(key, [one.key for one in store.variables()])}")
+        exists = row is not None
+        if row is not None:
+            value = plain_values(settings, [row])[key]
+    if as_json and exists:
         try:
             value = json.dumps(json.loads(value or ""), ensure_ascii=False)
         except ValueError as error:
@@ -102,6 +118,16 @@ def set_variable(key: str, value: str, as_json: bool, description: str | None) -
             raise click.BadParameter(f"not JSON: {error}", param_hint="VALUE") from None
     command_client().call(c.SetVariable(key, value, description))
     click.echo(f"Variable {key} is set.")
+    _warn_if_hidden(key)
+
+
+def _warn_if_hidden(key: str) -> None:
+    """Print that tasks do not read a stored variable, because another place has one with this key."""
+    from tradewind.sdk.variables import variable_outside_database
+
+    outside = variable_outside_database(key)
+    if outside is not None:
+        click.echo(f"Tasks do not read this value: {outside[1]} has another one, and it is read first.", err=True)
 
 
 @variables.command()
