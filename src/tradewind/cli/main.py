@@ -56,7 +56,7 @@ COMMANDS = {
     "roles": LazyCommand("roles:roles", "Manage the roles that users can have.", _ADMINISTRATION),
     "teams": LazyCommand("teams:teams", "Manage teams, whose DAGs only members see.", _ADMINISTRATION),
     "tokens": LazyCommand("tokens:tokens", "Manage tokens, with which programs use the API.", _ADMINISTRATION),
-    "workers": LazyCommand("workers:workers", "List workers, and make tokens for workers on other machines.", _ADMINISTRATION),
+    "workers": LazyCommand("workers:workers", "Make tokens for workers on other machines.", _ADMINISTRATION),
     "config": LazyCommand("config:config", "Show the settings and the source of each value.", _ADMINISTRATION),
     "bundles": LazyCommand("bundles:bundles", "List the bundles that DAG files come from.", _ADMINISTRATION),
     "jobs": LazyCommand("jobs:jobs", "List the services and check that they are alive.", _ADMINISTRATION),
@@ -125,6 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group without a command: the text is its whole help
+        click.echo(error.format_message(), err=True)
+        return 2
     if isinstance(error, click.UsageError):
         message = _usage_message(error)
         end = "" if message.endswith((".", "?", "!")) else "."

@@ -132,6 +132,18 @@ def test_completion_for_each_shell_and_both_names(run: Run) -> None:
     }
 
 
+@pytest.mark.parametrize("group", ["db", "waits", "workers", "celery"])
+def test_a_group_without_a_command_shows_its_help(run: Run, group: str) -> None:
+    done = run(group)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == run(group, "--help").stdout
+
+
+def test_every_group_names_its_commands_after_an_unknown_one(run: Run, names: list[str]) -> None:
+    for group in {name.split()[0] for name in names if " " in name} - {"airflow"}:
+        assert f"tradewind {group} has no command 'qqqq'. There are: " in run(group, "qqqq").stderr
+
+
 def test_version(run: Run) -> None:
     import tradewind
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.daemon import Background, background_options, run_service, without_num_runs
 from tradewind.cli.worker_hosts import check_name, may_live
 from tradewind.model.counts import counted
@@ -22,7 +23,7 @@ LONGEST_DRAIN = 30 * 86_400
 """Seconds: a warm shutdown of Celery waits until all tasks have ended."""
 
 
-@click.group("celery")
+@click.group("celery", cls=CommandGroup)
 def celery() -> None:
     """Run and stop workers of the CeleryExecutor."""
 

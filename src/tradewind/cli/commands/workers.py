@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.worker_hosts import check_name
 from tradewind.model.moments import DAY
 from tradewind.settings import load
 
 
-@click.group("workers")
+@click.group("workers", cls=CommandGroup)
 def workers() -> None:
     """Make tokens for workers on other machines."""
 
