@@ -15,7 +15,7 @@ from tradewind.bundles.fetch_messages import FetchAnswer, FetchRequest
 from tradewind.bundles.specs import BundleSpec
 from tradewind.cli.main import cli
 from tradewind.doctor.bundle_report import look
-from tradewind.model.errors import WrongArgument
+from tradewind.model.errors import NotFound
 
 DAG = 'from tradewind import DAG\n\nwith DAG("etl"):\n    pass\n'
 
@@ -137,8 +137,15 @@ def test_a_store_that_does_not_answer_is_given_up(server: GitServer, tmp_path: P
     assert answer.problem == "it took longer than 0 s"
 
 
-def test_without_bundles_a_folder_is_needed(server: GitServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bundles_and_without_a_path_the_dag_folder_is_examined(
+    server: GitServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     use(monkeypatch, "")
+    folder = tmp_path / "own"
+    monkeypatch.setenv("TRADEWIND__CORE__DAGS_FOLDER", str(folder))
     refused = doctor().exception
-    assert isinstance(refused, WrongArgument)
-    assert "bundles.list is empty" in str(refused)
+    assert isinstance(refused, NotFound)
+    assert f"the DAG folder {folder} does not exist" in str(refused)
+    folder.mkdir()
+    (folder / "etl.py").write_text(DAG)
+    assert "1 DAG file: 1 load" in doctor().stdout

@@ -50,7 +50,8 @@ _PREFIX = "apache-airflow-providers-"
 @click.option("-y", "--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("-o", "--output", type=click.Choice(_FORMATS), default="summary", show_default=True, help="Output format.")
 def doctor(path: str | None, fix: bool, yes: bool, output: str) -> int:
-    """Examine a folder of DAG files, one DAG file, or a requirements file. Without PATH: the bundles of the settings.
+    """Examine a folder of DAG files, one DAG file, or a requirements file. Without PATH: the bundles of the settings, or the
+    DAG folder if there are none.
 
     Nothing is installed and nothing is changed without --fix. Each file is loaded by a child process of the parser, as in
     operation. The exit code is 1 if a file cannot be loaded. If `bundles.list` is set, each repository and object store is
@@ -61,7 +62,12 @@ def doctor(path: str | None, fix: bool, yes: bool, output: str) -> int:
     if path is None:
         if fix:
             raise WrongArgument("--fix needs a folder or a file.")
-        return _examine_bundles(load(), None, output)
+        settings = load()
+        if settings.bundles.list:
+            return _examine_bundles(settings, None, output)
+        path = settings.core.dags_folder
+        if not os.path.isdir(path):
+            raise NotFound(f"the DAG folder {path} does not exist. Give a folder: tradewind doctor FOLDER")
     if os.path.isfile(path) and not path.endswith((".py", ".zip")):
         if fix:
             raise WrongArgument("--fix changes DAG files, not requirements files.")
@@ -91,8 +97,6 @@ def doctor(path: str | None, fix: bool, yes: bool, output: str) -> int:
 def _examine_bundles(settings: Settings, path: str | None, output: str) -> int:
     """Report on the bundles of the settings, and on what they do with the examined folder."""
     specs, versioned = configured_bundles(settings), versioned_bundles(settings)
-    if not specs:
-        raise WrongArgument("bundles.list is empty, so there are no bundles to examine. Give a folder: tradewind doctor FOLDER")
 
     def look_at(spec: BundleSpec) -> FetchAnswer:
         connection: dict[str, Any] = {}
