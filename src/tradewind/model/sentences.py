@@ -350,6 +350,8 @@ TEMPLATES: dict[str, str] = {
     "error_no_backfill": "DAG {dag} cannot be backfilled: {reason}",
     "error_no_fixed_dates": "its schedule has no fixed dates, so there are no runs to backfill; trigger runs instead",
     "error_custom_timetable": "its timetable {name} cannot be asked for its runs: {reason}",
+    "error_backfill_before_start": "DAG {dag} starts at {bound} (start_date), and the backfill ends before, at {asked}",
+    "error_backfill_after_end": "DAG {dag} ended at {bound} (end_date), and the backfill starts after it, at {asked}",
     "error_nothing_planned": "the schedule of DAG {dag} has no run between {start} and {end}",
     "error_future": "a backfill is for the past, and {end} is in the future",
     "error_role": "{name} has the role {role}, which has no permission to {action} {resource}.",

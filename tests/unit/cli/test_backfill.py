@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.unit.cli.conftest import Run
+import msgspec
+
+from tests.unit.cli.conftest import Run, carry_out, definition
 from tradewind.cli.commands.backfill import _closing_line
+from tradewind.cli.compose.bundles import DAGS_BUNDLE
+from tradewind.cli.compose.commands_without_scheduler import open_commands
+from tradewind.model.definition import encode_definition, version_hash
+from tradewind.model.moments import DAY
 from tradewind.model.rows import BackfillRow
+from tradewind.settings import load
+
+MOMENT_2024 = 1_704_067_200_000_000
+"""2024-01-01 in UTC."""
 
 SPAN = ("--dag-id", "alpha", "--from-date", "2024-01-01", "--to-date", "2024-01-04")
 
@@ -53,6 +63,23 @@ def test_impossible_backfills_give_an_error(run: Run, known: Path) -> None:
     assert run("backfill", "create", "--dag-id", "alpha").exit_code == 2
     waited = run("backfill", "create", *SPAN, "--wait")
     assert (waited.exit_code, "waiting" in waited.stderr) == (1, True)
+
+
+def test_dates_outside_of_the_dag_are_named(run: Run, known: Path) -> None:
+    settings = load()
+    store, commands = open_commands(settings)
+    made = definition("bounded", "one", cron="0 6 * * *")
+    made = msgspec.structs.replace(made, start_date=MOMENT_2024, end_date=MOMENT_2024 + 10 * DAY)
+    data = encode_definition(made)
+    file = {"bundle": DAGS_BUNDLE, "file": "bounded.py", "file_hash": "x", "dags": [["bounded", data, version_hash(data)]]}
+    try:
+        carry_out(commands, "register_file", {**file, "duration": 1000, "at": 1_700_000_000_000_000})
+    finally:
+        store.close()
+    early = run("backfill", "create", "--dag-id", "bounded", "--from-date", "2023-01-01", "--to-date", "2023-01-04").stderr
+    assert "starts at 2024-01-01T00:00:00Z (start_date), and the backfill ends before, at 2023-01-04" in early
+    late = run("backfill", "create", "--dag-id", "bounded", "--from-date", "2024-03-01", "--to-date", "2024-03-04").stderr
+    assert "ended at 2024-01-11T00:00:00Z (end_date), and the backfill starts after it, at 2024-03-01" in late
 
 
 def test_the_closing_line_of_a_backfill() -> None:

@@ -46,6 +46,7 @@ def create_backfill(context: CommandContext, command: c.CreateBackfill) -> c.Cre
     span = _span(plan, command, now)
     encoded, times = _planned(context, plan, command, span)
     if not times:
+        _check_bounds(plan, command)
         start, end = str(iso(span.start)), str(iso(span.end))
         raise WrongBackfill(english(phrase("error_nothing_planned", dag=plan.dag_id, start=start, end=end)))
     turns = [turn_of(store, plan.dag_id, one, command.reprocess_behavior) for one in times]
@@ -168,6 +169,16 @@ def _check_dates(command: c.CreateBackfill, now: int) -> None:
         raise WrongBackfill(english(phrase("error_backfill_order", start=str(iso(start)), end=str(iso(end)))))
     if start >= now:
         raise WrongBackfill(english(phrase("error_future", end=str(iso(start)))))
+
+
+def _check_bounds(plan: DagPlan, command: c.CreateBackfill) -> None:
+    """Refuse dates of which none is between the start date and the end date of the DAG."""
+    if plan.start_date is not None and plan.start_date > command.to_date:
+        bound, asked = str(iso(plan.start_date)), str(iso(command.to_date))
+        raise WrongBackfill(english(phrase("error_backfill_before_start", dag=plan.dag_id, bound=bound, asked=asked)))
+    if plan.end_date is not None and plan.end_date < command.from_date:
+        bound, asked = str(iso(plan.end_date)), str(iso(command.from_date))
+        raise WrongBackfill(english(phrase("error_backfill_after_end", dag=plan.dag_id, bound=bound, asked=asked)))
 
 
 def _changed(context: CommandContext, number: int) -> c.BackfillInfo:
