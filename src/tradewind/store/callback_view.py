@@ -89,7 +89,7 @@ def miss_shown(miss: DeadlineMiss) -> MissView:
 
 def failure(view: CallbackView) -> Phrase:
     """Return a sentence about a failed callback, for `why`."""
-    times, problem = _times(view.tries), str(view.problem)
+    times, problem = _times(view.tries), str(view.problem).rstrip(".")  # the sentence has its own full stop
     if view.parked:
         return phrase("callback_parked", callback=view.what, times=times, problem=problem, number=str(view.id))
     return phrase("callback_again", callback=view.what, times=times, problem=problem, number=str(view.id))
