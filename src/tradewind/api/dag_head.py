@@ -27,6 +27,7 @@ def head_of(reader: Reader, dag_id: str, user: str) -> PageDagHead:
         schedule_phrase=words.phrase,
         usual=usual(reader.usual_durations([dag_id], HISTORY_MAX)[dag_id]),
         warnings=reader.dag_warnings(dag_id=dag_id),
+        definition_warnings=list(reader.definition_warnings(dag_id)),
     )
 
 

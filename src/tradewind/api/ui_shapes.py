@@ -84,6 +84,8 @@ class PageDagHead(msgspec.Struct, frozen=True):
     """How long its latest successful runs took; null: too little history."""
     warnings: list[DagWarningView]
     """What is wrong with the DAG, although its file can be imported."""
+    definition_warnings: list[str]
+    """Warnings about the DAG file, one English sentence each, as `tradewind dags show` prints them."""
 
 
 class CellsRun(msgspec.Struct, frozen=True):

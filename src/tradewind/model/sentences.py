@@ -459,6 +459,21 @@ TEMPLATES: dict[str, str] = {
     "month_october": "October",
     "month_november": "November",
     "month_december": "December",
+    # --- warnings: stored in the definition of a DAG, and recognised by the web page ----------------------------------------
+    "warning_generation": "schedule: the file is one for Airflow {generation}, so runs cover the interval before they start "
+    "and max_active_tasks counts over all runs, as in Airflow 2; to change this, set core.schedule_meaning_of_folders",
+    "warning_generation_catchup": "schedule: the file is one for Airflow {generation}, so runs cover the interval before "
+    "they start, missed runs are created (catchup) and max_active_tasks counts over all runs, as in Airflow 2; to change this, "
+    "set core.schedule_meaning_of_folders",
+    "warning_no_start": "start_date: neither the DAG nor a task has one, so with catchup=True no run is scheduled, as in "
+    "Airflow; add a start_date, or set catchup=False",
+    "warning_ignored_argument": "{name} of task {task}: {operator} does not take this argument, so it has no effect",
+    "warning_ignored_arguments": "{name} of task {task} and {count} more: {operator} does not take this argument, so it has "
+    "no effect",
+    "warning_two_schedules": "{names} mean the same; {chosen} is used, as in Airflow 2; give only schedule",
+    "warning_task_twice": "there is already a task {task}; this one is left out, as in Airflow 1. Airflow 2 refuses the DAG",
+    "warning_compared_tasks": "{task} > {other} compares two tasks and makes no dependency. Did you mean {meant}?",
+    "warnings_left_out": "{count} more warnings of this kind are not shown",
     # --- lengths of time ----------------------------------------------------------------------------------------------------
     "no_time": "no time",
     "one_year": "year",

@@ -41,6 +41,7 @@ from tradewind.parser.orders import REPORT, ParseOrder, decode_order
 from tradewind.parser.parse_result import ChildReport, Problem, ReadDag
 from tradewind.platform import linux
 from tradewind.platform.fork_server import ForkServer, Ready, encode, freeze_heap
+from tradewind.sdk import dag_warnings, open_dags
 from tradewind.sdk.conf import conf
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.entry_points import read_entry_points
@@ -356,6 +357,7 @@ def _flush() -> None:
 def read_file(order: ParseOrder) -> ChildReport:
     """Import the file and encode its DAGs. Any exception of the file becomes a problem."""
     path = os.path.join(order.folder, order.file)
+    open_dags.author_warnings.clear()
     try:
         loaded = load_file(order.folder, order.file)
     except MemoryError as error:
@@ -425,8 +427,9 @@ def _encode_dag(dag: DAG, order: ParseOrder, warning: str | None = None) -> Read
             )
         )
     definition = to_definition(dag, order.file.replace(os.sep, "/"), order.defaults)
-    if warning is not None:
-        definition = msgspec.structs.replace(definition, warnings=(*definition.warnings, warning))
+    more = (*dag_warnings.of_author(open_dags.author_warnings, dag), *([warning] if warning is not None else ()))
+    if more:
+        definition = msgspec.structs.replace(definition, warnings=(*definition.warnings, *more))
     try:
         data = encode_definition(definition)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

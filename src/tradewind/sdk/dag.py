@@ -19,6 +19,7 @@ from tradewind.model.errors import (
     UnknownArgument,
     did_you_mean,
 )
+from tradewind.model.phrases import english, phrase
 from tradewind.model.states import RunType, TriggerRule
 from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
@@ -381,10 +382,10 @@ class DAG:
         """Check an argument that is not in the signature: an old name, or unknown."""
         if name in _NO_EFFECT:
             message = f"{name} configured only the web interface of Airflow 1 and 2; it has no effect"
-            open_dags.warn_author(self.located_message(message), DeprecationWarning)
+            open_dags.warn_author(message, DeprecationWarning, self)
         elif name in _RENAMED:
             message = f"{name} was renamed to {_RENAMED[name]} in Airflow 2; use {_RENAMED[name]}"
-            open_dags.warn_author(self.located_message(message), DeprecationWarning)
+            open_dags.warn_author(message, DeprecationWarning, self)
         elif name not in ("schedule_interval", "timetable"):
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
             raise UnknownArgument(self.located_message(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
@@ -399,8 +400,8 @@ class DAG:
         if sum(bool(value) for _, value in given) > 1:
             raise DefinitionError(self.located_message(f"{names} mean the same; give only schedule"))
         chosen = given[-1] if given[-1][0] == "timetable" else given[0]
-        message = f"{names} mean the same; {chosen[0]}={chosen[1]!r} is used, as in Airflow 2; give only schedule"
-        open_dags.warn_author(self.located_message(message))
+        message = english(phrase("warning_two_schedules", names=names, chosen=f"{chosen[0]}={chosen[1]!r}"))
+        open_dags.warn_author(message, dag=self)
         return [chosen]
 
     def _read_schedule(
@@ -409,7 +410,7 @@ class DAG:
         """The schedule as given, its time part, and its asset part. With `max_active_runs=0`, Airflow creates no scheduled runs."""
         if isinstance(max_active_runs, int) and max_active_runs <= 0:
             message = f"max_active_runs is {max_active_runs}: the DAG has no scheduled runs, as in Airflow; use schedule=None"
-            open_dags.warn_author(self.located_message(message))
+            open_dags.warn_author(message, dag=self)
             return None, None, None
         given = [] if schedule is NOTSET else [("schedule", schedule)]
         given += [("schedule_interval", value)] if (value := older.get("schedule_interval", NOTSET)) is not NOTSET else []
@@ -421,7 +422,7 @@ class DAG:
             return found, found, None
         if isinstance(found, list | tuple | set | frozenset | dict) and not found:
             message = "the list in schedule= contains no asset, so the DAG runs only when it is triggered, as in Airflow"
-            open_dags.warn_author(self.located_message(message))
+            open_dags.warn_author(message, dag=self)
             return None, None, None
         # lazy import: a plain schedule needs no assets
         from tradewind.sdk.assets import split_schedule
@@ -462,9 +463,8 @@ class DAG:
         display_name: str | None,
     ) -> None:
         if isinstance(tags, str) and tags:
-            open_dags.warn_author(
-                self.located_message(f"tags is the text {tags!r}, which is read as one tag; Airflow reads its letters as tags")
-            )
+            message = f"tags is the text {tags!r}, which is read as one tag; Airflow reads its letters as tags"
+            open_dags.warn_author(message, dag=self)
             tags = [tags]
         given = [tag for tag in tags or () if tag]
         self.tags: set[str] = TagSet(map(str, given) if self.generation < CURRENT else given)
@@ -479,7 +479,7 @@ class DAG:
                 )
             if not re.match("https?:|ftps?:|mailto:", str(address)):
                 message = f"owner_links[{owner!r}] is {address!r}, which is no link to a web page, and is left out"
-                open_dags.warn_author(self.located_message(message))
+                open_dags.warn_author(message, dag=self)
                 del self.owner_links[owner]
         if display_name:
             self.dag_display_name = display_name
@@ -493,7 +493,7 @@ class DAG:
         try:
             return path.read_text(encoding="utf-8")
         except OSError as error:
-            open_dags.warn_author(self.located_message(f"doc_md names the file {path}, which cannot be read: {error.strerror}"))
+            open_dags.warn_author(f"doc_md names the file {path}, which cannot be read: {error.strerror}", dag=self)
             return doc_md
 
     # --- with block ----------------------------------------------------------------------------------------------------
@@ -554,8 +554,8 @@ class DAG:
 
     def _keep_first(self, first: BaseOperator, second: BaseOperator, group: TaskGroup) -> None:
         """Handle a task id that is used twice as Airflow 1 does: warn, and leave the second task out. Its dependencies count."""
-        message = f"there is already a task {first.task_id!r}; this one is left out, as in Airflow 1. Airflow 2 refuses the DAG"
-        open_dags.warn_author(self.located_message(message))
+        message = english(phrase("warning_task_twice", task=repr(first.task_id)))
+        open_dags.warn_author(message, dag=self)
         first._upstream, first._downstream = first._upstream or {}, first._downstream or {}
         second._upstream, second._downstream = first._upstream, first._downstream
         second.task_id, second._dag, second.task_group = first.task_id, self, group
@@ -822,11 +822,11 @@ class DAG:
         return functools.partial(self._refuse, name)
 
     def _empty_list(self, name: str, *_args: Any, **_kwargs: Any) -> list[Any]:
-        open_dags.warn_author(self.located_message(f"dag.{name}() gives an empty list while the DAG file is read"))
+        open_dags.warn_author(f"dag.{name}() gives an empty list while the DAG file is read", dag=self)
         return []
 
     def _change_nothing(self, name: str, *_args: Any, **_kwargs: Any) -> None:
-        open_dags.warn_author(self.located_message(f"dag.{name}() changes nothing while the DAG file is read"))
+        open_dags.warn_author(f"dag.{name}() changes nothing while the DAG file is read", dag=self)
 
     def _refuse(self, name: str, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise NotYetSupported(
@@ -914,9 +914,7 @@ class DAG:
         for name in self.default_args:
             if name not in taken:
                 guess = did_you_mean(name, taken)
-                open_dags.warn_author(
-                    self.located_message(f"default_args has {name!r}, which no operator of this DAG accepts.{guess}")
-                )
+                open_dags.warn_author(f"default_args has {name!r}, which no operator of this DAG accepts.{guess}", dag=self)
 
     # --- subsets -------------------------------------------------------------------------------------------------------
 

@@ -6,16 +6,19 @@ and the web interface show them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model.executor_names import entries
+from tradewind.model.phrases import english, phrase
 from tradewind.sdk import access_control
 from tradewind.sdk.default_args import IGNORED
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
+    from tradewind.sdk.open_dags import AuthorWarning
     from tradewind.sdk.operator import BaseOperator
 
 
@@ -49,6 +52,23 @@ def all_of(dag: DAG, executors: str, catchup: bool, *, never: bool, older: bool)
     return (*of_dag(dag), *of_executors(dag, executors), *of_schedule(dag, catchup, never=never, older=older))
 
 
+SHOWN_MAX = 20
+"""Maximum number of warnings of the author's code in one definition."""
+_LENGTH_MAX = 500
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def of_author(found: Iterable[AuthorWarning], dag: DAG) -> tuple[str, ...]:
+    """The warnings about the author's code that belong to a DAG, or to no DAG of the file: at most `SHOWN_MAX` and one more.
+
+    Two readings of the same file give the same texts, because a definition with other texts is a new version of the DAG: they
+    are sorted, each is there once, and memory addresses are removed.
+    """
+    texts = sorted({_ADDRESS.sub("", one.message)[:_LENGTH_MAX] for one in found if one.dag is None or one.dag is dag})
+    left = len(texts) - SHOWN_MAX
+    return (*texts[:SHOWN_MAX], *([english(phrase("warnings_left_out", count=str(left)))] if left > 0 else ()))
+
+
 def of_dag(dag: DAG) -> tuple[str, ...]:
     """The warnings of a DAG."""
     found = [f"access_control: {name} is not a permission of a DAG" for name in access_control.unknown(dag.access_control)]
@@ -67,10 +87,12 @@ def _of_ignored_arguments(dag: DAG) -> list[str]:
         for name in vars(task).get(IGNORED, ()):
             tasks.setdefault((name, task.operator_name), []).append(task.task_id)
     found = []
-    for (name, operator), ids in tasks.items():
-        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-        found.append(f"{name} of task {ids[0]}{more}: {operator} does not take this argument, so it has no effect")
-    return found
+    for (name, operator), (task_id, *more) in tasks.items():
+        if more:
+            found.append(phrase("warning_ignored_arguments", name=name, task=task_id, count=str(len(more)), operator=operator))
+        else:
+            found.append(phrase("warning_ignored_argument", name=name, task=task_id, operator=operator))
+    return [english(one) for one in found]
 
 
 def of_executors(dag: DAG, setting: str) -> list[str]:
@@ -101,11 +123,7 @@ def of_schedule(dag: DAG, catchup: bool, *, never: bool, older: bool) -> list[st
         never: catchup is on, and there is no start date.
         older: the DAG is read with the rules of Airflow 1 or 2.
     """
-    without_start = (
-        "start_date: neither the DAG nor a task has one, so with catchup=True no run is scheduled, as in Airflow; add a "
-        "start_date, or set catchup=False"
-    )
-    return [*([without_start] if never else []), *([of_generation(dag, catchup)] if older else [])]
+    return [*([english(phrase("warning_no_start"))] if never else []), *([of_generation(dag, catchup)] if older else [])]
 
 
 def of_generation(dag: DAG, catchup: bool) -> str:
@@ -114,11 +132,10 @@ def of_generation(dag: DAG, catchup: bool) -> str:
     Args:
         catchup: whether missed runs are created; the warning mentions it if the file does not set catchup.
     """
-    missed = ", missed runs are created (catchup)" if catchup and dag.given("catchup") is None else ""
-    return (
-        f"schedule: the file is one for Airflow {dag.generation}, so runs cover the interval before they start{missed} and "
-        "max_active_tasks counts over all runs, as in Airflow 2; to change this, set core.schedule_meaning_of_folders"
-    )
+    generation = str(dag.generation)
+    if catchup and dag.given("catchup") is None:
+        return english(phrase("warning_generation_catchup", generation=generation))
+    return english(phrase("warning_generation", generation=generation))
 
 
 def callback_name(callback: Any) -> str:

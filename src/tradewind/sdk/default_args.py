@@ -94,6 +94,7 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
         state = self.__dict__
         outermost = "_default_args" not in state
         if outermost:
+            open_dags.operator_begins(kwargs.get("dag"))
             defaults = state["_default_args"] = _merged_defaults(kwargs)
             state["_task_id_given"] = kwargs.get("task_id")
             if any_keyword:
@@ -115,6 +116,7 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
             raise _missing(self, required.difference(kwargs), kwargs)
         init(self, **kwargs)
         if outermost:
+            open_dags.operator_begins(None)
             del state["_default_args"], state["_task_id_given"]
             if "task_id" not in state and not _has_mocked_init(cls):
                 raise DefinitionError(f"{cls.__name__}.__init__ does not call super().__init__(**kwargs)")

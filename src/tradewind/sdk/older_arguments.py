@@ -106,7 +106,7 @@ def rename(operator: str, accepted: Collection[str], given: dict[str, Any]) -> N
         )
     for older in [name for name in given if name in WITHOUT_EFFECT and name not in accepted]:
         del given[older]
-        open_dags.warn_author(f"{operator}: the provider package has no {older} any more; it has no effect", DeprecationWarning)
+        open_dags.warn_author(f"{operator}: the provider package has no {older} any more; it has no effect")
 
 
 def add_older_defaults(operator: str, module: str, missing: Collection[str], given: dict[str, Any]) -> None:

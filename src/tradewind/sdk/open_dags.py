@@ -77,10 +77,45 @@ def _is_ours(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).startswith("tradewind.")
 
 
-def warn_author(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points to the author's source line."""
+# --- warnings --------------------------------------------------------------------------------------------------------
+
+
+class AuthorWarning(NamedTuple):
+    """A warning about what a DAG file does, other than an older name that works as before."""
+
+    message: str
+    dag: DAG | None
+    """None: the DAG is not known, for example of a value at the top level of the file."""
+
+
+WARNINGS_MAX = 1_000
+"""Maximum number of warnings that are kept for one process."""
+
+author_warnings: list[AuthorWarning] = []
+"""The warnings so far, without deprecations. The parser adds them to the definitions of the file's DAGs."""
+
+_dag_of_operator: list[DAG | None] = [None]
+"""The argument `dag` of the operator that is being created."""
+
+
+def operator_begins(dag: DAG | None) -> None:
+    """Warnings belong to this DAG until the operator is complete: `operator_begins(None)`."""
+    _dag_of_operator[0] = dag
+
+
+def warn_author(message: str, category: type[Warning] = UserWarning, dag: DAG | None = None) -> None:
+    """Issue a warning that points to the author's source line.
+
+    Args:
+        category: a DeprecationWarning is for names that work as before: the definition of the DAG does not contain it.
+        dag: the DAG that the warning is about. None: that of the operator that is being created, or of the open block.
+    """
     location = caller_location()
-    warnings.warn_explicit(message, category, location.file, location.line)
+    if not issubclass(category, DeprecationWarning) and len(author_warnings) < WARNINGS_MAX:
+        about = next((one for one in (dag, _dag_of_operator[0], current_dag()) if one is not None), None)
+        author_warnings.append(AuthorWarning(message, about))
+    text = message if dag is None else dag.located_message(message)
+    warnings.warn_explicit(text, category, location.file, location.line)
 
 
 # --- collecting ------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 
 from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
 from tradewind.model.operator_classes import class_name
+from tradewind.model.phrases import english, phrase
 from tradewind.model.states import TriggerRule, WeightRule
 from tradewind.sdk import open_dags, setup_teardown
 from tradewind.sdk.arguments import (
@@ -647,10 +648,9 @@ class BaseOperator(Templater, Node, OlderOperatorNames):
         """Like `<`. In a DAG file, `a > b` is nearly always a typing error for `a >> b`, so the author is warned."""
         if not isinstance(other, BaseOperator):
             return NotImplemented
-        open_dags.warn_author(
-            f"{self.task_id} > {other.task_id} compares two tasks and makes no dependency. "
-            f"Did you mean {self.task_id} >> {other.task_id}?"
-        )
+        meant = f"{self.task_id} >> {other.task_id}"
+        message = english(phrase("warning_compared_tasks", task=self.task_id, other=other.task_id, meant=meant))
+        open_dags.warn_author(message, dag=self._dag)
         return self.task_id > other.task_id
 
     def __ge__(self, other: object) -> bool:

@@ -187,6 +187,51 @@ def test_of_two_dags_with_one_id_the_last_exists_with_a_warning(tmp_path: Path) 
     assert "line 4 of" in warning
 
 
+AUTHOR = """
+from datetime import datetime
+from airflow import DAG
+from airflow.operators.bash_operator import BashOperator
+
+first = DAG("first", schedule_interval="@daily", start_date=datetime(2026, 1, 1), tags="one")
+a = BashOperator(task_id="a", bash_command="true", dag=first, retries=-1)
+again = BashOperator(task_id="a", bash_command="true", dag=first)
+with DAG("second", schedule_interval=None, start_date=datetime(2026, 1, 1)) as second:
+    b = BashOperator(task_id="b", bash_command="true", on_failure_callback=[object()])
+    b > BashOperator(task_id="c", bash_command="true")
+"""
+
+
+def test_a_definition_has_the_warnings_about_its_own_dag(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(AUTHOR)
+    warnings = {dag.dag_id: dag.warnings for dag in parse_once(str(tmp_path / "f.py")).dags}
+    first, second = "\n".join(warnings["first"]), "\n".join(warnings["second"])
+    for text in ("tags is the text 'one'", "retries is -1; it is replaced by 0", "already a task 'a'; this one is left out"):
+        assert text in first
+        assert text not in second
+    for text in ("on_failure_callback has <object object>, which is not a function", "Did you mean b >> c?"):
+        assert text in second
+        assert text not in first
+    assert "renamed" not in first, "an old name that works as before is no warning"
+
+
+def test_warnings_are_the_same_at_each_reading(tmp_path: Path) -> None:
+    """The definition contains them, and another definition would be a new version of the DAG."""
+    (tmp_path / "f.py").write_text(AUTHOR)
+    first = [dag.hash for dag in parse_once(str(tmp_path / "f.py")).dags]
+    (tmp_path / "f.py").write_text(f"# a comment moves all lines{AUTHOR}")
+    assert [dag.hash for dag in parse_once(str(tmp_path / "f.py")).dags] == first
+
+
+def test_many_warnings_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(
+        "from tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\nwith DAG('d'):\n"
+        "    for i in range(50):\n        EmptyOperator(task_id=f't{i}', retries=-1 - i)\n"
+    )
+    (dag,) = parse_once(str(tmp_path / "f.py")).dags
+    assert len(dag.warnings) == 21
+    assert dag.warnings[-1] == "30 more warnings of this kind are not shown"
+
+
 def test_a_dag_file_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND__SECRETS__FERNET_KEY", "open sesame")
     monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://me:open sesame@host/db")

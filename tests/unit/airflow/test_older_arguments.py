@@ -70,7 +70,7 @@ def test_the_present_name_wins() -> None:
 
 
 def test_an_argument_without_another_name_has_no_effect() -> None:
-    with pytest.warns(DeprecationWarning, match="has no delegate_to any more"):
+    with pytest.warns(UserWarning, match="has no delegate_to any more"):
         assert Query(task_id="a", sql="select 1", delegate_to="someone").sql == "select 1"
 
 

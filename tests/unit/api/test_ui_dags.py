@@ -159,3 +159,10 @@ def test_cells_with_a_head_have_a_new_etag_when_the_dag_is_paused(three: World) 
     assert three.get(path, headers={"If-None-Match": etag}).status_code == 304
     three.store.set_paused("billing", True, "ada", 2)
     assert three.get(path, headers={"If-None-Match": etag}).json()["head"]["details"]["is_paused"] is True
+
+
+def test_the_head_of_a_dag_has_the_warnings_about_its_file(world: World) -> None:
+    add(world, "quiet")
+    add(world, "loud", warnings=("tags is the text 'one', which is read as one tag",))
+    assert world.json(f"{PAGE}/dags/quiet")["definition_warnings"] == []
+    assert world.json(f"{PAGE}/dags/loud")["definition_warnings"] == ["tags is the text 'one', which is read as one tag"]

@@ -47,7 +47,13 @@ def test_a_connection_of_the_environment_is_shown_without_its_password(
     monkeypatch.setenv("AIRFLOW_CONN_DWH", "postgres://me:canary@db:5432/x")
     done = run("connections", "get", "dwh", "-o", "json")
     (row,) = json.loads(done.stdout)
-    assert (row["conn_id"], row["conn_type"], row["host"], row["login"], row["password"]) == ("dwh", "postgres", "db", "me", "***")
+    assert (row["conn_id"], row["conn_type"], row["host"], row["login"], row["password"]) == (
+        "dwh",
+        "postgres",
+        "db",
+        "me",
+        "***",
+    )
     assert "canary" not in done.output
     assert "AIRFLOW_CONN_DWH" in done.stderr
     (row,) = json.loads(run("connections", "get", "dwh", "--show-values", "-o", "json").stdout)

@@ -24,7 +24,7 @@ class DroppedOperator(BaseOperator):
     def __init__(self, **kwargs: Any) -> None:
         self.dropped_arguments = {name: kwargs.pop(name) for name in list(kwargs) if name not in _OF_EVERY_OPERATOR}
         super().__init__(**kwargs)
-        open_dags.warn_author(f"{_sentence(self)} The DAG loads, and this task will fail", DeprecationWarning)
+        open_dags.warn_author(f"{_sentence(self)} The DAG loads, and this task will fail")
 
     def execute(self, context: Any) -> Any:
         """Fail.

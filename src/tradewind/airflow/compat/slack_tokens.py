@@ -87,7 +87,8 @@ def _webhook_operator(module: ModuleType) -> None:
         token = more.pop("webhook_token", None)
         more.pop("link_names", None)
         if "http_conn_id" in more:
-            _warn("SlackWebhookOperator: http_conn_id was renamed to slack_webhook_conn_id in the provider package")
+            message = "SlackWebhookOperator: http_conn_id was renamed to slack_webhook_conn_id in the provider package"
+            open_dags.warn_author(message, DeprecationWarning)
             more.setdefault("slack_webhook_conn_id", more.pop("http_conn_id"))
         if token is not None:
             more["slack_webhook_conn_id"] = more.get("slack_webhook_conn_id") or "slack_default"
@@ -131,7 +132,7 @@ def _keep(operator: Any, name: str, token: str | None) -> None:
         return
     setattr(operator, name, token)
     operator.template_fields = (*operator.template_fields, name)
-    _warn(f"{operator.operator_name}: {name} is visible in the DAG; put it into a connection")
+    open_dags.warn_author(f"{operator.operator_name}: {name} is visible in the DAG; put it into a connection")
 
 
 def _replace(cls: Any, init: Callable[..., None], hook: Callable[[Any], Any]) -> None:
@@ -139,10 +140,6 @@ def _replace(cls: Any, init: Callable[..., None], hook: Callable[[Any], Any]) ->
     replace_init(cls, init)
     cls.hook = functools.cached_property(hook)
     cls.hook.__set_name__(cls, "hook")
-
-
-def _warn(message: str) -> None:
-    open_dags.warn_author(message, DeprecationWarning)
 
 
 _EXTENSIONS: dict[str, tuple[str, str, Callable[[ModuleType], None]]] = {

@@ -91,6 +91,9 @@ class DagLists(Protocol):
     def dag_warnings(self, *, dag_id: str | None = None) -> list[DagWarningView]:
         """Warnings of active DAGs, by DAG id."""
 
+    def definition_warnings(self, dag_id: str) -> tuple[str, ...]:
+        """The warnings about the file of a DAG, one sentence each (`DagDefinition.warnings`). Raises NotFound."""
+
     def dag_versions(
         self,
         dag_id: str,

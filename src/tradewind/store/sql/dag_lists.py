@@ -98,6 +98,7 @@ class ShownDag(msgspec.Struct):
     render_template_as_native_obj: bool = False
     rerun_with_latest_version: bool | None = None
     allowed_run_types: tuple[RunType, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def shown_name(self) -> str:
@@ -269,6 +270,9 @@ class DagLists(RunOperations):
                     )
                 )
         return found
+
+    def definition_warnings(self, dag_id: str) -> tuple[str, ...]:
+        return self.shown_version(self.need_dag(dag_id).version).dag.warnings
 
     def dag_display_names(self, dag_ids: Sequence[str]) -> dict[str, str]:
         ids = sorted(set(dag_ids))

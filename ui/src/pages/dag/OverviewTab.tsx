@@ -7,7 +7,7 @@ import type { ReactNode } from "react";
 import { api, read, type Schemas } from "../../api/client";
 import { dagTopic, live } from "../../api/query";
 import { formatNumber, useText } from "../../i18n";
-import { scheduleText } from "../../i18n/phrases";
+import { scheduleText, storedText } from "../../i18n/phrases";
 import { LinkButton } from "../../parts/Button";
 import { Loaded } from "../../parts/status";
 import { StateChip, StateIcon } from "../../state/StateIcon";
@@ -220,11 +220,12 @@ function Failing({ dagId, found }: { dagId: string; found: Window }) {
 function Warnings({ dagId, head }: { dagId: string; head: Schemas["PageDagHead"] | undefined }) {
   const t = useText();
   if (!head) return null;
-  const { details, warnings } = head;
+  const { details, warnings, definition_warnings } = head;
   const found: { id: string; text: ReactNode; bad?: boolean }[] = [
     ...(details.has_import_errors ? [{ id: "import", bad: true, text: <>{t("overview.importError")} <Link to="/dags/$dagId/code" params={{ dagId }}>{t("overview.showCode")}</Link></> }] : []),
     ...(details.is_stale ? [{ id: "stale", bad: true, text: t("overview.stale") }] : []),
     ...warnings.map((one) => ({ id: one.warning_type, text: one.message })),
+    ...definition_warnings.map((one) => ({ id: `definition ${one}`, text: storedText(one) })),
   ];
   if (!found.length) return <div className={styles.none}><CircleCheck size={20} aria-hidden /><p>{t("overview.noWarnings")}</p></div>;
   return (
