@@ -278,7 +278,7 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
             >
               <b className="cut">{hovered.row.label}</b>
               {hovered.state === null ? <span className="muted">{t("grid.absent")}</span> : <span className="row" style={{ gap: 6 }}><StateIcon state={hovered.state} decorative size={14} /> {stateWord(hovered.state)}</span>}
-              <span className="muted figures">{momentText(hovered.run.logical_date ?? hovered.run.run_after, zone, "minute")}</span>
+              <span className="muted figures">{momentText(hovered.run.run_after, zone, "minute")}</span>
             </div>
           )}
         </div>
@@ -287,7 +287,7 @@ export function GridView({ window: shown, rows, longest, chosenRun, chosenTask, 
         <div role="row" aria-rowindex={cursor.row + 1} className="hidden">
           <span role="rowheader">{active.label}</span>
           <span role="gridcell" id="grid-active" aria-colindex={cursor.column + 1} aria-selected={chosenRow === cursor.row}>
-            {`${active.label}, ${momentText(activeRun.logical_date ?? activeRun.run_after, zone, "minute")}, ${stateWord(stateAt(cursor.row, cursor.column))}`}
+            {`${active.label}, ${momentText(activeRun.run_after, zone, "minute")}, ${stateWord(stateAt(cursor.row, cursor.column))}`}
           </span>
         </div>
       )}
@@ -342,7 +342,7 @@ const Bars = memo(function Bars({ columns, first, count, chosen, hovered, zone }
         const { run } = column;
         const state = stateOf(run.state);
         const height = Math.max(3, Math.min(BARS, (lengthOf(column, now) / longest) * BARS));
-        const moment = run.logical_date ?? run.run_after;
+        const moment = run.run_after;
         const label = dateLabel(columns, at, zone);
         const text = `${stateWord(run.state)} · ${momentText(moment, zone, "minute")} · ${runTypeWord(run.run_type)}${run.start_date ? ` · ${durationText(lengthOf(column, now))}` : ""}`;
         return (
@@ -365,7 +365,7 @@ function dateLabel(columns: readonly Column[], at: number, zone: string): string
   if ((columns.length - 1 - at) % DATE_EVERY !== 0) return "";
   const text = (place: number): string => {
     const run = columns[place]?.run;
-    return run ? momentText(run.logical_date ?? run.run_after, zone, "minute") : "";
+    return run ? momentText(run.run_after, zone, "minute") : "";
   };
   const own = text(at);
   return text(at - DATE_EVERY).slice(0, 10) === own.slice(0, 10) ? own.slice(11) : own.slice(5, 10);

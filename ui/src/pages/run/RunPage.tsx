@@ -48,7 +48,7 @@ export default function RunPage() {
   const run = query.data?.run;
   return (
     <Page
-      title={run ? <TimeText at={run.logical_date ?? run.run_after} precision="minute" zoned /> : runId}
+      title={run ? <TimeText at={run.run_after} precision="minute" zoned /> : runId}
       name={`${runId} · ${dagId}`}
       crumbs={
         <>

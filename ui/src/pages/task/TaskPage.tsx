@@ -220,7 +220,7 @@ function Content({ tab, task, tried }: { tab: Tab; task: PageTask; tried: Schema
         </div>
       );
     case "rendered":
-      return <RenderedView fields={instance.rendered_fields} names={task.template_fields} ended={instance.end_date !== null} />;
+      return <RenderedView fields={instance.rendered_fields} names={task.template_fields} state={instance.state} started={instance.start_date !== null} ended={instance.end_date !== null} />;
     case "xcom":
       return <XComView {...where} keys={task.xcoms} />;
     case "details":
