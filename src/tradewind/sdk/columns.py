@@ -6,6 +6,8 @@ A comparison makes a `Condition`, which is tested on objects here and not transl
 
 from __future__ import annotations
 
+import copy
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -61,11 +63,45 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
 
 
 def _sqlalchemy_element(wrapped: Any) -> Any:
-    from sqlalchemy import literal_column  # lazy import: only where the file itself uses SQLAlchemy's functions
+    from sqlalchemy import column, literal_column  # lazy import: only where the file itself uses SQLAlchemy's functions
 
-    element: Any = literal_column("true")
+    owner = getattr(wrapped, "owner", None)
+    element: Any = literal_column("true") if owner is None else column(wrapped.name, _selectable=sqlalchemy_table(owner))
     element.tradewind = wrapped
     return element
+
+
+def sqlalchemy_table(table: type) -> Any:
+    """For SQLAlchemy's `select` and `delete`: an element that carries the class of a table."""
+    element = _table_element_class()(table.__name__)
+    element.tradewind = table
+    return element
+
+
+@functools.cache
+def _table_element_class() -> Any:
+    from sqlalchemy import TableClause  # lazy import: only where the file itself uses SQLAlchemy's statements
+
+    class TableElement(TableClause):
+        inherit_cache = True
+        tradewind: type
+
+        @property
+        def entity_namespace(self) -> Any:
+            """The columns, for `filter_by`."""
+            return _Columns(self.tradewind)
+
+    return TableElement
+
+
+class _Columns:
+    """The columns of a table as elements of SQLAlchemy."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __getattr__(self, name: str) -> Any:
+        return _sqlalchemy_element(getattr(self._table, name))
 
 
 class Order(NamedTuple):
@@ -74,11 +110,16 @@ class Order(NamedTuple):
     column: Expression
     descending: bool
 
+    def __clause_element__(self) -> Any:
+        """For the `order_by` of SQLAlchemy's statements: see `order_of`."""
+        return _sqlalchemy_element(self)
+
 
 class Expression:
     """An operand of comparisons: a column."""
 
     name: str = ""
+    label_name: str = ""
 
     def value(self, row: Any) -> Any:
         """The value of this column of an object."""
@@ -168,9 +209,11 @@ class Expression:
         """Sort by this column, the smallest first."""
         return Order(self, False)
 
-    def label(self, _name: str) -> Expression:
-        """The same column: results are plain tuples."""
-        return self
+    def label(self, name: str) -> Expression:
+        """The same column with another name in the results."""
+        made = copy.copy(self)
+        made.label_name = name
+        return made
 
     def __clause_element__(self) -> Any:
         """For SQLAlchemy's `desc`, `func.count` and others: see `condition_of`."""
@@ -212,6 +255,7 @@ def of_table(table: type, names: str) -> None:
         else:
             made = Column(name, table, before)
         setattr(table, name, made)
+    table.__clause_element__ = classmethod(sqlalchemy_table)  # type: ignore[attr-defined]
 
 
 def comparable(value: Any) -> Any:
@@ -233,7 +277,15 @@ def condition_of(clause: Any) -> Condition | None:
     wrapped = getattr(clause, "tradewind", None)
     if isinstance(wrapped, Condition):
         return wrapped
+    kind = getattr(clause, "__visit_name__", "")
+    if kind in ("true", "false"):
+        return Condition(lambda _row: kind == "true")
     operator = getattr(getattr(clause, "operator", None), "__name__", "")
+    if operator in ("eq", "is_"):  # of `filter_by`
+        compared = getattr(clause.left, "tradewind", None)
+        constant = {"true": True, "false": False, "null": None}.get(clause.right.__visit_name__)
+        found = None if compared is None else compared == getattr(clause.right, "value", constant)
+        return found if isinstance(found, Condition) else None
     if operator in ("and_", "or_"):
         parts = [condition_of(part) for part in clause.clauses]
         known = [part for part in parts if part is not None]
@@ -241,7 +293,9 @@ def condition_of(clause: Any) -> Condition | None:
             return None
         return all_of(known) if operator == "and_" else any_of(known)
     inner = getattr(clause, "element", None)
-    if operator == "inv" and (negated := condition_of(inner)) is not None:
+    if operator == "is_true":
+        return condition_of(inner)
+    if operator in ("inv", "is_false") and (negated := condition_of(inner)) is not None:
         return ~negated
     return condition_of(inner) if inner is not None and type(clause).__name__ == "Grouping" else None
 
@@ -252,6 +306,9 @@ def order_of(clause: Any) -> Order | None:
         return clause
     if isinstance(clause, Expression):
         return Order(clause, False)
+    carried = getattr(clause, "tradewind", None)
+    if carried is not None:
+        return order_of(carried)
     wrapped = getattr(getattr(clause, "element", None), "tradewind", None)
     if not isinstance(wrapped, Expression):
         return None

@@ -21,6 +21,8 @@ from tradewind.execution import local_database
 RUNTIME_DATE = datetime.datetime(2024, 12, 1, 1, tzinfo=datetime.UTC)
 """The logical date of Airflow's fixture `create_runtime_ti`; tests contain ids that are made from it."""
 DEFAULT_DATE = datetime.datetime(2016, 1, 1, tzinfo=datetime.UTC)
+SENSOR_TIMEOUT_S = 7
+"""How long the sensors of Airflow's fixture `create_task_of_operator` wait."""
 
 os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
 
@@ -170,13 +172,13 @@ def create_task_instance_of_operator(dag_maker: DagMaker) -> Callable[..., Any]:
         *,
         dag_id: str,
         template_searchpath: Any = None,
-        logical_date: Any = DEFAULT_DATE,
         session: Any = None,
         **kwargs: Any,
     ) -> Any:
+        run = {"logical_date": kwargs.pop("logical_date")} if "logical_date" in kwargs else {}
         with dag_maker(dag_id, template_searchpath=template_searchpath, session=session):
             task = operator_class(**{"task_id": "op", **kwargs})
-        return dag_maker.create_ti(task.task_id, dag_run_kwargs={"logical_date": logical_date})
+        return dag_maker.create_ti(task.task_id, dag_run_kwargs=run)
 
     return create
 
@@ -321,12 +323,12 @@ def reset_logging_config() -> Iterator[None]:
 
 @pytest.fixture
 def create_task_of_operator(dag_maker: DagMaker) -> Callable[..., Any]:
-    """A task of an operator, without a run."""
+    """A sensor, without a run. Tests that wait for its end give no timeout."""
 
     def create(operator_class: Any, *, dag_id: str, session: Any = None, **kwargs: Any) -> Any:
         del session
         with dag_maker(dag_id):
-            return operator_class(**kwargs)
+            return operator_class(**{"timeout": SENSOR_TIMEOUT_S, **kwargs})
 
     return create
 

@@ -11,6 +11,7 @@ import sqlalchemy
 
 import tradewind.airflow  # noqa: F401  Airflow's names
 from tests.unit.execution.world import World, installed
+from tradewind.airflow.compat.queries import MultipleResultsFound, NoResultFound
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.open_dags import collecting
 from tradewind.sdk.variables import Variable
@@ -197,6 +198,12 @@ def test_what_is_refused_says_what_to_use(world: World) -> None:
             lambda: session.query(DagModel).update({"is_paused": True}),
             lambda: session.add(Connection("c", "http")),
             lambda: session.execute("select 1"),
+            lambda: session.execute(sqlalchemy.text("select 1")),
+            lambda: session.scalars(sqlalchemy.select(DagRun, TaskInstance)),
+            lambda: session.execute(sqlalchemy.select(DagRun.run_id).having(DagRun.run_id == "r1")),
+            lambda: session.scalars(sqlalchemy.select(sqlalchemy.literal_column("1"))),
+            lambda: session.execute(sqlalchemy.update(DagModel).where(DagModel.dag_id == "etl")),
+            lambda: session.execute(sqlalchemy.delete(DagRun)),
         ]
         for wrong in refused:
             with pytest.raises(NotYetSupported, match=r"command line .* or the REST API"):
@@ -222,6 +229,45 @@ def test_conditions_of_sqlalchemy(session: Any) -> None:
     counted = session.query(TaskInstance.state, sqlalchemy.func.count()).filter(TaskInstance.dag_id == "etl")
     assert dict(counted.group_by(TaskInstance.state).all()) == {"failed": 1, "success": 2}
     assert session.query(sqlalchemy.func.max(DagRun.execution_date)).filter(DagRun.dag_id == "etl").scalar() == DAYS[2]
+
+
+def test_statements_of_sqlalchemy(world: World, session: Any) -> None:
+    from airflow.models import DagModel, DagRun, TaskInstance
+
+    select = sqlalchemy.select
+    of_dag = select(DagRun).where(DagRun.dag_id == "etl", DagRun.state == "success").where(DagRun.run_id != "r9")
+    latest = session.scalars(of_dag.order_by(DagRun.execution_date.desc()).limit(1)).one()
+    assert (latest.run_id, type(latest)) == ("r3", DagRun)
+    assert world.questions == [FindRuns(0, "etl", state="success")], "it asks only for these runs"
+    assert [one.run_id for one in session.scalars(of_dag.order_by(DagRun.execution_date).offset(1))] == ["r3"]
+    assert session.execute(of_dag.order_by(DagRun.run_id)).first()[0].run_id == "r1"
+    assert session.scalar(select(sqlalchemy.func.count()).select_from(DagRun).where(DagRun.dag_id == "etl")) == 3
+    assert session.scalar(select(DagRun).where(DagRun.dag_id == "etl", sqlalchemy.false())) is None
+    assert session.scalars(select(DagModel.dag_id).filter_by(is_paused=True)).all() == ["old"]
+    assert session.execute(select(DagRun.run_id).filter_by(dag_id="etl", state="failed")).scalar_one() == "r2"
+    counted = session.execute(
+        select(TaskInstance.state.label("of"), sqlalchemy.func.count().label("tasks"))
+        .where(TaskInstance.dag_id == "etl")
+        .group_by(TaskInstance.state)
+    ).all()
+    assert [(row.of, row.tasks) for row in counted] == [("failed", 1), ("success", 2)]
+    states = select(TaskInstance.state).where(TaskInstance.dag_id == "etl").distinct()
+    assert sorted(row.state for row in session.execute(states)) == ["failed", "success"]
+    assert session.execute(states).mappings().all()[0] == {"state": "failed"}
+
+
+def test_results_are_read_once(session: Any) -> None:
+    from airflow.models import DagRun
+
+    runs = sqlalchemy.select(DagRun.state).where(DagRun.dag_id == "etl").order_by(DagRun.run_id)
+    found = session.scalars(runs)
+    assert (found.first(), found.all(), found.all()) == ("success", ["failed", "success"], [])
+    assert session.scalars(runs).unique().all() == ["success", "failed"]
+    with pytest.raises(MultipleResultsFound, match="3 results"):
+        session.scalars(runs).one_or_none()
+    with pytest.raises(NoResultFound, match="no results"):
+        session.execute(runs.where(DagRun.run_id == "r9")).scalar_one()
+    assert session.execute(runs.where(DagRun.run_id == "r9")).scalar_one_or_none() is None
 
 
 def test_a_connection_added_at_the_top_level_gives_a_warning_and_in_a_task_an_error(session: Any) -> None:

@@ -1,5 +1,7 @@
 """Queries of `settings.Session()`: `session.query(DagRun).filter(DagRun.dag_id == "etl").order_by(DagRun.execution_date.desc())`.
 
+`statements` reads the statements of SQLAlchemy 2 as queries.
+
 The objects come from the scheduler through the channel of the task (while a DAG file is read: all but XComs). This module tests
 the conditions. The rows that a query can see are limited: the latest 1,000 runs of each DAG that it names, or the latest 100 of
 each DAG if it names no DAG; the task instances of the runs that it names, or of the latest 25 runs of each DAG.
@@ -7,6 +9,8 @@ each DAG if it names no DAG; the task instances of the runs that it names, or of
 
 from __future__ import annotations
 
+import copy
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -62,19 +66,24 @@ def changes_nothing(what: str) -> bool:
 
 
 class Query:
-    """A query of one table. Its methods return a new query, or the result."""
+    """A query of one table. Its methods return a new query, or the result.
 
-    def __init__(self, what: tuple[Any, ...]) -> None:
+    Args:
+        what: the class of the table, or columns and functions (`func.count(…)`).
+        table: the class of the table, if `what` does not name it.
+    """
+
+    def __init__(self, what: tuple[Any, ...], table: Any = None) -> None:
         if not what:
             refuse("session.query() without a table")
-        self._what = what
+        self._what = what = tuple(map(_without_label, what))
         self._conditions: tuple[Condition, ...] = ()
         self._orders: tuple[Order, ...] = ()
         self._groups: tuple[Expression, ...] = ()
         self._limit: int | None = None
         self._offset = 0
         self._distinct = False
-        self._table = _table_of(what)
+        self._table = _table_of(what, table)
 
     def _with(self, **changes: Any) -> Query:
         made = object.__new__(type(self))
@@ -187,12 +196,21 @@ class Query:
         elif len(self._what) == 1 and isinstance(self._what[0], type):
             results = found
         else:
+            row_type = _row_type(self._what)
             results = [
-                tuple(row if isinstance(one, type) else getattr(row, one.name, None) for one in self._what) for row in found
+                row_type(*[row if isinstance(one, type) else getattr(row, one.name, None) for one in self._what])
+                for row in found
             ]
         if self._distinct:
             results = list(dict.fromkeys(results))
         return results[self._offset : None if self._limit is None else self._offset + self._limit]
+
+    def rows(self) -> list[Any]:
+        """All results as tuples with names, also if they are objects."""
+        found = self.all()
+        if len(self._what) > 1 or not isinstance(self._what[0], type):
+            return found
+        return list(map(_row_type(self._what), found))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.all())
@@ -262,8 +280,8 @@ class XComQuery(Query):
         return len(self.all())
 
 
-def _table_of(what: Iterable[Any]) -> Any:
-    tables = {one if isinstance(one, type) else getattr(one, "owner", None) for one in what if not _function(one)}
+def _table_of(what: Iterable[Any], table: Any) -> Any:
+    tables = {table} | {one if isinstance(one, type) else getattr(one, "owner", None) for one in what if not _function(one)}
     tables |= {table for one in what if _function(one) for table in _tables_in(one)}
     tables.discard(None)
     if len(tables) != 1:
@@ -277,6 +295,22 @@ def _function(one: Any) -> str:
     return name if name in AGGREGATES else ""
 
 
+def _without_label(one: Any) -> Any:
+    """SQLAlchemy's label: the labelled column or function, with the label as its name in the results."""
+    if getattr(one, "__visit_name__", "") != "label":
+        return one
+    inner = getattr(one.element, "tradewind", one.element)
+    made = copy.copy(inner)
+    made.label_name = one.name
+    return made
+
+
+def _row_type(what: Iterable[Any]) -> Callable[..., Any]:
+    """A tuple whose parts have the names of the columns, or their labels: `row.dag_id`, `row[0]`."""
+    names = [one.__name__ if isinstance(one, type) else getattr(one, "label_name", "") or one.name for one in what]
+    return namedtuple("Row", names, rename=True)
+
+
 def _tables_in(function: Any) -> list[Any]:
     carried = (getattr(clause, "tradewind", None) for clause in function.clauses)
     return [one.owner for one in carried if one is not None]
@@ -286,6 +320,7 @@ def _grouped(rows: list[Any], groups: tuple[Expression, ...], what: tuple[Any, .
     by_key: dict[tuple[Any, ...], list[Any]] = {} if groups else {(): []}
     for row in rows:
         by_key.setdefault(tuple(column.value(row) for column in groups), []).append(row)
+    row_type = _row_type(what)
     results = []
     for members in by_key.values():
         result = []
@@ -297,7 +332,7 @@ def _grouped(rows: list[Any], groups: tuple[Expression, ...], what: tuple[Any, .
                 result.append(AGGREGATES[name]([value for value in values if value is not None]))
             else:
                 result.append(getattr(members[0], one.name, None) if members else None)
-        results.append(tuple(result))
+        results.append(row_type(*result))
     return results
 
 

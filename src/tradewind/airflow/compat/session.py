@@ -56,6 +56,23 @@ class Session:
         return self.query(table).get(key)
 
     @staticmethod
+    def execute(statement: Any, *_args: Any, **_options: Any) -> Any:
+        """Execute a `select` of one table; in a process that runs tests also a `delete`. Returns rows; see `statements`.
+
+        Raises:
+            NotYetSupported: another statement.
+        """
+        return importlib.import_module("tradewind.airflow.compat.statements").execute(statement)  # it needs the tables
+
+    def scalars(self, statement: Any, *_args: Any, **_options: Any) -> Any:
+        """The first column of each row. Raises as `execute`."""
+        return self.execute(statement).scalars()
+
+    def scalar(self, statement: Any, *_args: Any, **_options: Any) -> Any:
+        """The first column of the first row, or None. Raises as `execute`."""
+        return self.execute(statement).scalar()
+
+    @staticmethod
     def add(one: Any, *_args: Any, **_options: Any) -> None:
         """Store a variable. Other objects that a DAG file adds at its top level are not stored: the file gets a warning.
 
