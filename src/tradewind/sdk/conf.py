@@ -220,13 +220,13 @@ class SettingsReader:
         Raises:
             AirflowConfigException: the value is not a number.
         """
-        found = self.get(section, key, fallback)
+        found = self.get(section, key, fallback=fallback)
         if found is None or found == "":
             return fallback if isinstance(fallback, timedelta) else None
         return found if isinstance(found, timedelta) else timedelta(seconds=self.getfloat(section, key))
 
     def getboolean(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> bool:
-        found = self.get(section, key, fallback)
+        found = self.get(section, key, fallback=fallback)
         if isinstance(found, bool):
             return found
         word = str(found).strip().lower()
@@ -243,11 +243,11 @@ class SettingsReader:
         return float(self._number(section, key, fallback, float))
 
     def getlist(self, section: str, key: str, fallback: Any = NOTSET, delimiter: str = ",", **_ignored: Any) -> list[str]:
-        found = self.get(section, key, fallback)
+        found = self.get(section, key, fallback=fallback)
         return [part.strip() for part in found.split(delimiter) if part.strip()] if isinstance(found, str) else found
 
     def _number(self, section: str, key: str, fallback: Any, kind: type[Any]) -> Any:
-        found = self.get(section, key, fallback)
+        found = self.get(section, key, fallback=fallback)
         try:
             return kind(found)
         except (TypeError, ValueError):

@@ -1,83 +1,36 @@
 """`airflow.executors`: the base class and the messages of executors in provider packages.
 
-Tradewind has its own executors. An executor of a package can be imported and inspected, but it never runs.
+Tradewind has its own executors. An executor of a package can be imported and tested, but no service of Tradewind uses it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
-from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
-
+from tradewind.airflow.compat import stats
 from tradewind.airflow.compat.logging_mixin import LoggingMixin
+from tradewind.airflow.compat.workloads import CallbackKey, CallbackState, ExecuteCallback, ExecuteTask
 from tradewind.model.errors import NotYetSupported
+from tradewind.model.states import TaskState
 from tradewind.sdk.conf import conf
 
 __all__ = [
     "PARALLELISM",
-    "All",
     "BaseExecutor",
     "EventBufferValueType",
-    "ExecuteCallback",
-    "ExecuteTask",
     "ExecutorConf",
     "ExecutorLoader",
     "ExecutorName",
-    "ExecutorWorkload",
-    "RunTrigger",
-    "TaskInstanceUuid",
-    "WorkloadKey",
-    "WorkloadState",
-    "WorkloadType",
 ]
 
 PARALLELISM = 32
-TaskInstanceUuid = UUID
-WorkloadKey = Any
-WorkloadState = Any
 EventBufferValueType = tuple[str | None, Any]
 CommandType = list[str]
 QueuedTaskInstanceType = tuple[CommandType, int, str | None, Any]
 """(command, priority, queue, task instance)."""
 TaskTuple = tuple[Any, CommandType, str | None, Any]
 """(key of the task instance, command, queue, configuration)."""
-
-
-class WorkloadType(StrEnum):
-    """The kind of a workload for an executor."""
-
-    EXECUTE_TASK = "ExecuteTask"
-    EXECUTE_CALLBACK = "ExecuteCallback"
-    RUN_TRIGGER = "RunTrigger"
-    TEST_CONNECTION = "TestConnection"
-
-
-class _Workload(BaseModel):
-    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
-
-
-class ExecuteTask(_Workload):
-    """Run a task instance."""
-
-    type: str = WorkloadType.EXECUTE_TASK
-
-
-class ExecuteCallback(_Workload):
-    """Run a callback."""
-
-    type: str = WorkloadType.EXECUTE_CALLBACK
-
-
-class RunTrigger(_Workload):
-    """Run a trigger."""
-
-    type: str = WorkloadType.RUN_TRIGGER
-
-
-All = ExecutorWorkload = ExecuteTask | ExecuteCallback | RunTrigger
 
 
 class ExecutorName(NamedTuple):
@@ -103,6 +56,9 @@ class BaseExecutor(LoggingMixin):
 
     active_spans: ClassVar[dict[str, Any]] = {}
     supports_ad_hoc_ti_run = False
+    supports_callbacks = False
+    supports_connection_test = False
+    pre_assigns_external_executor_id = False
     supports_multi_team = False
     sentry_integration = ""
     is_local = False
@@ -115,6 +71,8 @@ class BaseExecutor(LoggingMixin):
     callback_sink: Any = None
 
     def __init__(self, parallelism: int = PARALLELISM, team_name: str | None = None) -> None:
+        if parallelism <= 0:
+            raise ValueError(f"the parallelism of an executor is {parallelism}; it must be 1 or more")
         self.parallelism = parallelism
         self.team_name = team_name
         self.conf = ExecutorConf(team_name)
@@ -126,10 +84,59 @@ class BaseExecutor(LoggingMixin):
         self._task_event_logs: deque[Any] = deque()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(parallelism={self.parallelism})"
+        team = f", team_name={self.team_name!r}" if self.team_name else ""
+        return f"{type(self).__name__}(parallelism={self.parallelism}{team})"
 
     def start(self) -> None:
         """Called once; executors connect here."""
+
+    def queue_workload(self, workload: Any, session: Any = None) -> None:
+        """Keep a workload until the next heartbeat.
+
+        Raises:
+            NotImplementedError: it is a callback, and the executor does not support callbacks.
+            ValueError: the executor does not know this kind of workload.
+        """
+        match workload:
+            case ExecuteTask():
+                self.queued_tasks[workload.key] = workload
+            case ExecuteCallback() if self.supports_callbacks:
+                self.queued_callbacks[workload.key] = workload
+            case ExecuteCallback():
+                raise NotImplementedError(f"{type(self).__name__} does not support ExecuteCallback workloads")
+            case _:
+                raise ValueError(f"Un-handled workload type {type(workload).__name__!r} in {type(self).__name__}")
+
+    def order_queued_tasks_by_priority(self) -> list[tuple[Any, Any]]:
+        """The queued task instances with their keys, the highest priority first."""
+        return sorted(self.queued_tasks.items(), key=lambda item: item[1].ti.priority_weight, reverse=True)
+
+    def _get_workloads_to_schedule(self, open_slots: int) -> list[tuple[Any, Any]]:
+        """The next workloads with their keys: callbacks first, then task instances by priority."""
+        return [*self.queued_callbacks.items(), *self.order_queued_tasks_by_priority()][: max(open_slots, 0)]
+
+    def trigger_tasks(self, open_slots: int) -> None:
+        """Start the next workloads."""
+        chosen = self._get_workloads_to_schedule(open_slots)
+        for key, _workload in chosen:
+            self.attempts.pop(key, None)
+        if chosen:
+            self._process_workloads([workload for _key, workload in chosen])
+
+    def _process_workloads(self, workloads: Any) -> None:
+        """Start these workloads. Executors have it."""
+        raise NotImplementedError(f"{type(self).__name__} has no _process_workloads()")
+
+    def heartbeat(self) -> None:
+        """Called often: report the free slots, start workloads, then `sync`."""
+        open_slots = self.parallelism - len(self.running)
+        counts = {"open_slots": open_slots, "queued_tasks": len(self.queued_tasks) + len(self.queued_callbacks)}
+        counts["running_tasks"] = len(self.running)
+        for name, count in counts.items():
+            tags = {"status": name.partition("_")[0], "executor_class_name": type(self).__name__, "team_name": self.team_name}
+            stats.gauge(f"executor.{name}", value=count, tags={key: text for key, text in tags.items() if text is not None})
+        self.trigger_tasks(open_slots)
+        self.sync()
 
     def sync(self) -> None:
         """Called often; executors check their running tasks here."""
@@ -148,23 +155,27 @@ class BaseExecutor(LoggingMixin):
 
     def fail(self, key: Any, info: Any = None) -> None:
         """Record that a task instance failed."""
-        self.change_state(key, "failed", info)
+        self.change_state(key, _state_of(key, "failed"), info)
 
     def success(self, key: Any, info: Any = None) -> None:
         """Record that a task instance succeeded."""
-        self.change_state(key, "success", info)
+        self.change_state(key, _state_of(key, "success"), info)
 
     def queued(self, key: Any, info: Any = None) -> None:
         """Record that a task instance is queued."""
-        self.change_state(key, "queued", info)
+        self.change_state(key, _state_of(key, "queued"), info)
 
     def running_state(self, key: Any, info: Any = None) -> None:
         """Record that a task instance runs."""
-        self.change_state(key, "running", info, remove_running=False)
+        self.change_state(key, _state_of(key, "running"), info, remove_running=False)
 
     def get_event_buffer(self, dag_ids: Any = None) -> dict[Any, EventBufferValueType]:
-        """Return the recorded states of task instances and remove them from the buffer."""
-        found, self.event_buffer = self.event_buffer, {}
+        """Return the recorded states of the workloads of these DAGs, or of all, and remove them from the buffer."""
+        events = self.event_buffer
+        found = {
+            key: value for key, value in events.items() if dag_ids is None or getattr(key, "dag_id", None) in (None, *dag_ids)
+        }
+        self.event_buffer = {key: value for key, value in events.items() if key not in found}
         return found
 
     def has_task(self, task_instance: Any) -> bool:
@@ -174,12 +185,12 @@ class BaseExecutor(LoggingMixin):
     @property
     def slots_available(self) -> int:
         """How many more task instances may run."""
-        return self.parallelism - len(self.running) - len(self.queued_tasks)
+        return self.parallelism - self.slots_occupied
 
     @property
     def slots_occupied(self) -> int:
         """How many task instances run or are queued."""
-        return len(self.running) + len(self.queued_tasks)
+        return len(self.running) + len(self.queued_tasks) + len(self.queued_callbacks)
 
     def try_adopt_task_instances(self, tis: Any) -> Any:
         """Adopt no task instances of an executor that has ended. Returns all of them."""
@@ -198,9 +209,22 @@ class BaseExecutor(LoggingMixin):
         self.log.info("queued: %d, running: %d", len(self.queued_tasks), len(self.running))
 
     @staticmethod
+    def run_workload(*_args: Any, **_kwargs: Any) -> int:
+        """Run a workload in Airflow's supervisor.
+
+        Raises:
+            NotYetSupported: always; Tradewind has its own executors.
+        """
+        raise NotYetSupported("executors of Airflow do not run here; Tradewind has its own (setting core.executor)")
+
+    @staticmethod
     def get_cli_commands() -> list[Any]:
         """The commands that the executor adds to the command line: none."""
         return []
+
+
+def _state_of(key: Any, state: str) -> Any:
+    return CallbackState(state) if isinstance(key, CallbackKey) else TaskState(state)
 
 
 class ExecutorLoader:
@@ -210,6 +234,11 @@ class ExecutorLoader:
     def get_default_executor_name(cls, team_name: str | None = None) -> ExecutorName:
         """The executor of the settings."""
         return ExecutorName(conf.get("core", "executor", fallback="LocalExecutor"))
+
+    @classmethod
+    def get_executor_names(cls, *_args: Any, **_kwargs: Any) -> list[ExecutorName]:
+        """The executors of the settings."""
+        return [cls.get_default_executor_name()]
 
     @classmethod
     def load_executor(cls, *_args: Any, **_kwargs: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-__all__ = ["Stats", "get_stats_factory"]
+__all__ = ["Stats", "decr", "gauge", "get_stats_factory", "incr", "initialize", "timer", "timing"]
 
 
 class Stats:
@@ -40,3 +40,7 @@ class Stats:
 def get_stats_factory(*_args: Any) -> type[Stats]:
     """The class whose objects send metrics. Listeners of packages (openlineage) hand it to `Stats.initialize`."""
     return Stats
+
+
+initialize, incr, decr, gauge = Stats.initialize, Stats.incr, Stats.decr, Stats.gauge
+timing, timer = Stats.timing, Stats.timer
