@@ -44,7 +44,8 @@ def from_exception(error: BaseException, path: str) -> Problem:
     if older:
         notes.append(older)
     elif isinstance(error, ModuleNotFoundError):
-        notes.append(third_party.advice(error.name or ""))
+        advice = third_party.advice(error.name or "")
+        notes += [advice] if "pip install" not in message else []
     message = ". ".join([message, *filter(None, notes)])
     return Problem(_one_line(message), _trace(error), line)
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -223,6 +223,17 @@ def test_object_storage_paths_name_the_package_that_they_need(monkeypatch: pytes
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "upath", None)
     with pytest.raises(ModuleNotFoundError, match=r"ObjectStoragePath needs the package universal-pathlib.*pip install"):
+        importlib.import_module(module)
+
+
+def test_object_storage_paths_name_a_release_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "tradewind.airflow.compat.object_storage"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    for name, content in (("upath", {"UPath": object}), ("upath.extensions", {})):
+        made = ModuleType(name)
+        made.__dict__.update(content)
+        monkeypatch.setitem(sys.modules, name, made)
+    with pytest.raises(ModuleNotFoundError, match=r"a newer release .*'ProxyUPath'.*pip install --upgrade"):
         importlib.import_module(module)
 
 

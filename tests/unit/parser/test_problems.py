@@ -32,6 +32,19 @@ def test_every_end_of_a_process_has_a_message(status: int, note: str, message: s
     assert problem.line == line
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("No module named 'upath'", "Install it in the environment of Tradewind: pip install universal-pathlib"),
+        ("It needs universal-pathlib: pip install --upgrade universal-pathlib", "It needs universal-pathlib"),
+    ],
+)
+def test_a_missing_module_has_one_advice(said: str, expected: str) -> None:
+    message = problems.from_exception(ModuleNotFoundError(said, name="upath"), "/dags/a.py").message
+    assert expected in message
+    assert message.count("pip install") == 1
+
+
 class Hostile(Exception):
     def __str__(self) -> str:
         return "x" * 100_000 + "\n"

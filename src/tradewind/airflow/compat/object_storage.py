@@ -22,12 +22,14 @@ try:
     from fsspec.utils import stringify_path
     from upath import UPath
     from upath.extensions import ProxyUPath, classmethod_or_method
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"ObjectStoragePath needs the package universal-pathlib (no module named {missing.name!r}). Install it in the environment "
-        "of Tradewind: pip install universal-pathlib",
-        name=missing.name,
-    ) from missing
+except ImportError as missing:
+    if missing.name in ("fsspec", "upath"):
+        wrong = f"ObjectStoragePath needs the package universal-pathlib (no module named {missing.name!r}). Install it in the "
+        wrong += "environment of Tradewind: pip install universal-pathlib"
+    else:
+        wrong = f"ObjectStoragePath needs a newer release of the package universal-pathlib ({missing}). Upgrade it in the "
+        wrong += "environment of Tradewind: pip install --upgrade universal-pathlib"
+    raise ModuleNotFoundError(wrong, name=missing.name) from missing
 
 from tradewind.airflow.compat.module_loading import qualname
 from tradewind.provider_packages import offers
