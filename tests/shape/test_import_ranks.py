@@ -149,6 +149,7 @@ LAZY_IMPORTS = {
     ("sdk.default_args", "annotationlib"): "exists since Python 3.14",
     ("provider_packages.installed", "importlib.metadata"): "10 ms; most processes never ask for provider packages",
     ("sdk.variables", "asyncio"): "only coroutines need it, and they have imported it already",
+    ("parser.timetable_child", "sdk.partitions"): "few DAGs have partition mappers of their own",
     ("parser.plugins_child", "sdk.assets"): "few deployments have listeners of new assets",
     ("parser.plugins_child", "sdk.listeners"): "loads pluggy; few deployments have listeners of import errors",
     ("sdk.plugins", "importlib.metadata"): "10 ms; only where plugins are loaded",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tradewind.model.assets import AssetKey, AssetSchedule, Leaf, Update, holds, leaves, matches, progress
 from tradewind.model.counts import counted
-from tradewind.model.partitions import Identity, PartitionRules, Rollup
+from tradewind.model.partitions import Identity, KeyFacts, PartitionRules, Rollup
 from tradewind.model.rows import AssetRow, WaitingPartition
 from tradewind.timetables.partition_keys import PartitionKeyError, enough, expected_keys, needed, run_date, shown
 
@@ -40,7 +40,8 @@ def partition_date(rules: PartitionRules, waiting: WaitingPartition) -> int | No
     assets = [(asset.name, asset.uri) for asset, _ in waiting.assets]
     by_number = {asset.id: rules.mapper(asset.name, asset.uri) for asset, _ in waiting.assets}
     carried = [date for number, date in waiting.dates if isinstance(by_number.get(number), Identity)]
-    return run_date(rules, assets, waiting.key, carried)
+    said = [facts.date for _, facts in waiting.facts if facts.date is not None]
+    return run_date(rules, assets, waiting.key, carried, said)
 
 
 def key_progress(schedule: AssetSchedule, waiting: WaitingPartition) -> list[KeyProgress]:
@@ -50,12 +51,16 @@ def key_progress(schedule: AssetSchedule, waiting: WaitingPartition) -> list[Key
 
 def _key_progress(schedule: AssetSchedule, leaf: Leaf, waiting: WaitingPartition) -> KeyProgress:
     found = [(asset, keys) for asset, keys in waiting.assets if matches(leaf, Update(asset.name, asset.uri, frozenset()))]
-    complete = any(_asset_is_complete(schedule, asset, waiting.key, keys) for asset, keys in found)
+    complete = any(_asset_is_complete(schedule, asset, waiting, keys) for asset, keys in found)
     name, uri = (found[0][0].name, found[0][0].uri) if found else (leaf.name, leaf.uri if isinstance(leaf, AssetKey) else "")
     mapper = (schedule.partitions or PartitionRules()).mapper(name, uri)
+    arrived = frozenset(key for _, keys in found for key in keys)
+    facts = next((facts for asset, _ in found if (facts := _facts(asset, waiting)) is not None), None)
+    if facts is not None and facts.expected is not None:
+        expected = frozenset(facts.expected)
+        return KeyProgress(leaf, complete, len(expected & arrived), facts.needed, tuple(sorted(expected - arrived)))
     if not isinstance(mapper, Rollup):
         return KeyProgress(leaf, complete, int(bool(found)), 1, ())
-    arrived = frozenset(key for _, keys in found for key in keys)
     try:
         expected = expected_keys(mapper, waiting.key)
     except PartitionKeyError as error:
@@ -70,7 +75,7 @@ def partition_progress(schedule: AssetSchedule, waiting: WaitingPartition) -> st
     complete = {(update.name, update.uri) for update in updates}
     for asset, keys in waiting.assets:
         if (asset.name, asset.uri) not in complete:
-            text += f"; {_rollup_progress(schedule, asset, waiting.key, keys)}"
+            text += f"; {_rollup_progress(schedule, asset, waiting, keys)}"
     return text
 
 
@@ -78,28 +83,37 @@ def _complete(schedule: AssetSchedule, waiting: WaitingPartition) -> list[Update
     return [
         Update(asset.name, asset.uri, frozenset())
         for asset, keys in waiting.assets
-        if _asset_is_complete(schedule, asset, waiting.key, keys)
+        if _asset_is_complete(schedule, asset, waiting, keys)
     ]
 
 
-def _asset_is_complete(schedule: AssetSchedule, asset: AssetRow, key: str, arrived: frozenset[str]) -> bool:
+def _facts(asset: AssetRow, waiting: WaitingPartition) -> KeyFacts | None:
+    return next((facts for number, facts in waiting.facts if number == asset.id), None)
+
+
+def _asset_is_complete(schedule: AssetSchedule, asset: AssetRow, waiting: WaitingPartition, arrived: frozenset[str]) -> bool:
+    facts = _facts(asset, waiting)
+    if facts is not None and facts.expected is not None:
+        return len(arrived.intersection(facts.expected)) >= facts.needed
     mapper = (schedule.partitions or PartitionRules()).mapper(asset.name, asset.uri)
     if not isinstance(mapper, Rollup):
         return True
     try:
-        return enough(mapper, key, arrived)
+        return enough(mapper, waiting.key, arrived)
     except PartitionKeyError:
         return False
 
 
-def _rollup_progress(schedule: AssetSchedule, asset: AssetRow, key: str, arrived: frozenset[str]) -> str:
+def _rollup_progress(schedule: AssetSchedule, asset: AssetRow, waiting: WaitingPartition, arrived: frozenset[str]) -> str:
     mapper = (schedule.partitions or PartitionRules()).mapper(asset.name, asset.uri)
-    assert isinstance(mapper, Rollup)
+    facts = _facts(asset, waiting)
     try:
-        expected = expected_keys(mapper, key)
+        expected = expected_keys(mapper, waiting.key) if isinstance(mapper, Rollup) else frozenset()
     except PartitionKeyError as error:
         return f"{asset.name}: {error}"
-    need = needed(mapper, expected)
+    need = needed(mapper, expected) if isinstance(mapper, Rollup) else 1
+    if facts is not None and facts.expected is not None:
+        expected, need = frozenset(facts.expected), facts.needed
     if need > len(expected):
         window = f"{counted(need, 'key')}, but its window has {len(expected)}; change minimum or window"
         return f"{asset.name}: {shown(mapper)} waits for {window}"

@@ -6,7 +6,7 @@ the consuming DAG (downstream). `timetables.partition_keys` does the translation
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -101,13 +101,53 @@ class Rollup(msgspec.Struct, frozen=True, omit_defaults=True, tag="rollup"):
 
 
 class Unsupported(msgspec.Struct, frozen=True, omit_defaults=True, tag="unsupported"):
-    """A mapper class that is not Tradewind's. It gives no keys."""
+    """In definitions of earlier versions: a mapper class that is not Tradewind's. It gives no keys."""
 
     name: str
     most: int | None = None
 
 
-Mapper = Identity | Fixed | Allowed | StartOf | Product | Chain | FanOut | Rollup | Unsupported
+class Custom(msgspec.Struct, frozen=True, omit_defaults=True, tag="custom"):
+    """A mapper that is, or contains, a class of users. Only a child process without credentials runs it."""
+
+    name: str
+    spec: bytes
+    """The classes and their arguments, as canonical JSON (`sdk.partitions.encode`)."""
+    most: int | None = None
+
+
+Mapper = Identity | Fixed | Allowed | StartOf | Product | Chain | FanOut | Rollup | Unsupported | Custom
+
+
+class KeyFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a mapper of users said about a downstream key when an event of its asset was mapped to it."""
+
+    expected: tuple[str, ...] | None = None
+    """The keys of events that make up the key, sorted; None: the run does not wait for several keys."""
+    needed: int = 1
+    """How many of the expected keys must arrive."""
+    date: int | None = None
+    """The moment of the key in microseconds."""
+
+
+class MappedKey(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The downstream keys that a mapper of users gives for the key of an event."""
+
+    targets: tuple[tuple[str, KeyFacts], ...] = ()
+    problem: str | None = None
+    """Why there are none, in a sentence."""
+
+
+class UnmappedEvent(NamedTuple):
+    """An event that waits for a mapper of users."""
+
+    event: int
+    name: str
+    uri: str
+    """Of its asset."""
+    key: str
+    date: int | None
+    """The partition date of the run that emitted the event."""
 
 
 class PartitionRules(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -116,6 +156,11 @@ class PartitionRules(msgspec.Struct, frozen=True, omit_defaults=True):
     default: Mapper = Identity()
     by_name: tuple[tuple[str, Mapper], ...] = ()
     by_uri: tuple[tuple[str, Mapper], ...] = ()
+
+    @property
+    def has_custom(self) -> bool:
+        """Whether there is a mapper of users."""
+        return any(isinstance(mapper, Custom) for mapper in (self.default, *(one for _, one in (*self.by_name, *self.by_uri))))
 
     def mapper(self, name: str, uri: str) -> Mapper:
         """Return the mapper of an asset."""

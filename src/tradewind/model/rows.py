@@ -10,6 +10,7 @@ import msgspec
 
 from tradewind.model.branch import Branch
 from tradewind.model.ids import UNEXPANDED
+from tradewind.model.partitions import KeyFacts
 from tradewind.model.states import RunState, RunType
 from tradewind.model.waits import Deferral, InputWait, Resumption
 
@@ -318,6 +319,8 @@ class WaitingPartition(NamedTuple):
     last: int
     """Number of the latest event."""
     last_at: int
+    facts: tuple[tuple[int, KeyFacts], ...] = ()
+    """(number of the asset, what its mapper of users said about the key)."""
 
 
 DEADLINE = "deadline"

@@ -1,4 +1,4 @@
-"""In a parse child: call a method of a custom timetable.
+"""In a parse child: call methods of a custom timetable, or of a partition mapper of users.
 
 The child has the same limits as a child that reads a DAG file, and no credentials. It handles one request and ends.
 """
@@ -39,11 +39,15 @@ def answer(ask: TimetableQuestion, folder: str, memory_limit: int) -> ChildRepor
     """
     path = os.path.join(folder, ask.file)
     try:
+        if ask.mapper:
+            return ChildReport(timetable_answer=_map_keys(ask, folder))
         schedule = decode_schedule(ask.schedule)
         if not isinstance(schedule, CustomSchedule):
             raise ScheduleError(f"{schedule!r} is not a custom timetable, so it needs no child process")
         return ChildReport(
-            timetable_answer=call_timetable(load_timetable(_class_of(schedule, ask, folder), schedule.data), ask)
+            timetable_answer=call_timetable(
+                load_timetable(_class_of(schedule.module, schedule.name, ask, folder), schedule.data), ask
+            )
         )
     except MemoryError as error:
         return ChildReport(problems=(problems.out_of_memory(error, path, memory_limit),))
@@ -71,16 +75,24 @@ def _about_manual_run(timetable: Timetable, ask: TimetableQuestion, at: int) -> 
     return TimetableAnswer(ask.number, interval=interval, run_id=run_id)
 
 
-def _class_of(schedule: CustomSchedule, ask: TimetableQuestion, folder: str) -> Any:
-    if schedule.module:
+def _map_keys(ask: TimetableQuestion, folder: str) -> TimetableAnswer:
+    """The downstream keys that a partition mapper gives. An exception for a key is a problem of this key only."""
+    from tradewind.sdk import partitions  # lazy import: few DAGs have such mappers
+
+    mapper = partitions.decode_mapper(ask.mapper, lambda module, name: _class_of(module, name, ask, folder))
+    return TimetableAnswer(ask.number, mapped=tuple(partitions.map_key(mapper, key, date) for key, date in ask.keys))
+
+
+def _class_of(module_name: str, name: str, ask: TimetableQuestion, folder: str) -> Any:
+    if module_name:
         open_folders(folder, ask.file)
-        module = importlib.import_module(schedule.module)
+        module = importlib.import_module(module_name)
     else:
         load_file(folder, ask.file, analyse=False)
         module = sys.modules[module_of(ask.file)]
     found: Any = module
-    for part in schedule.name.split("."):
+    for part in name.split("."):
         found = getattr(found, part, None)
         if found is None:
-            raise ScheduleError(f"{schedule.module or ask.file} does not contain the timetable {schedule.name} any more")
+            raise ScheduleError(f"{module_name or ask.file} does not contain the class {name} any more")
     return found

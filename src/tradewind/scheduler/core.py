@@ -31,6 +31,7 @@ from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock
 from tradewind.scheduler.assets.asset_index import AssetIndex
+from tradewind.scheduler.assets.custom_mappers import CustomMappers
 from tradewind.scheduler.assets.watchers import AssetWatchers, WakeWatchers
 from tradewind.scheduler.attempts.attempt_handler import AttemptHandler
 from tradewind.scheduler.attempts.host_registry import HostRegistry
@@ -90,8 +91,9 @@ class Scheduler:
         self.waits = state.waits
         self.quarantine = state.quarantine
         self.batch = state.batch
-        self.assets = AssetIndex(store, epoch)
         self.timetables = CustomTimetables(store)
+        self.mappers = CustomMappers(store, epoch, self.timetables)
+        self.assets = AssetIndex(store, epoch, self.mappers)
         self.watchers = AssetWatchers(state)
         self.hosts = HostRegistry(state, self.watchers, self._guarded)
         self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.bundle_of)
@@ -99,7 +101,9 @@ class Scheduler:
         self.queue = RunQueue(state, self.callbacks.wake)
         self.runs = RunRegistry(state, self.queue, self.deferrals, self.take)
         self.slots = RunSlots(self.previous_runs, self.runs.topology, self.active_runs_by_id)
-        self.schedules = DagRegistry(state, self.queue, self.runs, self.slots, self.assets, self.watchers, self.timetables)
+        self.schedules = DagRegistry(
+            state, self.queue, self.runs, self.slots, self.assets, self.watchers, self.timetables, self.mappers
+        )
         self._attempts = AttemptHandler(state, self.hosts.why_lost)
         self._writer = GroupWriter(store, self.runs.quarantine_run)
         self.changes = Changes()

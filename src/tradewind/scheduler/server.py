@@ -508,6 +508,7 @@ class SchedulerServer:
         elif hello.answers_timetables:
             self.parser = peer
             self.scheduler.timetables.connect(lambda ask: peer.connection.send(encode(ask)))
+            self.scheduler.mappers.send_again()
 
     def _register_host(self, peer: Peer, hello: HostHello) -> None:
         if hello.protocol != PROTOCOL:

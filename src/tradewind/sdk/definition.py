@@ -185,7 +185,10 @@ def _assets(dag: DAG, defaults: DefinitionDefaults) -> tuple[AssetSchedule | Non
         except DefinitionError as error:
             raise DefinitionError(dag.located_message(error)) from error
     rules = getattr(dag.schedule, "rules", None) if isinstance(dag.schedule, Timetable) and dag.schedule.partitioned else None
-    partitions = None if rules is None else rules()
+    try:
+        partitions = None if rules is None else rules()
+    except DefinitionError as error:
+        raise DefinitionError(dag.located_message(error)) from error
     dated = partitions is None and defaults.schedule_meaning == "airflow2"
     return AssetSchedule(condition.condition(), dated, watchers, partitions), tuple(uses)
 

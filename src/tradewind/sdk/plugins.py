@@ -38,13 +38,13 @@ _SUPPORTED = (
     "operator_extra_links",
     "global_operator_extra_links",
     "priority_weight_strategies",
+    "partition_mappers",
+    "windows",
 )
 _LISTED_ONLY = (
     "executors",
     "admin_views",
     "flask_blueprints",
-    "partition_mappers",
-    "windows",
     "deadline_references",
 )
 """Other attributes of Airflow's plugins. They are listed and have no effect."""

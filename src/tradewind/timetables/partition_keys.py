@@ -14,6 +14,7 @@ from tradewind.model.partitions import (
     MOST_KEYS,
     Allowed,
     Chain,
+    Custom,
     FanOut,
     Fixed,
     Identity,
@@ -68,7 +69,7 @@ def _downstream(mapper: Mapper, key: str) -> list[str]:
                 raise ValueError(f"the allowed keys are {', '.join(mapper.keys)}")
             return [key]
         case StartOf():
-            return [_format(mapper, _start(mapper.unit, _localized(mapper, key)))]
+            return [formatted(mapper, _start(mapper.unit, _localized(mapper, key)))]
         case Product():
             return [_product(mapper, key)]
         case Chain():
@@ -78,11 +79,13 @@ def _downstream(mapper: Mapper, key: str) -> list[str]:
             return keys
         case FanOut():
             coarse = _single_key(mapper.upstream, key)
-            return [_format(mapper.downstream, part) for part in parts(mapper.window, decoded(mapper.upstream, coarse))]
+            return [formatted(mapper.downstream, part) for part in parts(mapper.window, decoded(mapper.upstream, coarse))]
         case Rollup():
             return _downstream(mapper.upstream, key)
         case Unsupported():
-            raise ValueError(f"the class {mapper.name} is not one of Airflow's, and mappers of your own are not supported yet")
+            raise ValueError(f"the class {mapper.name} was not known when its DAG file was read; it is read again")
+        case Custom():
+            raise ValueError(f"the class {mapper.name} is user code, which can run only in a child process")
         case _:
             assert_never(mapper)
 
@@ -122,9 +125,14 @@ def enough(mapper: Rollup, key: str, arrived: Iterable[str]) -> bool:
 
 def needed(mapper: Rollup, expected: frozenset[str]) -> int:
     """Return how many of the expected keys have to come. The number may be greater than `expected`; then the run never starts."""
-    if mapper.minimum is None:
-        return len(expected)
-    return mapper.minimum if mapper.minimum > 0 else max(0, len(expected) + mapper.minimum)
+    return needed_of(mapper.minimum, len(expected))
+
+
+def needed_of(minimum: int | None, expected: int) -> int:
+    """Return how many of so many expected keys have to come. `minimum`: as in `Rollup`."""
+    if minimum is None:
+        return expected
+    return minimum if minimum > 0 else max(0, expected + minimum)
 
 
 def key_date(mapper: Mapper, key: str) -> int | None:
@@ -156,17 +164,21 @@ def _date(mapper: Mapper, key: str) -> int | None:
             return None
 
 
-def run_date(rules: PartitionRules, assets: Iterable[tuple[str, str]], key: str, carried: Iterable[int]) -> int | None:
+def run_date(
+    rules: PartitionRules, assets: Iterable[tuple[str, str]], key: str, carried: Iterable[int], said: Iterable[int] = ()
+) -> int | None:
     """Return the partition date of the run for a key; None if there is none, or if the assets give different dates.
 
     Args:
         assets: name and URI of each asset whose events the run consumes.
         carried: the partition dates of those events whose mapper does not change the key.
+        said: the dates that mappers of users have given.
     """
     try:
         dates = {found for asset in assets if (found := key_date(rules.mapper(*asset), key)) is not None}
     except PartitionKeyError:
         return None
+    dates.update(said)
     moments = dates or set(carried)
     return next(iter(moments)) if len(moments) == 1 else None
 
@@ -197,7 +209,8 @@ def encoded(mapper: Mapper, part: Any) -> str:
     return aware(local, tz).strftime(mapper.input_format)
 
 
-def _format(mapper: Mapper, moment: Any) -> str:
+def formatted(mapper: Mapper, moment: Any) -> str:
+    """Return the downstream key for a part of a window."""
     if isinstance(mapper, StartOf):
         text: str = moment.strftime(mapper.output_format)
         return text.format(quarter=(moment.month - 1) // 3 + 1) if mapper.unit == "quarter" else text
@@ -317,7 +330,7 @@ def shown(mapper: Mapper) -> str:
     match mapper:
         case StartOf():
             return f"StartOf{mapper.unit.title()}Mapper"
-        case Unsupported():
+        case Unsupported() | Custom():
             return mapper.name
         case Identity() | Fixed() | Allowed():
             return {Identity: "IdentityMapper", Fixed: "FixedKeyMapper", Allowed: "AllowedKeyMapper"}[type(mapper)]

@@ -20,6 +20,7 @@ import msgspec
 
 from tradewind.model.assets import AliasKey, AssetKey
 from tradewind.model.branch import Branch
+from tradewind.model.partitions import MappedKey
 from tradewind.model.states import Outcome, RunType
 from tradewind.model.waits import Deferral, Resumption, TriggerEnd, TriggerWait
 
@@ -795,7 +796,7 @@ RunFields = tuple[int | None, int | None, int | None, int, str | None, int | Non
 
 
 class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_timetable"):
-    """Ask a custom timetable, in a child process. Answered by `TimetableAnswer` under the same number."""
+    """Ask a custom timetable or partition mapper, in a child process. Answered by `TimetableAnswer` under the same number."""
 
     number: int
     dag_id: str
@@ -824,6 +825,10 @@ class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="as
     """Partition key of the manual run, for its id."""
     between: tuple[int, int] | None = None
     """Set: ask for the runs of a backfill between these two moments, both included."""
+    mapper: bytes = b""
+    """Set: ask this partition mapper (`model.partitions.Custom.spec`) for the downstream keys of `keys`. `schedule` is empty."""
+    keys: tuple[tuple[str, int | None], ...] = ()
+    """(partition key, partition date) of events."""
     bundle_version: str | None = None
     """Version of the bundle; None: the files as they are now."""
 
@@ -838,6 +843,8 @@ class TimetableAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="on_t
     """Id of the manual run; None: the timetable gives no ids."""
     runs: tuple[RunFields, ...] = ()
     """The runs of a backfill, in order."""
+    mapped: tuple[MappedKey, ...] = ()
+    """The answer to each of `keys`."""
     problem: str | None = None
     stack_trace: str = ""
 

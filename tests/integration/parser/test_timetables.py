@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.parser.running_parser import DEADLINE_SECONDS, RunningParser, dag_text
 from tradewind.model.definition import CustomSchedule, decode_definition, encode_schedule
 from tradewind.model.moments import DAY, iso, parse_moment
+from tradewind.model.partitions import Custom, KeyFacts, MappedKey
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.parse_once import ask_once, parse_once
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
@@ -149,7 +151,7 @@ def test_a_timetable_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("Gone", "d.py does not contain the timetable Gone any more"),
+        ("Gone", "d.py does not contain the class Gone any more"),
         ("EmptyOperator", "is not a subclass of Timetable any more"),
     ],
 )
@@ -169,3 +171,58 @@ def test_a_timetable_in_a_module_beside_the_dag_file(tmp_path: Path) -> None:
     schedule = schedule_in(tmp_path)
     assert (schedule.module, schedule.name) == ("our_calendars", "Workdays")
     assert ask(tmp_path, schedule, earliest=parse_moment("2026-01-02")).run is not None
+
+
+MAPPERS = """
+from airflow.sdk import DAG, Asset, FixedKeyMapper, PartitionedAssetTimetable, RollupMapper
+from airflow.partition_mappers.base import PartitionMapper
+from airflow.partition_mappers.window import Window
+
+
+class Upper(PartitionMapper):
+    def to_downstream(self, key):
+        if key == "exit":
+            raise SystemExit(3)
+        return key.upper()
+
+
+class Two(Window):
+    def to_upstream(self, decoded_downstream):
+        return ["eu", "us"]
+
+
+MAPPER = {"upper": Upper(), "two": RollupMapper(upstream_mapper=FixedKeyMapper("both"), window=Two())}["WHICH"]
+with DAG("d", schedule=PartitionedAssetTimetable(assets=Asset("a"), default_partition_mapper=MAPPER)):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("which", "key", "targets"),
+    [("upper", "eu", (("EU", KeyFacts()),)), ("two", "eu", (("both", KeyFacts(("eu", "us"), 2)),))],
+)
+def test_a_partition_mapper_in_the_dag_file_is_stored_and_called(tmp_path: Path, which: str, key: str, targets: Any) -> None:
+    (tmp_path / "d.py").write_text(MAPPERS.replace("WHICH", which))
+    outcome = parse_once(str(tmp_path / "d.py"))
+    assert outcome.problem is None, outcome.problem
+    assets = decode_definition(outcome.dags[0].definition).assets
+    assert assets is not None
+    assert assets.partitions is not None
+    assert isinstance(assets.partitions.default, Custom)
+    question = TimetableQuestion(3, "d", "dags-folder", "d.py", b"", mapper=assets.partitions.default.spec, keys=((key, None),))
+    answer = ask_once(ParserConfig(str(tmp_path), timeout=int(DEADLINE_SECONDS * 1e6)), question)
+    assert answer == TimetableAnswer(3, mapped=(MappedKey(targets),))
+
+
+def test_a_partition_mapper_that_ends_its_process_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "d.py").write_text(MAPPERS.replace("WHICH", "upper"))
+    assets = decode_definition(parse_once(str(tmp_path / "d.py")).dags[0].definition).assets
+    assert assets is not None
+    assert assets.partitions is not None
+    assert isinstance(assets.partitions.default, Custom)
+    question = TimetableQuestion(
+        3, "d", "dags-folder", "d.py", b"", mapper=assets.partitions.default.spec, keys=(("exit", None),)
+    )
+    answer = ask_once(ParserConfig(str(tmp_path), timeout=int(DEADLINE_SECONDS * 1e6)), question)
+    assert answer.problem is not None
+    assert answer.mapped == ()

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, task
-from tradewind.model.assets import AllOf, AssetKey, AssetSchedule, AssetUse, Condition
+from tradewind.model.assets import AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
 from tradewind.model.definition import CronSchedule, NoSchedule
 from tradewind.model.errors import Conflict
 from tradewind.model.moments import DAY, HOUR, SECOND
 from tradewind.model.partitions import (
     Allowed,
     CronPartition,
+    Custom,
     FanOut,
     Fixed,
     Identity,
+    KeyFacts,
+    MappedKey,
     Mapper,
     PartitionRules,
     Rollup,
@@ -25,7 +29,7 @@ from tradewind.model.partitions import (
 )
 from tradewind.model.states import RunType
 from tradewind.scheduler.assets.answers import waits_for_assets
-from tradewind.wire.messages import AssetUpdate
+from tradewind.wire.messages import AssetUpdate, TimetableAnswer, TimetableQuestion
 
 A, B = (AssetKey(name, f"s3://bucket/{name}") for name in "ab")
 REGIONS = SegmentWindow(("apac", "eu", "us"))
@@ -227,3 +231,141 @@ def test_a_key_is_only_for_dags_with_partitions(bench: Bench) -> None:
     bench.trigger("c", "r", partition_key="2026-01-01T05")
     (row,) = bench.runs("c")
     assert row.partition_date == NOW + 5 * HOUR
+
+
+# --- mappers of users ----------------------------------------------------------------------------------------------------
+
+OURS = Custom("Ours", b"{}")
+
+
+class Mapping:
+    """The parser's side: answers as it is told to."""
+
+    def __init__(self, bench: Bench, say: Callable[[str], MappedKey]) -> None:
+        self.bench, self.say = bench, say
+        self.asked: list[TimetableQuestion] = []
+        self.connect()
+
+    def connect(self) -> None:
+        self.bench.scheduler.timetables.connect(self.asked.append)
+        self.bench.scheduler.mappers.send_again()
+
+    def answer(self, problem: str | None = None) -> list[tuple[str, ...]]:
+        """Answer all that is asked; the keys of each question."""
+        answered = []
+        while self.asked:
+            ask = self.asked.pop(0)
+            answered.append(tuple(key for key, _ in ask.keys))
+            found = () if problem else tuple(self.say(key) for key, _ in ask.keys)
+            self.bench.scheduler.schedules.on_timetable_answer(TimetableAnswer(ask.number, mapped=found, problem=problem))
+            self.bench.process()
+        return answered
+
+
+def to(*targets: str, **facts: Any) -> MappedKey:
+    return MappedKey(tuple((target, KeyFacts(**facts)) for target in targets))
+
+
+def test_a_mapper_of_users_is_asked_for_each_event(bench: Bench) -> None:
+    consumer(bench, OURS)
+    parser = Mapping(bench, lambda key: to(key.upper(), "all", date=NOW))
+    emit(bench, "eu")
+    assert keys(bench) == []
+    assert waits(bench).startswith("the partition mapper of the DAG is asked for the keys of events")
+    (ask,) = parser.asked
+    assert (ask.dag_id, ask.file, ask.mapper, ask.keys) == ("c", "c.py", b"{}", (("eu", None),))
+    emit(bench, "us")
+    assert parser.answer() == [("eu",), ("us",)]
+    rows = bench.runs("c")
+    assert sorted((row.partition_key, row.partition_date) for row in rows) == [
+        ("EU", NOW),
+        ("US", NOW),
+        ("all", NOW),
+        ("all", NOW),
+    ]
+    bench.check()
+
+
+def test_events_that_come_together_are_asked_together(bench: Bench) -> None:
+    """Also after a restart, and if another asset of the DAG was examined before."""
+    schedule = AssetSchedule(AnyOf((A, B)), partitions=PartitionRules(Identity(), by_name=(("a", OURS),)))
+    bench.dag("c", task("t"), assets=schedule)
+    for key in ("x", "y", "z"):
+        emit(bench, key)
+    emit(bench, "k", B)
+    assert keys(bench) == ["k"]
+    bench.restart()
+    bench.process()
+    parser = Mapping(bench, lambda key: to(key * 2))
+    assert parser.answer() == [("x", "y", "z")]
+    assert sorted(map(str, keys(bench))) == ["k", "xx", "yy", "zz"]
+    bench.check()
+
+
+def test_a_window_of_users_holds_the_run_back(bench: Bench) -> None:
+    consumer(bench, OURS)
+    parser = Mapping(bench, lambda key: to("both", expected=("eu", "us"), needed=2))
+    emit(bench, "eu")
+    parser.answer()
+    assert keys(bench) == []
+    assert waits(bench) == "partition both: 0 of 1 asset updated; missing: a; a: 1 of 2 keys arrived; missing: us"
+    emit(bench, "us")
+    parser.answer()
+    assert keys(bench) == ["both"]
+    bench.check()
+
+
+def test_a_mapper_of_users_may_refuse_a_key(bench: Bench) -> None:
+    consumer(bench, OURS)
+    parser = Mapping(bench, lambda key: to("x") if key == "good" else MappedKey(problem="ValueError: no such region"))
+    emit(bench, "bad")
+    parser.answer()
+    assert waits(bench).endswith("event 1 was dropped: ValueError: no such region")
+    emit(bench, "good")
+    parser.answer()
+    assert keys(bench) == ["x"]
+
+
+def test_a_key_that_kills_the_child_process_affects_no_other_key(bench: Bench) -> None:
+    consumer(bench, OURS)
+    for key in ("a", "b"):
+        emit(bench, key)
+    bench.restart()
+    bench.process()
+    parser = Mapping(bench, to)
+    first = parser.asked.pop(0)
+    assert len(first.keys) == 2
+    bench.scheduler.schedules.on_timetable_answer(TimetableAnswer(first.number, problem="it took too long"))
+    bench.process()
+    (second,) = parser.asked
+    assert second.keys == (("a", None),)
+    parser.asked.clear()
+    bench.scheduler.schedules.on_timetable_answer(TimetableAnswer(second.number, problem="it took too long"))
+    bench.process()
+    assert parser.answer() == [("b",)]
+    assert keys(bench) == ["b"]
+    bench.check()
+
+
+def test_open_requests_to_mappers_are_sent_to_the_next_parser(bench: Bench) -> None:
+    consumer(bench, OURS)
+    emit(bench, "eu")
+    parser = Mapping(bench, to)
+    assert len(parser.asked) == 1
+    lost = parser.asked[0]
+    parser.connect()
+    assert [ask.number for ask in parser.asked] == [lost.number] * 2
+    assert parser.answer() == [("eu",), ("eu",)], "the second answer changes nothing"
+    assert keys(bench) == ["eu"]
+
+
+def test_other_mappers_drop_what_waits_for_those_of_users(bench: Bench) -> None:
+    consumer(bench, OURS)
+    parser = Mapping(bench, to)
+    emit(bench, "eu")
+    consumer(bench, Identity())
+    assert parser.answer() == [("eu",)]
+    assert keys(bench) == []
+    emit(bench, "us")
+    assert keys(bench) == ["us"]
+    bench.check()

@@ -114,6 +114,8 @@ def _waits_for_partitions(store: RowReader, plan: DagPlan, schedule: AssetSchedu
     texts = [partition_progress(schedule, one) for one in found[:PARTITIONS_NAMED]]
     if len(found) > PARTITIONS_NAMED:
         texts.append("further partitions wait")
+    if store.unmapped_events(plan.dag_id, 1):
+        texts.append("the partition mapper of the DAG is asked for the keys of events")
     text = ". ".join(texts) or "no event with a partition key waits for the DAG"
     dropped = store.dropped_asset_event(plan.dag_id)
     if dropped is not None:

@@ -20,6 +20,7 @@ from tradewind.model.moments import iso
 from tradewind.model.partitions import PartitionRules
 from tradewind.model.rows import DagPlan, NewRun, RunRow, WaitingAsset, WaitingPartition
 from tradewind.model.states import RunType
+from tradewind.scheduler.assets.custom_mappers import CustomMappers
 from tradewind.scheduler.dags.schedule import DagEntry
 from tradewind.store.port import RowReader, Store
 
@@ -30,15 +31,17 @@ RUNS_AT_ONCE = 100
 class AssetIndex:
     """See the module."""
 
-    def __init__(self, store: Store, epoch: int) -> None:
+    def __init__(self, store: Store, epoch: int, mappers: CustomMappers) -> None:
         self._store = store
         self._epoch = epoch
+        self._mappers = mappers
         self.dirty: dict[str, None] = {}
         """DAGs to be examined, in order."""
         self._examined: dict[str, tuple[bytes | None, int]] = {}
         """DAG with partitions → its schedule, and the number of the last event that was examined."""
 
     def clear(self) -> None:
+        self._mappers.clear()
         self.dirty.clear()
         self._examined.clear()
 
@@ -46,6 +49,11 @@ class AssetIndex:
         """Mark a DAG for examination, if its schedule has assets."""
         if plan.assets is not None:
             self.dirty[plan.dag_id] = None
+
+    def mark_mapped(self, plan: DagPlan) -> None:
+        """Mark a DAG for examination of all its keys: earlier events may have got keys now."""
+        self._examined.pop(plan.dag_id, None)
+        self.mark_dirty(plan)
 
     def advance(self, entry: DagEntry, now: int) -> list[RunRow]:
         """Create the runs of a DAG whose condition is met, each in a transaction of its own.
@@ -69,6 +77,7 @@ class AssetIndex:
 
     def _advance_partitions(self, plan: DagPlan, schedule: AssetSchedule, rules: PartitionRules, now: int) -> list[RunRow]:
         """Create a run for each key that is complete. As in Airflow, max_active_runs limits only how many of them run at once."""
+        self._mappers.consult(plan, rules)
         waiting = self._store.waiting_partitions(plan.dag_id, self._seen(plan))
         due = [one for one in waiting if is_due(schedule, one)]
         made = []

@@ -13,6 +13,7 @@ from tradewind.model.rows import BackfillRow, DagPlan, RunRow, ScheduledRun, Sch
 from tradewind.model.states import RunState
 from tradewind.observe.log import Log
 from tradewind.scheduler.assets.asset_index import AssetIndex
+from tradewind.scheduler.assets.custom_mappers import CustomMappers
 from tradewind.scheduler.assets.watchers import AssetWatchers
 from tradewind.scheduler.dags.backfills import BackfillPlanner
 from tradewind.scheduler.dags.custom_timetables import CustomTimetables
@@ -58,6 +59,7 @@ class DagRegistry:
         assets: AssetIndex,
         watchers: AssetWatchers,
         timetables: CustomTimetables,
+        mappers: CustomMappers,
     ) -> None:
         self._state = state
         self._queue = queue
@@ -66,6 +68,7 @@ class DagRegistry:
         self._assets = assets
         self._watchers = watchers
         self._timetables = timetables
+        self._mappers = mappers
         self._backfills = BackfillPlanner(state.store, state.epoch, state.config.batch_max_rows)
         self._new: list[ScheduledRun] = []
         self._new_of: dict[str, int] = {}
@@ -224,8 +227,14 @@ class DagRegistry:
         self._queue.mark_dirty(dag_id)
 
     def on_timetable_answer(self, answer: TimetableAnswer) -> None:
-        """Use the answer, or the error, of a custom timetable."""
+        """Use the answer, or the error, of a custom timetable or partition mapper."""
         now = self._state.clock.wall()
+        mapped = self._mappers.take(answer)
+        if mapped is not None:
+            found = self._state.dags.get(mapped)
+            if found is not None:
+                self._assets.mark_mapped(found.plan)
+            return
         entry = self._timetables.take(answer, self._state.dags, now)
         if entry is not None:
             self._plan(entry, now)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tradewind.model.assets import AliasKey, AssetKey
+from tradewind.model.partitions import MappedKey, UnmappedEvent
 from tradewind.model.rows import (
     AssetEventRow,
     AssetRow,
@@ -29,6 +30,9 @@ class AssetReader(Protocol):
 
     def waiting_partitions(self, dag_id: str, after: int = 0, limit: int | None = None) -> list[WaitingPartition]:
         """Partition keys of a DAG for which events wait, by first event. `after`: only keys with an event after this number."""
+
+    def unmapped_events(self, dag_id: str, limit: int) -> list[UnmappedEvent]:
+        """Events that wait for a DAG with partitions, and that its mapper of users has not mapped yet, by number."""
 
     def dropped_asset_event(self, dag_id: str) -> tuple[int, str] | None:
         """Number of the last event of the DAG's assets, and why it was dropped; None: it was not dropped."""
@@ -70,6 +74,13 @@ class AssetStore(Protocol):
 
         Args:
             epoch: epoch of the scheduler that asks; 0: not checked.
+
+        Raises:
+            Stale: a newer scheduler has begun an epoch.
+        """
+
+    def map_event(self, dag_id: str, event: int, mapped: MappedKey, epoch: int = 0) -> None:
+        """Let an event wait for the keys that a mapper of users has given, or drop it. Nothing if it does not wait any more.
 
         Raises:
             Stale: a newer scheduler has begun an epoch.

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, decode_asset_schedule, leaves, matches
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import Changed, Conflict
-from tradewind.model.partitions import Mapper
+from tradewind.model.partitions import Custom, KeyFacts, MappedKey, Mapper, UnmappedEvent
 from tradewind.model.rows import (
     AssetEventRow,
     AssetRow,
@@ -34,6 +36,7 @@ NAMED_NO_MORE = "the DAG's schedule does not name its asset any more"
 OTHER_PARTITIONS = "the partition mappers of the DAG's schedule have changed"
 NO_KEY = "the event has no partition key, and the DAG's schedule needs one"
 PAUSED = "the DAG was paused"
+NO_TARGETS = "the partition mapper gave no key"
 
 _ASSET = "a.id, a.name, a.uri, a.asset_group, a.extra"
 _EVENT = f"{_ASSET}, e.id, e.extra, e.at, e.source_dag, e.source_run, e.source_task, e.source_index, e.aliases, e.partition_key"
@@ -265,6 +268,9 @@ class AssetOperations:
         targets, reason = list[str](), NO_KEY
         if paused:
             reason = PAUSED
+        elif key and isinstance(mapper, Custom):
+            self.engine.run("INSERT INTO asset_delivery (dag_id, event) VALUES (?, ?)", (dag_id, event))  # not mapped yet
+            return {dag_id}
         elif key:
             try:
                 targets = downstream_keys(mapper, key)
@@ -280,6 +286,26 @@ class AssetOperations:
             (dag_id, event, SUPERSEDED, reason),
         )
         return set()
+
+    def unmapped_events(self, dag_id: str, limit: int) -> list[UnmappedEvent]:
+        rows = self.engine.rows(
+            f"""SELECT e.id, a.name, a.uri, e.partition_key, e.partition_date FROM asset_delivery d{self._waiting_hint}
+               JOIN asset_event e ON e.id = d.event JOIN asset a ON a.id = e.asset
+               WHERE d.dag_id = ? AND d.outcome = 0 AND d.target = '' AND e.partition_key IS NOT NULL ORDER BY e.id LIMIT ?""",
+            (dag_id, limit),
+        )
+        return [UnmappedEvent(*row) for row in rows]
+
+    def map_event(self, dag_id: str, event: int, mapped: MappedKey, epoch: int = 0) -> None:
+        with self.engine.transaction():
+            self._check_epoch(epoch)
+            where, key = "dag_id = ? AND event = ? AND outcome = 0 AND target = ''", (dag_id, event)
+            if not mapped.targets:
+                reason = mapped.problem or NO_TARGETS
+                self.engine.run(f"UPDATE asset_delivery SET outcome = ?, reason = ? WHERE {where}", (SUPERSEDED, reason, *key))
+            elif self.engine.run(f"DELETE FROM asset_delivery WHERE {where}", key):
+                rows = [(dag_id, event, target, msgspec.json.encode(facts)) for target, facts in mapped.targets]
+                self.engine.many("INSERT INTO asset_delivery (dag_id, event, target, facts) VALUES (?, ?, ?, ?)", rows)
 
     def _changed(self, event: int, asset: AssetRow, aliased: bool, rows: list[tuple[str, bool]]) -> set[str]:
         """Return those of the DAGs that got an event whose condition the event may have changed."""
@@ -339,7 +365,7 @@ class AssetOperations:
 
     def _waiting_partition(self, dag_id: str, key: str) -> WaitingPartition:
         rows = self.engine.rows(
-            f"""SELECT {_ASSET}, e.id, e.at, e.partition_key, e.partition_date FROM asset_delivery d{self._waiting_hint}
+            f"""SELECT {_ASSET}, e.id, e.at, e.partition_key, e.partition_date, d.facts FROM asset_delivery d{self._waiting_hint}
                JOIN asset_event e ON e.id = d.event JOIN asset a ON a.id = e.asset
                WHERE d.dag_id = ? AND d.outcome = 0 AND d.target = ? ORDER BY e.id""",
             (dag_id, key),
@@ -349,7 +375,8 @@ class AssetOperations:
             keys.setdefault(AssetRow(*row[:5]), set()).add(row[7])
         dates = tuple(dict.fromkeys((row[0], row[8]) for row in rows if row[8] is not None))
         assets = tuple((asset, frozenset(found)) for asset, found in keys.items())
-        return WaitingPartition(key, assets, dates, rows[0][6], rows[-1][5], rows[-1][6])
+        facts = {row[0]: msgspec.json.decode(row[9], type=KeyFacts) for row in rows if row[9] is not None}  # the latest
+        return WaitingPartition(key, assets, dates, rows[0][6], rows[-1][5], rows[-1][6], tuple(facts.items()))
 
     def _aliases_of(self, asset: int) -> frozenset[str]:
         return frozenset(name for (name,) in self.engine.rows("SELECT alias FROM asset_alias_member WHERE asset = ?", (asset,)))
