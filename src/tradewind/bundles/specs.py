@@ -217,8 +217,7 @@ def _from_text(word: str) -> BundleSpec:
             "Airflow's JSON list"
         )
     address, _, fragment = address.removeprefix(GIT).partition("#")
-    options = dict(parse_qsl(fragment))
-    _refuse_unknown(options, _OWN_OPTIONS, where)
+    options = _options_of(fragment, _OWN_OPTIONS, where)
     place, ref = _ref_of(address)
     if not name:
         name = _checked_name(place.rstrip("/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git"), where)
@@ -236,12 +235,21 @@ def _from_text(word: str) -> BundleSpec:
 
 def _store_from_text(name: str, address: str, where: str) -> BundleSpec:
     place, _, fragment = address.partition("#")
-    options = dict(parse_qsl(fragment))
-    _refuse_unknown(options, _OWN_STORE_OPTIONS, where)
+    options = _options_of(fragment, _OWN_STORE_OPTIONS, where)
     place = place.rstrip("/")
     _check_store(place, where)
     name = name or _checked_name(place.rpartition("/")[2].partition("@")[0], where)
     return BundleSpec(name, "object-store", place, "", "", options.get("conn", ""), _interval(options.get("refresh"), where))
+
+
+def _options_of(fragment: str, known: tuple[str, ...], where: str) -> dict[str, str]:
+    """The options after the `#` of an address."""
+    options = dict(parse_qsl(fragment))
+    _refuse_unknown(options, known, where)
+    for name in known:
+        if any(f"{mark}{name}=" in value for value in options.values() for mark in ",;"):
+            raise ConfigError(f"{where}: the options after # are separated by &, such as #conn=ID&refresh=10")
+    return options
 
 
 def _ref_of(address: str) -> tuple[str, str]:

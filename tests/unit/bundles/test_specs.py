@@ -90,6 +90,8 @@ def test_nothing_is_the_dag_folder(text: str | None) -> None:
     [
         ("[{]", "no valid JSON"),
         ('["x"]', "entry 1 of bundles.list must be an object"),
+        ("s3://bucket/dags#conn=aws,refresh=5", "the options after # are separated by &, such as #conn=ID&refresh=10"),
+        ("git+https://host/repo#subdir=a;conn=b", "the options after # are separated by &"),
         (airflow(("a", "airflow.bundles.GitDagBundl", {})), "unknown classpath"),
         (airflow(("a", GIT, {"tracking_ref": "main", "sub_dir": "x"})), "Did you mean 'subdir'"),
         (airflow(("a", GIT, {"repo_url": "https://h/r"})), "tracking_ref is missing"),
