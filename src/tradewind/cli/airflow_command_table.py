@@ -40,6 +40,7 @@ class Form(NamedTuple):
         options: rules for the options that are different.
         arguments: a text for each argument that changes, with `{}` for its value.
         sentence: what to use instead.
+        added: options of Tradewind that give the command the behaviour that it has in Airflow, such as not to ask.
         unneeded: there is nothing to do: the command prints `sentence` and succeeds, so that scripts continue.
     """
 
@@ -53,6 +54,7 @@ class Form(NamedTuple):
     arguments: tuple[str, ...] = ()
     sentence: str = ""
     unneeded: bool = False
+    added: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -275,15 +277,16 @@ FORMS: tuple[Form, ...] = (
     Form("variables", "variables import", 1, 1, ("-i", "--import"), 1),
     Form("variables", "variables export", 1, 1, ("-e", "--export"), 1),
     Form("variables", "variables list", 1, 1),
-    *_same("connections", "add create-default-connections delete export get import test", 1, 3),
-    *_same("connections", "list", 1, 3, _drop("--conn-id", "see: tradewind connections get", 1)),
+    *_same("connections", "add create-default-connections delete export import list test", 1, 3),
+    Form("connections get", "connections get", 1, 3, added=("--show-values",)),
     Form("connections", "connections add", 1, 1, ("-a", "--add"), options=_CONNECTION),
     Form("connections", "connections delete", 1, 1, ("-d", "--delete"), options=_CONNECTION),
     Form("connections", "connections list", 1, 1, ("-l", "--list")),
-    *_same("pools", "delete export get import list set", 1, 3, _refuse("--team-name", _ONE_TEAM, 1)),
+    *_same("pools", "export get import list set", 1, 3, _refuse("--team-name", _ONE_TEAM, 1)),
+    Form("pools delete", "pools delete", 1, 3, options=(_refuse("--team-name", _ONE_TEAM, 1),), added=("--yes",)),
     Form("pool", "pools set", 1, 1, ("-s", "--set"), 3),
     Form("pool", "pools get", 1, 1, ("-g", "--get"), 1),
-    Form("pool", "pools delete", 1, 1, ("-x", "--delete"), 1),
+    Form("pool", "pools delete", 1, 1, ("-x", "--delete"), 1, added=("--yes",)),
     Form("pool", "pools import", 1, 1, ("-i", "--import"), 1),
     Form("pool", "pools export", 1, 1, ("-e", "--export"), 1),
     Form("pool", "pools list", 1, 1),

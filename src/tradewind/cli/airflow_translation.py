@@ -97,6 +97,7 @@ def translate(words: Sequence[str], options_of: Callable[[str], OurOptions]) -> 
     options = [*_with_both_dates(form, reading.options), *(value for value in values if value.startswith("--"))]
     arguments = [value for value in values if not value.startswith("--")]
     guard = ["--"] if any(value.startswith("-") for value in arguments) else []
+    options += [option for option in form.added if option not in options]
     return Translation(form, [*form.tradewind.split(), *options, *guard, *arguments], reading.notes)
 
 

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
+from tradewind.cli import airflow_output
+
 Row = Mapping[str, Any]
 FORMATS = ("table", "json", "yaml", "plain")
 
@@ -52,6 +54,8 @@ def show(
     """
     if chosen is not None:
         columns = _chosen(chosen, rows, columns)
+    if _shown_as_airflow(rows, output, columns if chosen is not None else None):
+        return
     if output in ("json", "yaml"):
         plain = [{name: row.get(name) for name in columns} if chosen is not None else dict(row) for row in rows]
         sys.stdout.write(_json(plain) if output == "json" else _yaml(plain))
@@ -66,6 +70,18 @@ def show(
         sys.stdout.write(aligned(columns, cells, plain=output == "plain"))
 
 
+def _shown_as_airflow(rows: Sequence[Row], output: str, chosen: Sequence[str] | None) -> bool:
+    """Print the rows as Airflow does, if the command was given as a command of Airflow that prints rows."""
+    if not airflow_output.is_airflow():
+        return False
+    command = click.get_current_context().command_path.partition(" ")[2]
+    found = airflow_output.rows_of(command, rows, chosen)
+    if found is None:
+        return False
+    sys.stdout.write(airflow_output.text_of(found, output, aligned))
+    return True
+
+
 def on_terminal() -> bool:
     """Whether stdout is a terminal."""
     return sys.stdout.isatty()
@@ -78,6 +94,8 @@ def preview_format() -> str:
 
 def show_one(row: Row, output: str) -> None:
     """Print one object: a line for each field, or as JSON or YAML."""
+    if output != "table" and _shown_as_airflow([row], output, None):
+        return
     if output in ("json", "yaml"):
         sys.stdout.write(_json(row) if output == "json" else _yaml(dict(row)))
         return

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from tradewind.cli.airflow_command_table import FORMS
+from tradewind.cli.airflow_output import IS_AIRFLOW
 from tradewind.cli.airflow_translation import Translation, translate
 from tradewind.model.errors import WrongArgument
 
@@ -56,6 +57,7 @@ def airflow(context: click.Context, words: tuple[str, ...]) -> object:
     parent = context.find_root()
     with cli.make_context("tradewind", done.words, parent=None, help_option_names=["-h", "--help"]) as root:
         root.meta.update(parent.meta)
+        root.meta[IS_AIRFLOW] = True
         return cli.invoke(root)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.airflow_output import is_airflow, say
 from tradewind.cli.arguments import json_object
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.cli.common import command_client, reading
@@ -50,8 +51,9 @@ def _shown(settings: Settings, row: ConnectionRow, show_secrets: bool) -> dict[s
 @connections.command("list")
 @click.option("--show-values", is_flag=True, help="Decrypt and show passwords and extras.")
 @click.option("--hide-sensitive", is_flag=True, help="Hide passwords and extras, even with --show-values.")
+@click.option("--conn-id", help="Only the connection with this id.")
 @output_option
-def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> None:
+def list_connections(show_values: bool, hide_sensitive: bool, conn_id: str | None, output: str) -> None:
     """List all stored connections.
 
     Connections of the environment (AIRFLOW_CONN_ID) are named below the list. Those of a secrets backend are not listed.
@@ -60,9 +62,13 @@ def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> No
 
     settings = load()
     with reading(settings) as store:
-        rows = store.connections()
+        rows = [row for row in store.connections() if conn_id in (None, row.conn_id)]
     shown = show_values and not hide_sensitive
-    show([_shown(settings, row, shown) for row in rows], output, _COLUMNS, empty="There are no connections in the database.")
+    if is_airflow() and not show_values and conn_id is None:
+        found: list[dict[str, Any]] = [{"conn_id": row.conn_id, "conn_type": row.conn_type} for row in rows]
+    else:
+        found = [_shown(settings, row, shown) for row in rows]
+    show(found, output, _COLUMNS, empty="There are no connections in the database.")
     if output == "table" and (names := in_environment(CONNECTION_PREFIXES)):
         click.echo(f"Connections of the environment: {', '.join(names)}", err=True)
 
@@ -133,7 +139,7 @@ def add(
         _check_extra(given["extra"])
     given.setdefault("description", conn_description)
     command_client().call(c.SetConnection(conn_id, replace=overwrite, **given))
-    click.echo(f"Connection {conn_id} is stored.")
+    say(f"Connection {conn_id} is stored.", f"Successfully added `conn_id`={conn_id}")
 
 
 def _from_uri(conn_id: str, uri: str) -> dict[str, Any]:
@@ -168,7 +174,7 @@ def delete(conn_id: str) -> None:
     from tradewind.wire import commands as c
 
     command_client().call(c.DeleteConnection(conn_id))
-    click.echo(f"Connection {conn_id} is deleted.")
+    say(f"Connection {conn_id} is deleted.", f"Successfully deleted connection with `conn_id`={conn_id}")
 
 
 @connections.command("create-default-connections")

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from tradewind.cli.airflow_output import say
 from tradewind.cli.common import command_client, reading
 from tradewind.cli.connection_fields import decrypted_fields, parse_fields, to_connection
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
@@ -40,10 +41,13 @@ def import_connections(file: BinaryIO, overwrite: bool) -> int:
         pass
     for conn_id, fields in wanted.items():
         if conn_id in known and not overwrite:
-            click.echo(f"Connection {conn_id} exists and was not changed (--overwrite replaces it).")
+            say(
+                f"Connection {conn_id} exists and was not changed (--overwrite replaces it).",
+                f"Could not import connection {conn_id}: connection already exists.",
+            )
             continue
         client.call(c.SetConnection(conn_id, replace=overwrite, **fields))
-        click.echo(f"Connection {conn_id} is {'replaced' if conn_id in known else 'stored'}.")
+        say(f"Connection {conn_id} is {'replaced' if conn_id in known else 'stored'}.", f"Imported connection {conn_id}")
     return 0
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.airflow_output import is_airflow, moment
 from tradewind.cli.arguments import dag_argument, json_object, optional_run_argument
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, command_client, find_run, reading, warn_if_no_scheduler
 from tradewind.cli.completers import complete_dags
 from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.model.errors import NotFound
 from tradewind.model.moments import SECOND
 from tradewind.platform.clock import SystemClock
 
@@ -95,7 +98,21 @@ def list_skipped(dag_id: str, limit: int, columns: str | None, output: str) -> N
 def state(dag_id: str, run: str | None) -> None:
     """Print the state of a run. Default: the newest run."""
     with reading() as store:
-        click.echo(find_run(store, dag_id, run).state.value)
+        if is_airflow() and not _has_run(store, dag_id, run):
+            click.echo("None")  # scripts poll until the run exists
+            return
+        row = find_run(store, dag_id, run)
+        conf = store.run_details(dag_id, row.run_id).conf if is_airflow() else None
+        click.echo(row.state.value + (f", {json.dumps(conf)}" if conf else ""))
+
+
+def _has_run(store: Reader, dag_id: str, run: str | None) -> bool:
+    store.need_dag(dag_id)
+    try:
+        find_run(store, dag_id, run)
+    except NotFound:
+        return False
+    return True
 
 
 _NEXT_FIELDS = ("logical_date", "data_interval_start", "data_interval_end", "run_after")
@@ -121,7 +138,7 @@ def next_execution(dag_id: str, num_executions: int, field: str, table: bool, ou
         show(rows, output, _NEXT_FIELDS)
     else:
         for row in rows:
-            click.echo(row[field] or "None")
+            click.echo((moment(row[field]) if is_airflow() else row[field]) or "None")
     if not rows:
         if output == "table":
             click.echo("None")
@@ -220,7 +237,7 @@ def trigger(
         click.echo(wait_for_run(dag_id, made.run_id, timeout), err=True)
     with reading() as store:
         view = store.run_details(dag_id, made.run_id)
-    if output == "table":
+    if output == "table" and not is_airflow():
         click.echo(f"{view.dag_run_id}  {view.state.value}")
     else:
         show([run_fields(view)], output, _RUN_COLUMNS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tradewind.cli.airflow_output import is_airflow
 from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import reading
 from tradewind.cli.output import columns_option, output_option, show
@@ -74,10 +75,14 @@ def check(job_type: str | None, hostname: str | None, local: bool, limit: int, a
     wanted, where = _known_type(job_type or "SchedulerJob"), socket.gethostname() if local else hostname
     found = living_jobs(load(), wanted, where)
     if not found:
+        if is_airflow():
+            raise click.ClickException("No alive jobs found.")
         raise click.ClickException(f"no {_TYPES[wanted]} is alive{f' on {where}' if where else ''}")
     if limit > 1 and not allow_multiple and len(found) > 1:
         raise click.ClickException(f"{len(found)} jobs are alive; allow this with --allow-multiple")
-    if output == "table":
+    if is_airflow():
+        click.echo("Found one alive job." if len(found) == 1 else f"Found {len(found)} alive jobs.")
+    elif output == "table":
         click.echo(f"{len(found)} {_TYPES[wanted]}{'s are' if len(found) > 1 else ' is'} alive.")
     else:
         show(found[: limit or None], output, _COLUMNS)

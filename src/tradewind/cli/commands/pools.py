@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from tradewind.cli.airflow_output import is_airflow, say
 from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.completers import complete_pools
@@ -65,7 +66,10 @@ def set_pool(pool: str, slots: int, description: str, include_deferred: bool, ou
             description = next((row.description or "" for row in store.pools() if row.name == pool), "")
     client = command_client(settings)
     client.call(c.SetPool(pool, slots, description or None, include_deferred))
-    _show(pool, output)
+    if is_airflow():
+        click.echo(f"Pool {pool} created")
+    else:
+        _show(pool, output)
 
 
 @pools.command()
@@ -81,7 +85,7 @@ def delete(pool: str, yes: bool) -> None:
             store.pool_details(pool)
     confirm(f"Really delete the pool {pool}?", yes)
     command_client().call(c.DeletePool(pool))
-    click.echo(f"The pool {pool} is deleted.")
+    say(f"The pool {pool} is deleted.", f"Pool {pool} deleted")
 
 
 @pools.command("import")
@@ -96,7 +100,9 @@ def import_pools(file: BinaryIO, output: str) -> None:
     for name, parts in wanted.items():
         client.call(c.SetPool(name, **parts))
     rows = [{"pool": name, **parts} for name, parts in wanted.items()]
-    if output == "table":
+    if is_airflow():
+        click.echo(f"Uploaded {len(rows)} pool(s)")
+    elif output == "table":
         click.echo(f"Imported {counted(len(rows), 'pool')}: {', '.join(wanted)}.")
     else:
         show(rows, output, ("pool", "slots", "description", "include_deferred"))

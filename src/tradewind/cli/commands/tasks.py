@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.airflow_output import is_airflow
 from tradewind.cli.arguments import dag_argument, optional_run_argument, task_argument
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.cli.common import find_run, reading
@@ -54,8 +55,9 @@ def list_tasks(dag_id: str, as_tree: bool, output: str | None) -> None:
             click.echo(line)
         return
     if output is None:
-        for task in definition.tasks:
-            click.echo(task.task_id)
+        names = [task.task_id for task in definition.tasks]
+        for name in sorted(names) if is_airflow() else names:
+            click.echo(name)
         return
     rows = [
         {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from tradewind.cli.airflow_output import is_airflow, say
 from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.common import command_client, reading
 from tradewind.cli.completers import complete_variables
@@ -89,6 +90,8 @@ def get(key: str, default: str | None, as_json: bool) -> None:
         settings = load()
         with reading(settings) as store:
             row = _find(store, key)
+            if row is None and default is None and is_airflow():
+                raise NotFound(f"Variable {key} does not exist")
             if row is None and default is None:
                 raise NotFound(f"there is no variable {key!r}.{did_you_mean(key, [one.key for one in store.variables()])}")
         exists = row is not None
@@ -117,7 +120,7 @@ def set_variable(key: str, value: str, as_json: bool, description: str | None) -
         except ValueError as error:
             raise click.BadParameter(f"not JSON: {error}", param_hint="VALUE") from None
     command_client().call(c.SetVariable(key, value, description))
-    click.echo(f"Variable {key} is set.")
+    say(f"Variable {key} is set.", f"Variable {key} created")
     _warn_if_hidden(key)
 
 
@@ -137,7 +140,7 @@ def delete(key: str) -> None:
     from tradewind.wire import commands as c
 
     command_client().call(c.DeleteVariable(key))
-    click.echo(f"Variable {key} is deleted.")
+    say(f"Variable {key} is deleted.", f"Variable {key} deleted")
 
 
 @variables.command("import")
@@ -175,7 +178,10 @@ def import_variables(file: BinaryIO, action: str) -> None:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         client.call(c.SetVariable(key, text, description))
         done += 1
-    click.echo(f"Imported {done} of {counted(len(found), 'variable')}.")
+    say(
+        f"Imported {done} of {counted(len(found), 'variable')}.",
+        f"{done} of {len(found)} variables successfully updated.",
+    )
 
 
 @variables.command("export")
