@@ -20,7 +20,9 @@ from starlette.types import ASGIApp, Message
 from tradewind.api.auth.guard import ACCEPTS_BASIC
 from tradewind.api.responses import json_response
 from tradewind.api.services import Services
-from tradewind.model.moments import iso
+from tradewind.model.ids import named_run_id
+from tradewind.model.moments import iso, parse_moment
+from tradewind.model.states import RunType
 
 Json = Any
 Translate = Callable[[Json], Json]
@@ -46,8 +48,15 @@ _TASK = _RUN + "/taskInstances/{task}"
 
 
 def _trigger(body: Json) -> Json:
-    """A run without a date gets the current time, as in Airflow 2; `_NOW` is a placeholder for this time."""
-    return {"logical_date": _NOW, **body}
+    """A run without a date gets the current time (`_NOW` is its placeholder), and the id has the date, as in Airflow 2."""
+    given = {"logical_date": _NOW, **body}
+    if "dag_run_id" not in given and isinstance(given["logical_date"], str) and given["logical_date"] != _NOW:
+        try:
+            at = parse_moment(given["logical_date"])
+        except ValueError:
+            return given  # `/api/v2` names the error
+        given["dag_run_id"] = named_run_id(RunType.MANUAL, at)
+    return given
 
 
 _NOW = "\0now"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from tradewind.api.services import Services
 from tradewind.model import errors
 from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import parse_moment, to_micros
-from tradewind.store.search_patterns import like
+from tradewind.store.search_patterns import begins, like
 from tradewind.store.views import BadQuery, Listing, TooBroad, UnknownValue
 
 Row = TypeVar("Row")
@@ -135,11 +136,16 @@ Limit = Annotated[int, Query(ge=0, le=2**63 - 1, description="Rows of the page, 
 Offset = Annotated[int, Query(ge=0, le=2**62)]
 Order = Annotated[list[str] | None, Query(description="Fields to order by; with - in front in descending order.")]
 Names = Annotated[list[str] | None, Query()]
+Text = Annotated[str | None, AfterValidator(lambda text: text or None)]
+"""A filter by one text. An empty text is no filter, as in Airflow."""
 Indexes = Annotated[list[Number] | None, Query()]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_range)]
 """A date and time in a body."""
 When = Annotated[
-    str | None, Query(description="ISO 8601. Without a time zone: UTC.", json_schema_extra={"format": "date-time"})
+    str | None,
+    Query(
+        description="ISO 8601; without a time zone: UTC. Or a Unix time in seconds.", json_schema_extra={"format": "date-time"}
+    ),
 ]
 
 
@@ -170,11 +176,7 @@ def page_of_names(
         BadQuery: `order_by` names an unknown field.
     """
     regex = like(pattern) if pattern is not None and pattern != "~" else None
-    found = [
-        row
-        for row in rows
-        if (regex is None or regex.search(name(row))) and name(row).startswith("" if prefix in (None, "~") else str(prefix))
-    ]
+    found = [row for row in rows if (regex is None or regex.search(name(row))) and begins(name(row), prefix)]
     for field in reversed(order_by or ()):
         key = orders.get(field.removeprefix("-"))
         if key is None:
@@ -201,11 +203,17 @@ def moments(given: dict[str, str | None]) -> dict[str, int]:
     for name, text in given.items():
         if text is not None:
             try:
-                # a + in a query is decoded as a blank
-                found[name] = parse_moment(text.replace(" ", "+") if "T" in text else text)
+                found[name] = _moment(text)
             except ValueError as error:
                 raise invalid(("query", name), f"{name}: {error}") from None
     return found
+
+
+def _moment(text: str) -> int:
+    """The microseconds of a date in a query. A number is a Unix time in seconds, as in Airflow."""
+    if re.fullmatch(r"\d{9,11}(\.\d{1,6})?", text):
+        return round(float(text) * 1_000_000)
+    return parse_moment(text.replace(" ", "+") if "T" in text else text)  # a + in a query is decoded as a blank
 
 
 def invalid(place: tuple[str | int, ...], why: str) -> RequestValidationError:

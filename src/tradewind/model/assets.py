@@ -7,7 +7,7 @@ with the given name or URI. Conditions are trees. The asset events that wait for
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -176,12 +176,19 @@ def update_progress(condition: Condition, updates: Collection[Update]) -> Phrase
     return phrase("assets_missing", updated=updated, total=total, missing=text) if text else done
 
 
-def expression(condition: Condition) -> dict[str, Any]:
-    """Return a condition in the form of Airflow's API."""
+def expression(condition: Condition, id_of: Callable[[AssetKey], int | None] | None = None) -> dict[str, Any]:
+    """Return a condition in the form of Airflow's API.
+
+    Args:
+        id_of: gives the id of an asset; without it, assets have no `id`.
+    """
     if isinstance(condition, AllOf):
-        return {"all": [expression(part) for part in condition.of]}
+        return {"all": [expression(part, id_of) for part in condition.of]}
     if isinstance(condition, AnyOf):
-        return {"any": [expression(part) for part in condition.of]}
+        return {"any": [expression(part, id_of) for part in condition.of]}
     if isinstance(condition, AliasKey):
         return {"alias": {"name": condition.name, "group": condition.group}}
-    return {"asset": {"uri": condition.uri, "name": condition.name, "group": condition.group}}
+    found: dict[str, Any] = {"uri": condition.uri, "name": condition.name, "group": condition.group}
+    if id_of is not None:
+        found["id"] = id_of(condition)
+    return {"asset": found}

@@ -234,6 +234,16 @@ LOST_ATTEMPTS = (FAIL, REPEAT)
 """What happens when a started attempt is lost together with its worker: its try fails, or the try is repeated."""
 
 
+class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One DAG parameter: its default (absent if required) and its JSON schema."""
+
+    name: str
+    has_default: bool = True
+    default: Any = None
+    schema: dict[str, Any] = {}
+    description: str | None = None
+
+
 class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """One task, without its code. Field names are Airflow's."""
 
@@ -262,6 +272,8 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     weight_rule: WeightRule = WeightRule.DOWNSTREAM
     queue: str = "default"
     executor: str | None = None
+    executor_config: str = ""
+    """The text of the argument, as Airflow shows it; empty: not given. Tradewind's executors do not use it."""
     max_active_tis_per_dag: int | None = None
     max_active_tis_per_dagrun: int | None = None
     start_date: int | None = None
@@ -285,6 +297,8 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     template_fields: tuple[str, ...] = ()
     params: dict[str, Any] | None = None
     """None instead of an empty dictionary, to save memory in DAGs of 100,000 tasks."""
+    own_params: tuple[ParamDefinition, ...] = ()
+    """Those of `params` that the task gives itself with a schema or a description."""
     doc: str | None = None
     display_name: str | None = None
     ui_color: str | None = None
@@ -319,16 +333,6 @@ class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     mapped: bool = False
     """Every task in the group has one instance for each element of `expand`."""
     expand: tuple[MapSource, ...] = ()
-
-
-class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One DAG parameter: its default (absent if required) and its JSON schema."""
-
-    name: str
-    has_default: bool = True
-    default: Any = None
-    schema: dict[str, Any] = {}
-    description: str | None = None
 
 
 class DeadlineDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -381,6 +385,8 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     rerun_with_latest_version: bool | None = None
     """Whether a clear moves a run to the newest version of the bundle, if the person does not say. None: only a backfill does."""
     params: tuple[ParamDefinition, ...] = ()
+    default_args: dict[str, Any] = {}
+    """As JSON values, in Airflow's form: durations in ISO 8601, without callbacks."""
     groups: tuple[GroupDefinition, ...] = ()
     edge_labels: tuple[tuple[str, str, str], ...] = ()
     """(upstream, downstream, label), sorted."""

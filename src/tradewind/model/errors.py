@@ -90,7 +90,7 @@ class WrongConf(Conflict):
 
 
 class WrongName(Conflict):
-    """The name of an object has characters that it may not have."""
+    """The name of an object, or the partition key of a run, is one that it may not have."""
 
 
 class Protected(Conflict):

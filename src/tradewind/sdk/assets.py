@@ -314,7 +314,7 @@ def as_condition(given: Any) -> BaseAsset:
             raise DefinitionError(f"a list in schedule= may contain only assets; {one!r} is a {type(one).__name__}")
     if not members:
         raise DefinitionError("schedule=[] contains no asset; use schedule=None for a DAG that runs only when it is triggered")
-    return members[0] if len(members) == 1 else AssetAll(*members)
+    return AssetAll(*members)
 
 
 def from_leaf(leaf: AssetKey | AliasKey) -> Asset | AssetAlias:

@@ -32,7 +32,8 @@ from tradewind.sdk.arguments import CALLBACKS, as_list, backoff_factor, callback
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.operator_link import key_of
-from tradewind.sdk.params import NOTSET, ParamsDict, as_json
+from tradewind.sdk.params import NOTSET, Param, ParamsDict, as_json
+from tradewind.sdk.shown_arguments import shown_config, shown_default_args
 from tradewind.sdk.taskgroup import TaskGroup
 from tradewind.timetables.base import Timetable
 
@@ -96,6 +97,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         disable_bundle_versioning=bool(_value_or(dag.given("disable_bundle_versioning"), defaults.disable_bundle_versioning)),
         rerun_with_latest_version=_flag(dag.rerun_with_latest_version, defaults.rerun_with_latest_version),
         params=_params(dag, assets is not None or not isinstance(schedule, NoSchedule)),
+        default_args=shown_default_args(dag.default_args),
         groups=tuple(
             GroupDefinition(
                 group_id=group_id,
@@ -280,16 +282,28 @@ def _params(dag: DAG, scheduled: bool) -> tuple[ParamDefinition, ...]:
             except ParamValidationError as error:
                 why = " (the DAG has a schedule, so its parameters need defaults)" if scheduled else ""
                 raise ParamValidationError(dag.located_message(f"parameter {name!r}: {error}{why}")) from None
-        found.append(
-            ParamDefinition(
-                name=name,
-                has_default=param.has_value,
-                default=as_json(param.value) if param.has_value else None,
-                schema=as_json(param.schema),
-                description=param.description,
-            )
-        )
+        found.append(_param(name, param))
     return tuple(found)
+
+
+def _param(name: str, param: Param) -> ParamDefinition:
+    return ParamDefinition(
+        name=name,
+        has_default=param.has_value,
+        default=as_json(param.value) if param.has_value else None,
+        schema=as_json(param.schema),
+        description=param.description,
+    )
+
+
+def _own_params(task: BaseOperator) -> tuple[ParamDefinition, ...]:
+    """The parameters that a task gives itself and that are more than a value. Those of its DAG are in the DAG's definition."""
+    if not task._params:
+        return ()
+    dag = getattr(task, "dag", None)
+    of_dag = {} if dag is None else dict(dag.params.param_items())
+    own = [(name, param) for name, param in task._params.param_items() if param.schema or param.description]
+    return tuple(_param(name, param) for name, param in own if param != of_dag.get(name))
 
 
 def _plain(params: ParamsDict | None) -> dict[str, Any]:
@@ -330,6 +344,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         priority_weight=weight[1],
         queue=task.queue,
         executor=task.executor,
+        executor_config=shown_config(task.executor_config),
         max_active_tis_per_dag=task.max_active_tis_per_dag,
         max_active_tis_per_dagrun=task.max_active_tis_per_dagrun,
         start_date=_later(_as_micros(own.get("start_date"), defaults), start),
@@ -347,6 +362,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         expand=given.sources() if given is not None else (),
         template_fields=tuple(task.template_fields),
         params=_plain(task._params) or None,
+        own_params=_own_params(task),
         doc=task.doc_md or task.doc or task.doc_rst or task.doc_yaml or task.doc_json,
         display_name=task.__dict__.get("task_display_name"),
         ui_color=task.ui_color if task.ui_color != "#fff" else None,

@@ -255,9 +255,10 @@ class TryView(Shape, frozen=True, kw_only=True):
     operator_name: str | None
     queued_when: Moment | None
     scheduled_when: Moment | None
-    """Always null: only the journal contains it."""
+    """Null in lists whose runs have too many journal entries (`JOURNAL_ROWS_MAX`)."""
     pid: int | None
     executor: str | None
+    """The executor that the task names; null: the default executor. The attempts have the executor that ran them."""
     executor_config: str
     dag_version: VersionView | None
 
@@ -640,7 +641,7 @@ class AssetView(Shape, frozen=True, kw_only=True):
     consuming_tasks: list[AssetTaskView]
     aliases: list[AssetAliasView]
     watchers: list[AssetWatcherView]
-    last_asset_event: LastAssetEventView | None
+    last_asset_event: LastAssetEventView
 
 
 class CreatedRunView(Shape, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ def test_a_run_is_triggered_without_a_date_and_marked(world: World) -> None:
     assert made.json()["execution_date"] == "2026-01-01T00:00:00Z"
     dated = v1(world, "POST", "dags/sales/dagRuns", json={"execution_date": "2020-05-05T00:00:00Z"})
     assert dated.json()["logical_date"] == "2020-05-05T00:00:00Z"
+    assert dated.json()["dag_run_id"] == "manual__2020-05-05T00:00:00+00:00", "as in Airflow 2"
     assert v1(world, "PATCH", "dags/sales/dagRuns/mine/setNote", json={"note": "x"}).json()["note"] == "x"
     assert v1(world, "PATCH", "dags/sales/dagRuns/mine", json={"state": "failed"}).status_code == 200
 

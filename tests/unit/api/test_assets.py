@@ -48,7 +48,7 @@ def test_assets_are_listed_with_producers_and_consumers(assets: World) -> None:
     assert (one["name"], one["uri"], one["group"], one["extra"]) == ("a", "s3://b/a", "g", {"team": "ops"})
     assert [task["task_id"] for task in one["producing_tasks"]] == ["t"]
     assert [dag["dag_id"] for dag in one["scheduled_dags"]] == ["report"]
-    assert one["last_asset_event"] is None
+    assert one["last_asset_event"] == {"id": None, "timestamp": None}
     assert [task["dag_id"] for task in found["assets"][1]["consuming_tasks"]] == ["make"]
     assert [asset["name"] for asset in assets.json(f"{BASE}/assets?name_pattern=b")["assets"]] == ["b"]
     assert assets.json(f"{BASE}/assets?dag_ids=nobody")["total_entries"] == 0

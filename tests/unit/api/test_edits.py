@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.api.conftest import World
 from tradewind.model.definition import CronSchedule, DagDefinition, TaskDefinition, encode_definition, version_hash
-from tradewind.model.moments import parse_moment
+from tradewind.model.moments import iso, parse_moment
 from tradewind.model.rows import ParsedDag, ParsedFile
 
 RUN = "/api/v2/dags/sales/dagRuns/r1"
@@ -172,3 +172,43 @@ def test_a_backfill_is_planned_created_paused_and_cancelled(daily: World) -> Non
     assert daily.get("/api/v2/backfills/77").status_code == 404
     assert daily.get("/api/v2/backfills?dag_id=daily&order_by=-colour").status_code == 400
     assert daily.request("POST", "/api/v2/backfills", json={**SPAN, "dag_id": "dayly"}).status_code == 404
+
+
+def test_a_clear_ignores_tasks_that_the_dag_does_not_have(world: World) -> None:
+    world.dag()
+    world.run()
+    path = "/api/v2/dags/sales/clearTaskInstances"
+    for body in ({"task_ids": ["none"]}, {"task_ids": ["none"], "dag_run_id": "r1"}, {"task_ids": [["none", 3]]}):
+        answer = world.request("POST", path, json={**body, "dry_run": True, "only_failed": False})
+        assert (answer.status_code, answer.json()["total_entries"]) == (200, 0)
+
+
+def test_the_id_of_a_manual_run_has_the_moment_of_its_request(daily: World) -> None:
+    runs = "/api/v2/dags/daily/dagRuns"
+    now = (iso(daily.clock.wall()) or "").replace("Z", "+00:00")
+    made = daily.request("POST", runs, json={"logical_date": "2024-01-02T00:00:00Z"}).json()
+    assert (made["dag_run_id"], made["logical_date"]) == (f"manual__{now}", "2024-01-02T00:00:00Z")
+    later = daily.request("POST", runs, json={"logical_date": None, "run_after": "2024-02-01T00:00:00Z"}).json()
+    assert later["dag_run_id"] == "manual__2024-02-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize("kind", ["scheduled", "backfill", "asset_triggered"])
+def test_a_manual_run_cannot_have_an_id_of_another_kind(daily: World, kind: str) -> None:
+    body = {"logical_date": None, "dag_run_id": f"{kind}__2024-01-01T00:00:00+00:00"}
+    answer = daily.request("POST", "/api/v2/dags/daily/dagRuns", json=body)
+    assert answer.status_code == 400
+    assert kind in answer.json()["detail"]
+
+
+def test_a_partition_key_that_the_dag_cannot_have_is_400(daily: World) -> None:
+    body = {"logical_date": None, "partition_key": "k"}
+    assert daily.request("POST", "/api/v2/dags/daily/dagRuns", json=body).status_code == 400
+
+
+def test_a_planned_backfill_lists_only_runs_that_it_would_create(daily: World) -> None:
+    day = parse_moment("2024-01-02T00:00:00Z")
+    daily.run("daily", "own", logical_date=day, run_after=day)
+    plan = daily.request("POST", "/api/v2/backfills/dry_run", json=SPAN).json()
+    assert [one["logical_date"][:10] for one in plan["backfills"]] == ["2024-01-01", "2024-01-03"]
+    wrong = {**SPAN, "from_date": SPAN["to_date"], "to_date": SPAN["from_date"]}
+    assert daily.request("POST", "/api/v2/backfills", json=wrong).status_code == 422

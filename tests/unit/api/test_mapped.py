@@ -44,7 +44,8 @@ def test_they_are_listed_by_map_index(mapped: World) -> None:
 
 def test_one_instance_of_a_mapped_task(mapped: World) -> None:
     assert mapped.json(f"{PATH}/each/2")["map_index"] == 2
-    assert mapped.json(f"{PATH}/each/2/tries")["total_entries"] == 0
+    (itself,) = mapped.json(f"{PATH}/each/2/tries")["task_instances"]
+    assert (itself["map_index"], itself["try_number"]) == (2, 0), "it has had no try"
     assert mapped.get(f"{PATH}/each/2/tries/1").status_code == 404
 
 

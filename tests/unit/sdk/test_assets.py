@@ -108,7 +108,7 @@ def test_invalid_assets_are_errors(arguments: dict[str, Any], why: str) -> None:
     ("schedule", "condition", "summary"),
     [
         (A, KA, "Asset"),
-        ([A], KA, "Asset"),
+        ([A], AllOf((KA,)), "Asset"),
         ([A, B], AllOf((KA, KB)), "Asset"),
         ((A, B), AllOf((KA, KB)), "Asset"),
         (A & B, AllOf((KA, KB)), "Asset"),

@@ -162,8 +162,8 @@ def test_details_have_what_the_author_wrote(store: SqlStore) -> None:
     create(store, "sales", 1)
     shown = store.dag_details("sales")
     assert shown.params == {
-        "n": {"value": 3, "schema": {"type": "integer"}, "description": None},
-        "must": {"value": None, "schema": {}, "description": None},
+        "n": {"value": 3, "schema": {"type": "integer"}, "description": None, "source": None},
+        "must": {"value": None, "schema": {}, "description": None, "source": None},
     }
     assert (shown.doc_md, shown.dag_run_timeout, shown.catchup, shown.start_date) == (
         "# Sales",
@@ -171,7 +171,9 @@ def test_details_have_what_the_author_wrote(store: SqlStore) -> None:
         True,
         "2026-01-01T00:00:00Z",
     )
-    assert shown.active_runs_count == 1
+    assert shown.active_runs_count == 0, "a queued run is not active"
+    step(store, store.need_run("sales", "run_1"), {0: TaskState.RUNNING})
+    assert store.dag_details("sales").active_runs_count == 1
     assert shown.latest_dag_version is not None
     assert shown.latest_dag_version.version_number == 1
 
@@ -317,7 +319,7 @@ def test_a_task_instance_is_shown_with_airflows_fields(store: SqlStore) -> None:
     step(store, run, {0: TaskState.SUCCESS}, starts=[started])
     shown = msgspec.to_builtins(store.task_instance("sales", "run_1", "t0"))
     assert (shown["state"], shown["try_number"], shown["max_tries"], shown["map_index"]) == ("success", 1, 1, -1)
-    assert (shown["hostname"], shown["pid"], shown["executor"]) == ("laptop", 4711, "LocalExecutor")
+    assert (shown["hostname"], shown["pid"], shown["executor"]) == ("laptop", 4711, None), "the task names no executor"
     assert (shown["operator"], shown["pool"], shown["queue"]) == ("BashOperator", "default_pool", "default")
     assert (shown["start_date"], shown["duration"]) == ("2026-01-01T02:00:00Z", 90.0)
     assert shown["priority_weight"] == 3, "its own weight and those of the two below it"

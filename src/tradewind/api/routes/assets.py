@@ -19,6 +19,7 @@ from tradewind.api.responses import (
     Number,
     Offset,
     Order,
+    Text,
     When,
     described,
     error_responses,
@@ -99,9 +100,9 @@ def list_events(
     limit: Limit = 50,
     offset: Offset = 0,
     asset_id: Number | None = None,
-    source_dag_id: str | None = None,
-    source_task_id: str | None = None,
-    source_run_id: str | None = None,
+    source_dag_id: Text = None,
+    source_task_id: Text = None,
+    source_run_id: Text = None,
     source_map_index: Number | None = None,
     name_pattern: Pattern = None,
     name_prefix_pattern: Prefix = None,
@@ -141,7 +142,7 @@ class NewAssetEventBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     asset_id: Number
-    partition_key: str | None = Field(default=None, max_length=250)
+    partition_key: str | None = Field(default=None, max_length=250, pattern=r"\S")
     extra: dict[str, Any] = {}
     access_control: dict[str, Any] | None = None
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
@@ -67,6 +67,12 @@ class NewBackfill(BaseModel):
     max_active_runs: int = Field(default=10, ge=1, le=2**31)
     run_on_latest_version: bool | None = None
 
+    @model_validator(mode="after")
+    def _possible(self) -> NewBackfill:
+        if self.to_date < self.from_date:
+            raise ValueError(f"from_date ({self.from_date.isoformat()}) must not be after to_date ({self.to_date.isoformat()})")
+        return self
+
 
 @router.post("", responses=described(BackfillView, also=(400, 404, 409, 503)))
 @allow("create", "run")
@@ -80,8 +86,8 @@ def create_backfill(api: RepeatableApi, caller: Caller, body: NewBackfill) -> Re
 @router.post("/dry_run", responses=described(BackfillPlan, also=(400, 404, 409, 503)))
 @allow("create", "run")
 def plan_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
-    """List the runs that the backfill would have: new, run again, or skipped with the reason."""
-    plan = _create(api, caller, body, dry_run=True).plan
+    """List the runs that the backfill would create or run again. Dates that it would skip are not in the list, as in Airflow."""
+    plan = [run for run in _create(api, caller, body, dry_run=True).plan if not run.outcome.startswith("skipped")]
     return json_response(BackfillPlan([PlannedRun(**msgspec.structs.asdict(run)) for run in plan], len(plan)))
 
 

@@ -18,6 +18,7 @@ from tradewind.api.responses import (
     Number,
     Offset,
     Order,
+    Text,
     described,
     error_responses,
     json_response,
@@ -184,7 +185,7 @@ _WARNING_ORDERS = ("dag_id", "warning_type", "message", "timestamp")
 @allow("read", "dag")
 def list_warnings(
     api: Api,
-    dag_id: str | None = None,
+    dag_id: Text = None,
     warning_type: Literal["asset conflict", "non-existent pool", "runtime varying value"] | None = None,
     limit: Limit = 50,
     offset: Offset = 0,

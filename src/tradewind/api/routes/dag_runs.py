@@ -19,6 +19,7 @@ from tradewind.api.responses import (
     Names,
     Offset,
     Order,
+    Text,
     When,
     described,
     json_response,
@@ -27,6 +28,7 @@ from tradewind.api.responses import (
 )
 from tradewind.api.routes.ranges import Cursor, Pattern, Prefix, Ranges, conditions, durations
 from tradewind.api.services import Services
+from tradewind.model.ids import check_not_reserved
 from tradewind.model.moments import to_micros
 from tradewind.store.views import Conditions, Listing, RunView
 from tradewind.wire import commands as c
@@ -57,7 +59,7 @@ async def _run_conditions(
     partition_key_pattern: Pattern = None,
     partition_key_prefix_pattern: Prefix = None,
     dag_version: Indexes = None,
-    bundle_version: str | None = None,
+    bundle_version: Text = None,
 ) -> Conditions:
     return conditions(
         {
@@ -237,6 +239,8 @@ def trigger_run(api: Services, actor: str, dag_id: str, body: Trigger) -> RunVie
     """Create the run. Raises NotFound, Conflict."""
     reader = api.reader()
     reader.need_dag(dag_id)
+    if body.dag_run_id is not None:
+        check_not_reserved(body.dag_run_id)
     command = c.Trigger(
         dag_id,
         body.dag_run_id,

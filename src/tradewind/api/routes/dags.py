@@ -17,6 +17,7 @@ from tradewind.api.responses import (
     Number,
     Offset,
     Order,
+    Text,
     When,
     described,
     error_responses,
@@ -49,7 +50,7 @@ async def _dag_conditions(
     caller: Caller,
     dag_display_name_pattern: Pattern = None,
     dag_display_name_prefix_pattern: Prefix = None,
-    bundle_name: str | None = None,
+    bundle_name: Text = None,
     bundle_version: Annotated[str | None, Query(description="DAGs are not bound to a version of their bundle.")] = None,
     has_asset_schedule: bool | None = None,
     asset_dependency: Annotated[
@@ -106,7 +107,7 @@ def list_dags(
         active=True if exclude_stale else None,
         tags=tags or (),
         all_tags=tags_match_mode == "all",
-        owners=owners or (),
+        owners=[owner for owner in owners or () if owner],
         dag_id_pattern=dag_id_pattern,
         dag_id_prefix=dag_id_prefix_pattern,
         has_import_errors=has_import_errors,
@@ -114,6 +115,7 @@ def list_dags(
         limit=page_size(api, limit),
         offset=offset,
         order_by=order_by or ("dag_id",),
+        now=api.clock.wall(),
     )
     return json_response(Dags(found.rows, total_of(found, offset)))
 
@@ -148,7 +150,7 @@ def patch_dags(
         active=True if exclude_stale else None,
         tags=tags or (),
         all_tags=tags_match_mode == "all",
-        owners=owners or (),
+        owners=[owner for owner in owners or () if owner],
         dag_id_pattern=dag_id_pattern,
         dag_id_prefix=dag_id_prefix_pattern,
         limit=page_size(api, limit),
@@ -157,14 +159,14 @@ def patch_dags(
     for dag in found.rows:
         if dag.is_paused != body.is_paused:
             api.control().call(SetPaused(dag.dag_id, body.is_paused), actor=caller.name)
-    return json_response(Dags([reader.dag_view(dag.dag_id) for dag in found.rows], total_of(found, offset)))
+    return json_response(Dags([reader.dag_view(dag.dag_id, api.clock.wall()) for dag in found.rows], total_of(found, offset)))
 
 
 @router.get("/dags/{dag_id}", responses=described(DagView, also=(404,)))
 @allow("read", "dag")
 def get_dag(api: Api, dag_id: str) -> Response:
     """One DAG."""
-    return json_response(api.reader().dag_view(dag_id))
+    return json_response(api.reader().dag_view(dag_id, api.clock.wall()))
 
 
 @router.get("/dags/{dag_id}/details", responses=described(DagDetailsView, also=(404,)))
@@ -172,7 +174,7 @@ def get_dag(api: Api, dag_id: str) -> Response:
 def get_dag_details(api: Api, caller: Caller, dag_id: str) -> Response:
     """One DAG with its arguments and docs."""
     reader = api.reader()
-    found = reader.dag_details(dag_id)
+    found = reader.dag_details(dag_id, api.clock.wall())
     return json_response(msgspec.structs.replace(found, is_favorite=reader.is_favorite(dag_id, caller.name)))
 
 
@@ -209,7 +211,7 @@ def patch_dag(api: Api, caller: Caller, dag_id: str, body: DagPatch, update_mask
     _only_is_paused(update_mask)
     api.reader().need_dag(dag_id)
     api.control().call(SetPaused(dag_id, body.is_paused), actor=caller.name)
-    return json_response(api.reader().dag_view(dag_id))
+    return json_response(api.reader().dag_view(dag_id, api.clock.wall()))
 
 
 @router.get("/dags/{dag_id}/dagVersions", responses=described(Versions, also=(400, 404)))
@@ -218,8 +220,8 @@ def list_versions(
     api: Api,
     dag_id: str,
     version_number: Number | None = None,
-    bundle_name: str | None = None,
-    bundle_version: str | None = None,
+    bundle_name: Text = None,
+    bundle_version: Text = None,
     limit: Limit = 50,
     offset: Offset = 0,
     order_by: Order = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from tradewind.api.auth.policy import allow
-from tradewind.api.responses import Api, Limit, Number, Offset, Order, described, json_response, page_size, total_of
+from tradewind.api.responses import Api, Limit, Number, Offset, Order, Text, described, json_response, page_size, total_of
 from tradewind.api.routes.ranges import Pattern, Prefix, conditions
 from tradewind.api.shapes import ImportErrors
 from tradewind.store.views import ImportErrorView
@@ -19,10 +19,10 @@ def list_import_errors(
     api: Api,
     limit: Limit = 50,
     offset: Offset = 0,
-    filename: str | None = None,
+    filename: Text = None,
     filename_pattern: Pattern = None,
     filename_prefix_pattern: Prefix = None,
-    bundle_name: str | None = None,
+    bundle_name: Text = None,
     order_by: Order = None,
 ) -> Response:
     """List the files that cannot be imported, with the reason."""

@@ -5,7 +5,19 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from tradewind.api.auth.policy import allow
-from tradewind.api.responses import Api, Limit, Offset, Order, When, described, json_response, moments, page_size, total_of
+from tradewind.api.responses import (
+    Api,
+    Limit,
+    Offset,
+    Order,
+    Text,
+    When,
+    described,
+    json_response,
+    moments,
+    page_size,
+    total_of,
+)
 from tradewind.api.shapes import Jobs
 
 router = APIRouter(prefix="/api/v2/jobs", tags=["Job"])
@@ -18,10 +30,10 @@ def list_jobs(
     limit: Limit = 50,
     offset: Offset = 0,
     is_alive: bool | None = None,
-    job_state: str | None = None,
-    job_type: str | None = None,
-    hostname: str | None = None,
-    executor_class: str | None = None,
+    job_state: Text = None,
+    job_type: Text = None,
+    hostname: Text = None,
+    executor_class: Text = None,
     start_date_gte: When = None,
     start_date_gt: When = None,
     start_date_lte: When = None,

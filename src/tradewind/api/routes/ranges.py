@@ -15,7 +15,10 @@ Pattern = Annotated[
     str | None,
     Query(description="Part of the text, in any case. `%` and `_` are wildcards, `|` means or, `~` means all."),
 ]
-Prefix = Annotated[str | None, Query(description="The beginning of the text, in the same case. An index serves it.")]
+Prefix = Annotated[
+    str | None,
+    Query(description="The beginning of the text, in the same case. `|` means or, `~` means all. An index serves it."),
+]
 Cursor = Annotated[
     str | None,
     Query(

@@ -60,13 +60,16 @@ class Clear(BaseModel):
 def clear_task_instances(api: Api, caller: Caller, dag_id: str, body: Clear) -> Response:
     """Clear task instances, so that they run again; with `dry_run` (the default) only list them.
 
-    The response has at most one page of task instances; `total_entries` counts all.
+    The response has at most one page of task instances; `total_entries` counts all. Task ids that the DAG does not have are
+    ignored, as in Airflow.
     """
     reader = api.reader()
     reader.need_dag(dag_id)
     if body.dag_run_id is not None:
         reader.run_details(dag_id, body.dag_run_id)
-    given = body.task_ids or ()
+    given = _known_tasks(reader, dag_id, body)
+    if body.task_ids is not None and not given:
+        return shown(api, [])
     clear = c.ClearTasks(
         dag_id,
         body.dag_run_id,
@@ -88,6 +91,18 @@ def clear_task_instances(api: Api, caller: Caller, dag_id: str, body: Clear) -> 
         note=body.note,
     )
     return shown(api, edited(api, caller, clear))
+
+
+def _known_tasks(reader: Reader, dag_id: str, body: Clear) -> list[str | tuple[str, int]]:
+    """The tasks to clear that the DAG has: in the version of the run if one is given, otherwise in the current one."""
+    if not body.task_ids:
+        return []
+    if body.dag_run_id is None:
+        definition = reader.current_definition(dag_id)
+    else:
+        definition = reader.definition(reader.need_run(dag_id, body.dag_run_id).version)
+    known = {task.task_id for task in definition.tasks}
+    return [task for task in body.task_ids if (task if isinstance(task, str) else task[0]) in known]
 
 
 class TaskPatch(BaseModel):

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
 from tradewind.api.auth.policy import allow
-from tradewind.api.responses import Api, Indexes, Limit, Names, Number, Offset, Order, described, json_response, page_size
+from tradewind.api.responses import Api, Indexes, Limit, Names, Number, Offset, Order, Text, described, json_response, page_size
 from tradewind.api.routes.dag_runs import RunRanges
 from tradewind.api.routes.ranges import Cursor, Pattern, Prefix, Ranges, conditions
 from tradewind.api.shapes import Tries
@@ -17,7 +17,7 @@ from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.phrases import english, phrase
 from tradewind.store.port import Reader
-from tradewind.store.views import Conditions, Listing, TaskInstanceView, TriedView
+from tradewind.store.views import Conditions, Listing, TaskInstanceView, TriedView, TryView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])
 
@@ -115,7 +115,7 @@ def list_task_instances(
     dag_run_id: str,
     ranges: Ranges,
     fields: Fields,
-    task_id: str | None = None,
+    task_id: Text = None,
     task_group_id: Annotated[str | None, Query(description="Tasks in this group, or in a group within it.")] = None,
     state: Names = None,
     map_index: Indexes = None,
@@ -246,19 +246,29 @@ def _need_mapped(reader: Reader, dag_id: str, dag_run_id: str, task_id: str) -> 
 @allow("read", "task_instance")
 def list_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number = -1) -> Response:
     """List the tries of a task instance, the current one last."""
-    found = api.reader().task_tries(dag_id, dag_run_id, task_id, map_index)
+    found = _tries(api.reader(), dag_id, dag_run_id, task_id, map_index)
     return json_response(Tries(found, len(found)))
+
+
+def _tries(reader: Reader, dag_id: str, run_id: str, task_id: str, map_index: int) -> list[TriedView]:
+    """The tries. As in Airflow, a task instance that has had none stands for itself, with the try number 0."""
+    tries = reader.task_tries(dag_id, run_id, task_id, map_index)
+    if tries:
+        return tries
+    instance = reader.task_instance(dag_id, run_id, task_id, map_index)
+    fields = {name: getattr(instance, name) for name in TryView.__struct_fields__}
+    return [TriedView(**fields, reason=None, lost_attempts=0)]
 
 
 @router.get(_INSTANCES + "/{task_id}/tries/{task_try_number}", responses=described(TriedView, also=(404,)))
 @allow("read", "task_instance")
 def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_number: Number, map_index: Number = -1) -> Response:
     """One try of a task instance."""
-    tries = api.reader().task_tries(dag_id, dag_run_id, task_id, map_index)
+    tries = _tries(api.reader(), dag_id, dag_run_id, task_id, map_index)
     for one in tries:
         if one.try_number == task_try_number:
             return json_response(one)
-    known = ", ".join(str(one.try_number) for one in tries) or "none yet"
+    known = ", ".join(str(one.try_number) for one in tries if one.try_number) or "none yet"
     raise NotFound(f"{task_id} in {dag_run_id} had no try {task_try_number}; its tries: {known}")
 
 

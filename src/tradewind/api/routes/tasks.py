@@ -40,14 +40,14 @@ class TaskView(msgspec.Struct, frozen=True):
     trigger_rule: str
     depends_on_past: bool
     wait_for_downstream: bool
-    retries: int
+    retries: float
     queue: str
     pool: str
-    pool_slots: int
+    pool_slots: float
     execution_timeout: Span | None
     retry_delay: Span
     retry_exponential_backoff: float
-    priority_weight: int
+    priority_weight: float
     weight_rule: str
     ui_color: str
     ui_fgcolor: str
@@ -100,7 +100,8 @@ def get_task(api: Api, dag_id: str, task_id: str) -> Response:
 
 _ORDERS = ("task_id", "task_display_name", "owner", "start_date", "end_date", "trigger_rule", "depends_on_past",
     "wait_for_downstream", "retries", "queue", "pool", "pool_slots", "execution_timeout", "retry_delay",
-    "retry_exponential_backoff", "priority_weight", "weight_rule", "operator_name", "is_mapped")  # fmt: skip
+    "retry_exponential_backoff", "priority_weight", "weight_rule", "ui_color", "ui_fgcolor",
+    "operator_name", "is_mapped")  # fmt: skip
 
 
 def _order_key(value: Any) -> tuple[bool, Any]:
@@ -121,10 +122,14 @@ def _views(definition: DagDefinition) -> list[TaskView]:
 def _params(definition: DagDefinition, task: TaskDefinition) -> dict[str, Any]:
     """The params of a task in the form of those of a DAG. `source` says who gives a param."""
     of_dag = {param.name: param for param in definition.params}
+    own = {param.name: param for param in task.own_params}
     found = {}
     for name, value in (task.params or {}).items():
+        if name in own:
+            found[name] = {"value": value, "schema": own[name].schema, "description": own[name].description, "source": "task"}
+            continue
         param = of_dag.get(name)
-        same = param is not None and param.has_default and param.default == value
+        same = param is not None and (param.default if param.has_default else None) == value
         found[name] = {
             "value": value,
             "schema": param.schema if param is not None and same else {},
@@ -145,14 +150,14 @@ def _view(definition: DagDefinition, task: TaskDefinition, downstream: list[str]
         trigger_rule=task.trigger_rule.value,
         depends_on_past=task.depends_on_past,
         wait_for_downstream=task.wait_for_downstream,
-        retries=task.retries,
+        retries=float(task.retries),
         queue=task.queue,
         pool=task.pool,
-        pool_slots=task.pool_slots,
+        pool_slots=float(task.pool_slots),
         execution_timeout=None if task.execution_timeout is None else _span(task.execution_timeout),
         retry_delay=_span(task.retry_delay),
         retry_exponential_backoff=task.retry_exponential_backoff,
-        priority_weight=task.priority_weight,
+        priority_weight=float(task.priority_weight),
         weight_rule=str(getattr(task.weight_rule, "value", task.weight_rule)),
         ui_color=task.ui_color or "#fff",
         ui_fgcolor="#000",

@@ -28,7 +28,7 @@ def get_asset_graph(api: Api) -> Response:
             uri=one.uri,
             producers=sorted({task.dag_id for task in one.producing_tasks}),
             consumers=sorted({dag.dag_id for dag in one.scheduled_dags}),
-            last_event_at=None if one.last_asset_event is None else one.last_asset_event.timestamp,
+            last_event_at=one.last_asset_event.timestamp,
         )
         for one in found.rows
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from tradewind.api.auth.policy import allow
@@ -161,11 +162,15 @@ def get_page_task(api: Api, dag_id: str, run_id: str, task_id: str, map_index: N
         map_index = (failed or [index for index, _ in known] or [-1])[0]
     task = definition.task(task_id)
     below = [one.task_id for one in definition.tasks if task_id in one.upstream]
+    instance = reader.task_instance(dag_id, run_id, task_id, map_index)
+    attempts = reader.attempts(dag_id, run_id, task_id, map_index)
+    if attempts:
+        instance = msgspec.structs.replace(instance, executor=attempts[-1].executor)
     return json_response(
         PageTask(
-            instance=reader.task_instance(dag_id, run_id, task_id, map_index),
+            instance=instance,
             tries=reader.task_tries(dag_id, run_id, task_id, map_index),
-            attempts=reader.attempts(dag_id, run_id, task_id, map_index),
+            attempts=attempts,
             xcoms=[XComKeyView(one.key, one.size, iso(one.at) or "") for one in reader.xcom_keys(row.id, task_id, map_index)],
             doc=None if task is None else task.doc,
             template_fields=[] if task is None else list(task.template_fields),

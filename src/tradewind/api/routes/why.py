@@ -24,7 +24,10 @@ _INSTANCE = "/dags/{dag_id}/dagRuns/{dag_run_id}/taskInstances/{task_id}"
 @router.get(_INSTANCE + "/dependencies", responses=described(Dependencies, also=(404, 503)))
 @allow("read", "task_instance")
 def get_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number | None = None) -> Response:
-    """List the unmet dependencies of a task instance, with Airflow's names; empty if it runs or has ended."""
+    """List the unmet dependencies of a task instance, with Airflow's names; empty if it runs or has ended. 404: it is mapped, and
+    `map_index` is missing.
+    """
+    api.reader().task_instance(dag_id, dag_run_id, task_id, -1 if map_index is None else map_index)
     return _dependencies(api, dag_id, dag_run_id, task_id, map_index)
 
 

@@ -16,6 +16,7 @@ from tradewind.api.responses import (
     Number,
     Offset,
     Order,
+    Text,
     When,
     described,
     error_responses,
@@ -61,7 +62,7 @@ def list_xcoms(
     dag_id: str,
     dag_run_id: str,
     task_id: str,
-    xcom_key: str | None = None,
+    xcom_key: Text = None,
     map_index: Annotated[int | None, Query(ge=-1, le=2**31)] = None,
     map_index_filter: Number | None = None,
     xcom_key_pattern: Pattern = None,
@@ -125,7 +126,7 @@ def get_xcom(
     xcom_key: str,
     map_index: MapIndex = -1,
     deserialize: Annotated[bool, Query(description="Has no effect: the value is always JSON.")] = False,
-    stringify: Annotated[bool, Query(description="The value as text.")] = False,
+    stringify: Annotated[bool, Query(description="The value as text, as Python prints it.")] = False,
 ) -> Response:
     """One XCom. Values under names of secrets are masked."""
     value = _value(api, dag_id, dag_run_id, task_id, xcom_key, map_index)
@@ -223,5 +224,5 @@ def _view(
     )
     if not found.rows:
         raise NotFound(f"XCom entry with key: `{key}` not found.")
-    shown = value if not stringify or value is None or isinstance(value, str) else _text(value)
+    shown = value if not stringify or value is None else str(value)
     return XComValueView(**msgspec.structs.asdict(found.rows[0]), value=shown)

@@ -59,7 +59,7 @@ def _fields(view: AssetView) -> dict[str, Any]:
         "schedules": [one["dag_id"] for one in row["scheduled_dags"]],
         "aliases": [one["name"] for one in row["aliases"]],
         "watchers": [_watcher_text(one) for one in row["watchers"]],
-        "last_update": None if row["last_asset_event"] is None else row["last_asset_event"]["timestamp"],
+        "last_update": row["last_asset_event"]["timestamp"],
     }
 
 

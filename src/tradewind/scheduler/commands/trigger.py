@@ -11,9 +11,8 @@ import msgspec
 
 from tradewind.model.assets import AssetKey, leaves
 from tradewind.model.definition import CronSchedule, CustomSchedule, DagDefinition, NoSchedule
-from tradewind.model.errors import Conflict, RunTypeNotAllowed
-from tradewind.model.ids import check_run_id
-from tradewind.model.moments import iso
+from tradewind.model.errors import Conflict, RunTypeNotAllowed, WrongName
+from tradewind.model.ids import check_run_id, named_run_id
 from tradewind.model.partitions import KEY_MAX
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import DagPlan, NewRun, RunRow
@@ -54,7 +53,7 @@ def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
         found = manual_interval(schedule_of(plan), at, now) if answer is None else answer.interval
         interval = found or (None, None)
     named = None if answer is None else answer.run_id
-    run_id = command.run_id or named or _run_id(command, run_after)
+    run_id = command.run_id or named or _run_id(command, run_after, now)
     check_run_id(run_id)
     row = store.create_run(
         NewRun(
@@ -99,7 +98,7 @@ def check_partition_key(key: str) -> str:
 
 
 def _partition_date(plan: DagPlan, key: str | None) -> int | None:
-    """Return the partition date in a key. Raises Conflict: the DAG has no partitions, or the key does not fit its schedule."""
+    """Return the partition date in a key. Raises WrongName: the DAG has no partitions, or the key does not fit its schedule."""
     if key is None:
         return None
     schedule = schedule_of(plan)
@@ -107,7 +106,7 @@ def _partition_date(plan: DagPlan, key: str | None) -> int | None:
     assets = None if plan.assets is None else asset_schedule(plan.assets)
     at_runtime = isinstance(schedule, NoSchedule | CustomSchedule) and schedule.partitioned_at_runtime
     if partition is None and (assets is None or assets.partitions is None) and not at_runtime:
-        raise Conflict(english(phrase("error_not_partitioned", dag=plan.dag_id)))
+        raise WrongName(english(phrase("error_not_partitioned", dag=plan.dag_id)))
     check_partition_key(key)
     try:
         if partition is not None and isinstance(schedule, CronSchedule):
@@ -118,7 +117,7 @@ def _partition_date(plan: DagPlan, key: str | None) -> int | None:
         dates = {key_date(assets.partitions.mapper(*one), key) for one in named} - {None}
         return dates.pop() if len(dates) == 1 else None
     except PartitionKeyError as error:
-        raise Conflict(str(error)) from None
+        raise WrongName(str(error)) from None
 
 
 def trigger_from_task(context: CommandContext, command: c.TriggerFromTask) -> c.TriggerFromTaskResult:
@@ -211,11 +210,17 @@ def _timetable_answer(context: CommandContext, plan: DagPlan, command: c.Trigger
     return answer
 
 
-def _run_id(command: c.Trigger, run_after: int) -> str:
-    """Return Airflow's run id of a manual run. Without a logical date it has a random suffix."""
+def _run_id(command: c.Trigger, run_after: int, now: int) -> str:
+    """Return Airflow's run id of a manual run.
+
+    A run of the REST API has the moment of the request or its `run_after`, as in Airflow 3. Any other run has its logical date, as
+    in Airflow 2; without one it has a random suffix.
+    """
     kind = RunType.ASSET_MATERIALIZATION if command.run_type is RunType.ASSET_MATERIALIZATION else RunType.MANUAL
+    if command.triggered_by == "rest_api" and kind is RunType.MANUAL:
+        return named_run_id(kind, now if command.run_after is None else run_after)
     moment = command.logical_date if command.logical_date is not None else run_after
-    run_id = f"{kind.value}__{(iso(moment) or '').replace('Z', '+00:00')}"
+    run_id = named_run_id(kind, moment)
     return run_id if command.logical_date is not None else f"{run_id}_{secrets.token_hex(4)}"
 
 

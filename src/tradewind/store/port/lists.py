@@ -59,6 +59,7 @@ class DagLists(Protocol):
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("dag_id",),
+        now: int | None = None,
     ) -> Listing[DagView]:
         """DAGs that match all filters.
 
@@ -74,10 +75,10 @@ class DagLists(Protocol):
     def dag_display_names(self, dag_ids: Sequence[str]) -> dict[str, str]:
         """DAG → the name to show. A DAG that does not exist is left out."""
 
-    def dag_view(self, dag_id: str) -> DagView:
+    def dag_view(self, dag_id: str, now: int | None = None) -> DagView:
         """One DAG. Raises NotFound with the nearest id."""
 
-    def dag_details(self, dag_id: str) -> DagDetailsView:
+    def dag_details(self, dag_id: str, now: int | None = None) -> DagDetailsView:
         """One DAG with all details. Raises NotFound with the nearest id."""
 
     def is_favorite(self, dag_id: str, user: str) -> bool:

@@ -30,6 +30,8 @@ from tradewind.store.views import (
     QueuedEventView,
 )
 
+_NO_EVENT = LastAssetEventView(id=None, timestamp=None)
+
 
 class AssetLists(ServiceLists):
     """See `store.port.lists`."""
@@ -89,7 +91,9 @@ class AssetLists(ServiceLists):
         last = {number: LastAssetEventView(id=event, timestamp=iso(at)) for number, event, at in self._last_events(numbers)}
         watchers = self._watchers_of(rows, references)
         return [
-            _asset_view(row, references.get(row[0], ()), aliases.get(row[0], []), watchers.get(row[0], []), last.get(row[0]))
+            _asset_view(
+                row, references.get(row[0], ()), aliases.get(row[0], []), watchers.get(row[0], []), last.get(row[0], _NO_EVENT)
+            )
             for row in rows
         ]
 
@@ -294,7 +298,7 @@ def _asset_view(
     references: Sequence[Row],
     aliases: list[AssetAliasView],
     watchers: list[AssetWatcherView],
-    last: LastAssetEventView | None,
+    last: LastAssetEventView,
 ) -> AssetView:
     scheduled: list[AssetDagView] = []
     tasks: dict[str, list[AssetTaskView]] = {"outlet": [], "inlet": []}

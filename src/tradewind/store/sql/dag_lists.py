@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tradewind.kernel.topology import Topology
-from tradewind.model.assets import decode_asset_schedule, expression
+from tradewind.model.assets import AssetKey, Condition, decode_asset_schedule, expression, leaves
 from tradewind.model.bundles import folder_of
 from tradewind.model.definition import (
     CronSchedule,
@@ -28,8 +28,8 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import NotFound, ScheduleError
 from tradewind.model.moments import SECOND, iso, iso_duration
-from tradewind.model.states import RunType
-from tradewind.store.search_patterns import like
+from tradewind.model.states import RunState, RunType
+from tradewind.store.search_patterns import begins, like
 from tradewind.store.sql.dags import unpack_definition
 from tradewind.store.sql.engine import Row
 from tradewind.store.sql.queries import Where, count, literal, ordering, page, rows_among, run_state_code
@@ -47,6 +47,7 @@ from tradewind.store.views import (
     TagView,
     VersionView,
 )
+from tradewind.timetables import Bounds, RunTimes, next_run
 from tradewind.timetables.describe import describe
 
 PRIORITIES_UP_TO = 5_000
@@ -71,6 +72,8 @@ class ShownTask(msgspec.Struct, frozen=True, gc=False):
     group: str | None = None
     max_active_tis_per_dag: int | None = None
     max_active_tis_per_dagrun: int | None = None
+    template_fields: tuple[str, ...] = ()
+    executor_config: str = ""
 
 
 class ShownGroup(msgspec.Struct, frozen=True, gc=False):
@@ -95,6 +98,7 @@ class ShownDag(msgspec.Struct):
     display_name: str | None = None
     is_paused_upon_creation: bool | None = None
     params: tuple[ParamDefinition, ...] = ()
+    default_args: dict[str, Any] = {}
     render_template_as_native_obj: bool = False
     rerun_with_latest_version: bool | None = None
     allowed_run_types: tuple[RunType, ...] = ()
@@ -174,6 +178,7 @@ class DagLists(RunOperations):
         limit: int | None = 50,
         offset: int = 0,
         order_by: Sequence[str] = ("dag_id",),
+        now: int | None = None,
     ) -> Listing[DagView]:
         where = Where()
         for column, wanted in (("is_paused", paused), ("is_active", active), ("has_import_error", has_import_errors)):
@@ -185,7 +190,7 @@ class DagLists(RunOperations):
         self._add_dag_conditions(where, more)
         order = ordering(self.engine.dialect, order_by, _DAG_ORDERS, "d.dag_id")
         names = self.engine.rows(
-            f"SELECT d.dag_id, d.tags, d.owners, d.version, d.schedule, d.assets IS NOT NULL FROM dag d{where.sql}{order}",
+            f"SELECT d.dag_id, d.tags, d.owners, d.version, d.schedule, d.assets FROM dag d{where.sql}{order}",
             where.parameters,
         )
         shown_names = self.shown_versions([row[3] for row in names]) if _filters_names(more) else {}
@@ -203,7 +208,7 @@ class DagLists(RunOperations):
         }
         shown = self.shown_versions([row[20] for row in rows.values()])
         found = [rows[dag_id] for dag_id in wanted_ids if dag_id in rows]
-        return Listing([DagView(**self._dag_fields(row, shown[row[20]])) for row in found], len(chosen))
+        return Listing([DagView(**self._dag_fields(row, shown[row[20]], now)) for row in found], len(chosen))
 
     def _add_dag_conditions(self, where: Where, more: DagConditions) -> None:
         if more.has_asset_schedule is not None:
@@ -242,7 +247,7 @@ class DagLists(RunOperations):
         for pattern in conditions.patterns.values():
             found = [tag for tag in found if pattern == "~" or like(pattern).search(tag)]
         for prefix in conditions.prefixes.values():
-            found = [tag for tag in found if tag.startswith(prefix)]
+            found = [tag for tag in found if begins(tag, prefix)]
         return Listing(found[offset:] if limit is None else found[offset : offset + limit], len(found))
 
     def dag_warnings(self, *, dag_id: str | None = None) -> list[DagWarningView]:
@@ -280,22 +285,24 @@ class DagLists(RunOperations):
         shown = self.shown_versions([row[1] for row in rows])
         return {dag_id: shown[version].dag.shown_name for dag_id, version in rows}
 
-    def dag_view(self, dag_id: str) -> DagView:
+    def dag_view(self, dag_id: str, now: int | None = None) -> DagView:
         row = self._dag_row(dag_id)
-        return DagView(**self._dag_fields(row, self.shown_version(row[20])))
+        return DagView(**self._dag_fields(row, self.shown_version(row[20]), now))
 
-    def dag_details(self, dag_id: str) -> DagDetailsView:
+    def dag_details(self, dag_id: str, now: int | None = None) -> DagDetailsView:
         row = self._dag_row(dag_id)
         version = self.shown_version(row[20])
         dag = version.dag
-        active = self.engine.row("SELECT count(*) FROM dag_run WHERE dag_id = ? AND state < 2", (dag_id,))
+        active = self.engine.row(
+            f"SELECT count(*) FROM dag_run WHERE dag_id = ? AND state = {RunState.RUNNING.code}", (dag_id,)
+        )
         assert active is not None
         timeout = dag.dagrun_timeout
         return DagDetailsView(
-            **self._dag_fields(row, version),
+            **self._dag_fields(row, version, now),
             catchup=bool(row[21]),
             dag_run_timeout=None if timeout is None else iso_duration(timeout),
-            asset_expression=None if row[24] is None else expression(decode_asset_schedule(row[24]).condition),
+            asset_expression=None if row[24] is None else self._asset_expression(decode_asset_schedule(row[24]).condition),
             doc_md=dag.doc_md,
             start_date=iso(row[22]),
             end_date=iso(row[23]),
@@ -305,7 +312,7 @@ class DagLists(RunOperations):
             template_search_path=None,
             timezone=dag.timezone,
             last_parsed=iso(row[3]),
-            default_args=None,
+            default_args=dag.default_args,
             rerun_with_latest_version=dag.rerun_with_latest_version,
             owner_links=dag.owner_links,
             is_favorite=False,
@@ -313,6 +320,16 @@ class DagLists(RunOperations):
             concurrency=dag.max_active_tasks,
             latest_dag_version=version.view,
         )
+
+    def _asset_expression(self, condition: Condition) -> dict[str, Any]:
+        """Airflow's form of a condition, with the ids of the assets that are known."""
+        keys = [leaf for leaf in leaves(condition) if isinstance(leaf, AssetKey)]
+        names = sorted({key.name for key in keys if key.name} | {key.uri for key in keys if key.uri})
+        marks = ", ".join("?" * len(names))
+        rows = self.engine.rows(
+            f"SELECT id, name, uri FROM asset WHERE name IN ({marks}) OR uri IN ({marks})", [*names, *names]
+        )
+        return expression(condition, lambda key: next((number for number, *which in rows if key.fits(*which)), None))
 
     def dag_versions(
         self,
@@ -390,6 +407,11 @@ class DagLists(RunOperations):
     def _keep_shown(self, row: Row, data: bytes, hash_: str) -> ShownVersion:
         assert self._shown is not None
         dag = _decode_shown(data)
+        fields = dict[tuple[str, ...], tuple[str, ...]]()
+        for task in dag.tasks:  # most tasks have equal fields: keep them once
+            msgspec.structs.force_setattr(
+                task, "template_fields", fields.setdefault(task.template_fields, task.template_fields)
+            )
         view = VersionView(
             id=identity(0, row[0]),
             version_number=row[3],
@@ -420,12 +442,13 @@ class DagLists(RunOperations):
             raise NotFound(f"There is no DAG {dag_id!r}.")
         return row
 
-    def _dag_fields(self, row: Row, version: ShownVersion) -> dict[str, Any]:
+    def _dag_fields(self, row: Row, version: ShownVersion, now: int | None) -> dict[str, Any]:
         dag = version.dag
         schedule = decode_schedule(row[10])
         periodic = isinstance(schedule, CronSchedule | DeltaSchedule | EventsSchedule)
         if isinstance(schedule, CustomSchedule):
             periodic = schedule.periodic and not schedule.manual_only
+        following = _next_run(row, schedule, now)
         try:
             sentence: str | None = describe(schedule)
         except ScheduleError:
@@ -450,7 +473,7 @@ class DagLists(RunOperations):
             "relative_fileloc": row[7],
             "fileloc": f"{folder}/{row[7]}" if folder else row[7],
             "description": row[8],
-            "timetable_summary": row[9],
+            "timetable_summary": _summary(row, schedule),
             "timetable_description": sentence,
             "timetable_partitioned": _is_partitioned(schedule, row[24]),
             "timetable_periodic": periodic,
@@ -462,10 +485,10 @@ class DagLists(RunOperations):
                 task.max_active_tis_per_dag is not None or task.max_active_tis_per_dagrun is not None for task in dag.tasks
             ),
             "has_import_errors": bool(row[13]),
-            "next_dagrun_logical_date": iso(row[14]),
-            "next_dagrun_data_interval_start": iso(row[15]),
-            "next_dagrun_data_interval_end": iso(row[16]),
-            "next_dagrun_run_after": iso(row[17]),
+            "next_dagrun_logical_date": iso(following[0]),
+            "next_dagrun_data_interval_start": iso(following[1]),
+            "next_dagrun_data_interval_end": iso(following[2]),
+            "next_dagrun_run_after": iso(following[3]),
             "allowed_run_types": list(dag.allowed_run_types) or None,
             "owners": _owners(row[18]),
             "is_backfillable": periodic and (not dag.allowed_run_types or RunType.BACKFILL in dag.allowed_run_types),
@@ -479,7 +502,7 @@ def _filters_names(more: DagConditions) -> bool:
 
 def _has_name(name: str, more: DagConditions) -> bool:
     pattern = more.display_name_pattern
-    return name.startswith(more.display_name_prefix or "") and (
+    return begins(name, more.display_name_prefix) and (
         pattern is None or pattern == "~" or like(pattern).search(name) is not None
     )
 
@@ -487,7 +510,31 @@ def _has_name(name: str, more: DagConditions) -> bool:
 _DAG = """d.dag_id, d.is_paused, d.is_active, d.last_parsed_at, d.parse_duration, d.missing_since, d.bundle, d.file,
     d.description, d.schedule_summary, d.schedule, d.tags, d.max_active_runs, d.has_import_error, d.next_logical_date,
     d.next_start, d.next_end, d.next_run_after, d.owners, d.task_count, d.version, d.catchup, d.start_date, d.end_date, d.assets,
-    d.bundle_version"""
+    d.bundle_version, d.last_logical_date, d.last_start, d.last_end, d.last_run_after"""
+
+
+def _next_run(row: Row, schedule: Schedule, now: int | None) -> Sequence[int | None]:
+    """The dates of the next scheduled run: those of the scheduler, or for a DAG without them (a paused one) the ones that it would
+    have now. `now`: microseconds; None: only those of the scheduler.
+    """
+    stored: Sequence[int | None] = row[14:18]
+    if now is None or row[17] is not None or not row[2] or isinstance(schedule, NoSchedule | CustomSchedule):
+        return stored
+    last = None if row[29] is None else RunTimes(*row[26:30])
+    try:
+        found = next_run(schedule, last, Bounds(row[22], row[23], bool(row[21])), now)
+    except (ScheduleError, ValueError, OverflowError):
+        return stored
+    return stored if found is None else (found.logical_date, found.start, found.end, found.run_after)
+
+
+def _summary(row: Row, schedule: Schedule) -> str | None:
+    """The schedule in short, as Airflow shows it: the expression of a preset such as `@daily`."""
+    written: str | None = row[9]
+    if isinstance(schedule, CronSchedule) and written is not None and written.startswith("@"):
+        return ", ".join(schedule.expressions)
+    return "Partitioned Asset" if written == "Asset" and _is_partitioned(schedule, row[24]) else written
+
 
 _DAG_FIELDS = {"bundle_name": "d.bundle"}
 
@@ -527,7 +574,8 @@ def identity(kind: int, number: int, place: int = 0) -> str:
 
 
 def _param(param: ParamDefinition) -> dict[str, Any]:
-    return {"value": param.default if param.has_default else None, "schema": param.schema, "description": param.description}
+    value = param.default if param.has_default else None
+    return {"value": value, "schema": param.schema, "description": param.description, "source": None}
 
 
 def _owners(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tradewind.model.errors import StoreInterrupted, did_you_mean
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState
+from tradewind.store.search_patterns import prefixes
 from tradewind.store.sql.engine import NO_LIMIT, Dialect, Engine, Row
 from tradewind.store.views import BadQuery, Conditions, TooBroad, UnknownValue
 
@@ -65,9 +66,13 @@ class Where:
             self.add("(" + " OR ".join([dialect.contains(column)] * len(parts)) + ")", *(f"%{part}%" for part in parts))
 
     def prefix(self, column: str, prefix: str | None) -> None:
-        """Add the condition that the text begins with this prefix, in the same case. An index can serve it."""
-        if prefix and prefix != "~":
-            self.add(f"{column} >= ? AND {column} < ?", prefix, prefix + "\U0010ffff")
+        """Add the condition that the text begins with this prefix, in the same case; `|` means "or", `~` means all. An index can
+        serve it.
+        """
+        parts = prefixes(prefix)
+        if parts:
+            term = " OR ".join([f"({column} >= ? AND {column} < ?)"] * len(parts))
+            self.add(f"({term})", *(bound for part in parts for bound in (part, part + "\U0010ffff")))
 
     def conditions(self, dialect: Dialect, columns: Mapping[str, str], given: Conditions) -> None:
         """Add all conditions on the fields in `columns`.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tradewind.model.operator_classes import class_name
-from tradewind.store.search_patterns import like
+from tradewind.store.search_patterns import begins, like, prefixes
 from tradewind.store.sql.queries import Value, Where
 from tradewind.store.views import Conditions, TooBroad
 
@@ -47,8 +47,8 @@ def split(conditions: Conditions) -> tuple[Conditions, Conditions]:
         conditions.ranges,
     )
     ours = Conditions(
-        {name: one for name, one in conditions.patterns.items() if name in FIELDS and one != "~"},
-        {name: one for name, one in conditions.prefixes.items() if name in FIELDS and one not in ("", "~")},
+        {name: one for name, one in conditions.patterns.items() if name in FIELDS and one != "~" and one.strip("|")},
+        {name: one for name, one in conditions.prefixes.items() if name in FIELDS and prefixes(one)},
         {name: one for name, one in conditions.among.items() if name in FIELDS and one},
     )
     return rest, ours
@@ -76,7 +76,7 @@ def matcher(conditions: Conditions) -> Matches:
     def matches(task: TaskFacts) -> bool:
         return (
             all(regex.search(_text(task, name)) for name, regex in patterns)
-            and all(_text(task, name).startswith(prefix) for name, prefix in conditions.prefixes.items())
+            and all(begins(_text(task, name), prefix) for name, prefix in conditions.prefixes.items())
             and all(not wanted.isdisjoint(_values(task, name)) for name, wanted in among)
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
@@ -19,9 +20,9 @@ from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, WAITING, O
 from tradewind.model.waits import Deferral, TriggerWait
 from tradewind.store.sql import task_conditions
 from tradewind.store.sql.cursors import cursor_page
-from tradewind.store.sql.dag_lists import ShownVersion, identity
+from tradewind.store.sql.dag_lists import ShownTask, ShownVersion, identity
 from tradewind.store.sql.engine import NO_LIMIT, Row
-from tradewind.store.sql.queries import Term, Value, Where, count, order_clause, order_terms, page
+from tradewind.store.sql.queries import Term, Value, Where, count, order_clause, order_terms, page, rows_among
 from tradewind.store.sql.run_lists import RunLists, seconds_between
 from tradewind.store.views import (
     NO_CONDITIONS,
@@ -174,6 +175,7 @@ class TaskLists(RunLists):
     def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TriedView]:
         row = self.instance_row(dag_id, run_id, task_id, map_index)
         version = self.shown_version(row[3])
+        scheduled = self._scheduled_attempts(row[0], row[1])
         tries: dict[int, list[Row]] = {}
         for attempt in self._attempt_rows(row[0], row[1]):
             tries.setdefault(attempt[0], []).append(attempt)
@@ -185,8 +187,10 @@ class TaskLists(RunLists):
             attempts = tries[number]
             lost = sum(attempt[8] == Outcome.LOST.value and attempt[6] is not None for attempt in attempts)
             shown = {"reason": attempts[-1][9] if attempts else None, "lost_attempts": lost}
-            if number == current:
-                found.append(TriedView(**self._try_fields(row, version), **shown))
+            if number == current and row[7] != TaskState.UP_FOR_RETRY.code:
+                fields = self._try_fields(row, version)
+                fields["scheduled_when"] = iso(scheduled.get(attempts[-1][1] if attempts else row[8]))
+                found.append(TriedView(**fields, **shown))
                 continue
             first, last = attempts[0], attempts[-1]
             started = next((attempt[6] for attempt in attempts if attempt[6] is not None), None)
@@ -198,12 +202,20 @@ class TaskLists(RunLists):
                 duration=seconds_between(started, last[7]),
                 state=_TRY_STATES.get(last[8], TaskState.FAILED).value,
                 queued_when=iso(first[5]),
-                hostname=last[3],
+                scheduled_when=iso(scheduled.get(first[1])),
+                hostname=last[3] or "",
                 pid=last[4],
-                executor=last[2],
             )
             found.append(TriedView(**fields, **shown))
         return found
+
+    def _scheduled_attempts(self, run: int, slot: int) -> dict[int, int]:
+        """Fence of an attempt → when it was scheduled. The fence grows when the attempt is queued, which is the next change."""
+        rows = self.engine.rows(
+            f"SELECT fence, max(at) FROM journal WHERE run = ? AND slot = ? AND after = {TaskState.SCHEDULED.code} GROUP BY fence",
+            (run, slot),
+        )
+        return {fence + 1: at for fence, at in rows}
 
     def attempts(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[AttemptView]:
         row = self.instance_row(dag_id, run_id, task_id, map_index)
@@ -331,14 +343,15 @@ class TaskLists(RunLists):
         missing = [row for row in rows if row[19] is None and row[8] and TASK_STATES[row[7]] in FINISHED]
         last: dict[tuple[int, int, int], Row] = {}
         for found in self._rows_of(
-            "SELECT run, slot, try_number, hostname, pid, executor, rendered FROM attempt WHERE {} ORDER BY fence",
+            f"""SELECT run, slot, try_number, hostname, pid, executor, rendered, started_at, ended_at, {_UNIX_NAME} FROM attempt a
+                WHERE {{}} ORDER BY fence""",
             "run = ? AND slot = ? AND try_number = ?",
             [(row[0], row[1], row[9]) for row in missing],
         ):
             last[found[0], found[1], found[2]] = found[3:]
         marked = {(row[0], row[1]) for row in missing}
         return [
-            (*row[:17], *last[key], *row[21:])
+            (*row[:17], *last[key][:4], *row[21:23], *last[key][4:6], row[25], last[key][6])
             if (row[0], row[1]) in marked and (key := (row[0], row[1], row[9])) in last
             else row
             for row in rows
@@ -378,24 +391,37 @@ class TaskLists(RunLists):
         shown = self.shown_versions([row[3] for row in rows])
         triggers = self._triggers([(row[0], row[1], row[8]) for row in rows if row[7] == TaskState.DEFERRED.code])
         job = self._triggerer_job() if triggers else None
+        scheduled = self._scheduled(rows)
         found = []
         for row in rows:
             trigger = triggers.get((row[0], row[1]))
             if trigger is not None and job is not None:
                 trigger["triggerer_id"] = job["id"]
+            fields = self._try_fields(row, shown[row[3]])
+            fields["scheduled_when"] = iso(scheduled.get((row[0], row[1])))
             view = TaskInstanceView(
-                **self._try_fields(row, shown[row[3]]),
+                **fields,
                 id=identity(1, row[0], row[1]),
                 logical_date=iso(row[14]),
                 run_after=iso(row[15]) or "",
                 note=row[16],
                 rendered_map_index=row[21] if row[21] is not None else (str(row[5]) if row[5] >= 0 else None),
-                rendered_fields=msgspec.json.decode(row[20]) if row[20] else {},
+                rendered_fields=_rendered(row, shown[row[3]].task(row[1], row[4])),
                 trigger=trigger,
                 triggerer_job=None if trigger is None else job,
             )
             found.append(view)
         return found
+
+    def _scheduled(self, rows: Sequence[Row]) -> dict[tuple[int, int], int]:
+        """(run, slot) → when the task instance was scheduled last, from the journal."""
+        left, runs = JOURNAL_ROWS_MAX, list[Value]()
+        for run, entries in {row[0]: row[25] for row in rows}.items():
+            if entries <= left:
+                left -= entries
+                runs.append(run)
+        found = rows_among(self.engine, _SCHEDULED, runs)
+        return {(run, slot): at for run, slot, at in found}
 
     def _triggers(self, deferred: Sequence[tuple[int, int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         """(run, slot) → the trigger that a deferred task instance waits for, with secret arguments masked.
@@ -442,21 +468,22 @@ class TaskLists(RunLists):
     def _try_fields(row: Row, version: ShownVersion) -> dict[str, Any]:
         """The fields that both task instances and tries have."""
         task = version.task(row[1], row[4])
+        started, ended = _times(row)
         return {
             "task_id": row[4],
             "dag_id": row[2],
             "dag_run_id": row[6],
             "map_index": row[5],
-            "start_date": iso(row[12]),
-            "end_date": iso(row[13]),
-            "duration": seconds_between(row[12], row[13]),
+            "start_date": iso(started),
+            "end_date": iso(ended),
+            "duration": seconds_between(started, ended),
             "state": TASK_STATES[row[7]].shown,
             "try_number": row[9],
             "max_tries": row[10],
             "task_display_name": task.display_name or task.task_id,
             "dag_display_name": version.dag.shown_name,
-            "hostname": row[17],
-            "unixname": task.run_as_user,
+            "hostname": row[17] or "",
+            "unixname": task.run_as_user or row[26],
             "pool": row[22] or task.pool,
             "pool_slots": task.pool_slots,
             "queue": task.queue,
@@ -466,8 +493,8 @@ class TaskLists(RunLists):
             "queued_when": iso(row[11]),
             "scheduled_when": None,
             "pid": row[18],
-            "executor": row[19] or task.executor,
-            "executor_config": "{}",
+            "executor": task.executor,
+            "executor_config": task.executor_config or "{}",
             "dag_version": version.view,
         }
 
@@ -478,11 +505,51 @@ KEYS_PER_STATEMENT = 100
 TRIGGER_KWARGS_MAX = 4000
 """Maximum length of the text of a trigger's arguments, characters; the rest is cut off."""
 
-INSTANCE_COLUMNS = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
+JOURNAL_ROWS_MAX = 50_000
+"""Maximum number of journal entries that one list reads for `scheduled_when`; runs with more entries show null."""
+
+_UNIX_NAME = "(SELECT j.unixname FROM job j WHERE j.hostname = a.hostname ORDER BY j.id DESC LIMIT 1)"
+"""The user of the machine's services, who started the attempt's process."""
+
+INSTANCE_COLUMNS = (
+    """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
     t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor,
-    a.rendered, t.map_label, t.pool"""
+    a.rendered, t.map_label, t.pool, a.started_at, a.ended_at, r.journal_seq, """
+    + _UNIX_NAME
+)
 
 ATTEMPT_JOIN = " LEFT JOIN attempt a ON a.run = t.run AND a.slot = t.slot AND a.fence = t.fence"
+
+_SCHEDULED = f"""SELECT run, slot, max(at) FROM journal WHERE run IN ({{}}) AND after = {TaskState.SCHEDULED.code}
+    GROUP BY run, slot"""
+
+_WAITS_FOR_TRY = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code})
+_NEVER_STARTED = frozenset({TaskState.SKIPPED.code, TaskState.UPSTREAM_FAILED.code})
+
+
+def _times(row: Row) -> tuple[int | None, int | None]:
+    """The start and the end of a row of `INSTANCE_COLUMNS` as Airflow shows them: a task that waits for its next attempt has the
+    end of the last one, and a task that was skipped without a start started when it ended.
+    """
+    started, ended = row[12], row[13]
+    if ended is None and row[7] in _WAITS_FOR_TRY:
+        ended = row[24]
+    if started is None and row[7] in _NEVER_STARTED:
+        started = ended
+    return started, ended
+
+
+_EMPTY_FIELDS: Mapping[str, Any] = MappingProxyType({"op_args": [], "op_kwargs": {}})
+"""The values of template fields that are not None when a task has none of its fields set."""
+
+
+def _rendered(row: Row, task: ShownTask) -> dict[str, Any]:
+    """The rendered fields of a row of `INSTANCE_COLUMNS`. Nothing is stored for an attempt whose fields are all empty."""
+    if row[20]:
+        found: dict[str, Any] = msgspec.json.decode(row[20])
+        return found
+    return {} if row[23] is None else {name: _EMPTY_FIELDS.get(name) for name in task.template_fields}
+
 
 _RANGES = {
     "run_after": "r.run_after",

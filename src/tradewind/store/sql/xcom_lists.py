@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradewind.model.moments import iso
-from tradewind.store.search_patterns import like
+from tradewind.store.search_patterns import begins, like
 from tradewind.store.sql.asset_lists import AssetLists
 from tradewind.store.sql.queries import Where, count, ordering, page
 from tradewind.store.views import NO_CONDITIONS, Conditions, Listing, XComEntryView
@@ -78,7 +78,7 @@ class XComLists(AssetLists):
         versions = self.shown_versions({row[1] for row in rows})
         for dag_id, version in rows:
             name = versions[version].dag.shown_name
-            if name.startswith(prefix or "") and (not pattern or pattern == "~" or like(pattern).search(name)):
+            if begins(name, prefix) and (not pattern or pattern == "~" or like(pattern).search(name)):
                 found.append(dag_id)
         if found:
             where.one_of("r.dag_id", found)

@@ -42,7 +42,7 @@ function Shown({ id }: { id: number }) {
         <>
           <code className="mono cut" title={asset.uri}>{asset.uri}</code>
           <span>{t("assets.group")}: {asset.group}</span>
-          <span>{t("assets.lastEvent")}: {asset.last_asset_event ? <AgoText at={asset.last_asset_event.timestamp} /> : t("assets.never")}</span>
+          <span>{t("assets.lastEvent")}: {asset.last_asset_event.timestamp ? <AgoText at={asset.last_asset_event.timestamp} /> : t("assets.never")}</span>
         </>
       ) : <span>&nbsp;</span>}
       actions={

@@ -93,7 +93,7 @@ function useColumns(materialise: (asset: Asset) => void): readonly Column<Asset>
     if (!phone) found.push({ id: "uri", title: t("assets.uri"), width: "minmax(140px, 1.4fr)", render: (one) => <code className="mono muted" title={one.uri}>{one.uri}</code> });
     found.push({
       id: "last", title: t("assets.lastEvent"), width: "100px", right: true,
-      render: (one) => (one.last_asset_event ? <AgoText at={one.last_asset_event.timestamp} /> : <span className="muted">{t("assets.never")}</span>),
+      render: (one) => (one.last_asset_event.timestamp ? <AgoText at={one.last_asset_event.timestamp} /> : <span className="muted">{t("assets.never")}</span>),
     });
     if (!phone) {
       found.push({ id: "producers", title: t("assets.producers"), width: "100px", right: true, render: (one) => link(one, t("assets.producerCount", { count: one.producing_tasks.length })) });
