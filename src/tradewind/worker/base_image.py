@@ -66,6 +66,7 @@ def main() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
     task_process.prepare()
+    linux.fill_holes()  # so that what the warm-up creates is together, too
     warm_up(WARM_UPS)
     for _ in range(WARM_UPS):
         os.close(linux.die_with_writer(lifeline))
