@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
-_EVERY = ("0.0.0.0", "::")
+EVERY_ADDRESS = ("0.0.0.0", "::")
+"""A server that listens on one of these is reachable at every address of its machine."""
 
 
 def is_this_machine(host: str) -> bool:
@@ -26,7 +27,7 @@ def reach(host: str, base_url: str | None) -> str:
     """
     if is_this_machine(host):
         return ""
-    where = "on every network of this machine" if host in _EVERY else f"on the network of {host}"
+    where = "on every network of this machine" if host in EVERY_ADDRESS else f"on the network of {host}"
     who = f"The web page can be opened {where}. Nothing can be seen without a login, but the connection is not encrypted: "
     if (base_url or "").startswith("https://"):
         return who + (

@@ -871,7 +871,7 @@ _API = (
         default=None,
         nullable=True,
         description="Address of the web server in browsers, if a reverse proxy changes it: https://tradewind.example.com; "
-        "none = the address that requests name.",
+        "none = the address that requests name, and in links of tasks (ti.log_url) http://<api.host>:<api.port>.",
         airflow=("api.base_url", "webserver.base_url"),
     ),
     Option(

@@ -81,6 +81,31 @@ def test_dag_files_read_it_without_credentials(env: dict[str, str], monkeypatch:
     assert reader.getsection("team") == {"bucket": "s3://there/x"}
 
 
+def test_settings_without_a_value_are_not_set_for_user_code(tmp_path: Path) -> None:
+    reader = SettingsReader()
+    reader.install(user_settings(load({"TRADEWIND_HOME": str(tmp_path)})))
+    assert reader.get("logging", "remote_base_log_folder", fallback="there") != "none"
+    assert "none" not in {reader.get("core", "default_task_execution_timeout"), reader.get("logging", "remote_log_conn_id")}
+
+
+@pytest.mark.parametrize(
+    ("host", "base_url", "address"),
+    [
+        ("127.0.0.1", None, "http://localhost:8123"),
+        ("0.0.0.0", None, "http://localhost:8123"),
+        ("vm-1", None, "http://vm-1:8123"),
+        ("fe80::1", None, "http://[fe80::1]:8123"),
+        ("127.0.0.1", "https://flows.example.com", "https://flows.example.com"),
+    ],
+)
+def test_links_in_tasks_begin_with_the_address_of_the_web_server(
+    tmp_path: Path, host: str, base_url: str | None, address: str
+) -> None:
+    env = {"TRADEWIND_HOME": str(tmp_path), "TRADEWIND__API__HOST": host, "TRADEWIND__API__PORT": "8123"}
+    found = user_settings(load({**env, "TRADEWIND__API__BASE_URL": base_url} if base_url else env))
+    assert found["api.base_url"] == found["webserver.base_url"] == address
+
+
 def test_dag_files_read_a_renamed_setting_under_each_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__WEBSERVER__BASE_URL", "https://flows.example")
     assert SettingsReader().get("api", "base_url") == "https://flows.example"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from tradewind.cli.reach import EVERY_ADDRESS, is_this_machine
+
 if TYPE_CHECKING:
     from tradewind.settings import Settings
 
@@ -34,12 +36,28 @@ def use_secret_names(settings: Settings) -> None:
 def user_settings(settings: Settings) -> dict[str, str]:
     """The settings that user code may read: all settings that are not secret, under Tradewind's and Airflow's names, and the
     values of the airflow.cfg.
+
+    A setting without a value is left out, so that `conf.get` returns Airflow's default or the fallback of the caller.
     """
     from tradewind.settings import OPTIONS
 
     found = settings.airflow.for_user_code()
     for option in OPTIONS:
-        if not option.secret:
-            for name in (*option.airflow, option.name):
-                found[name] = settings.explanations[option.name].value
+        if option.secret:
+            continue
+        section, _, key = option.name.partition(".")
+        if getattr(getattr(settings, section), key) is None:
+            continue
+        for name in (*option.airflow, option.name):
+            found[name] = settings.explanations[option.name].value
+    if settings.api.base_url is None and settings.api.port:
+        for name in ("api.base_url", "webserver.base_url"):
+            found[name] = _own_address(settings.api.host, settings.api.port)
     return found
+
+
+def _own_address(host: str, port: int) -> str:
+    """The address of the web server on this machine, for links such as `ti.log_url`. `api.base_url` replaces it."""
+    if host in EVERY_ADDRESS or is_this_machine(host):
+        host = "localhost"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
