@@ -73,7 +73,7 @@ LAZY_IMPORTS = {
     ("platform.boot", "ctypes"): "on other systems than Linux, only the C library knows the boot",
     ("platform.boot", "psutil"): "only on other systems than Linux",
     # Modules that only some users need.
-    ("sdk.columns", "sqlalchemy"): "optional: only where a DAG file combines conditions with its functions",
+    ("sdk.columns", "sqlalchemy*"): "optional: only where a DAG file combines conditions with its functions",
     ("worker.callback_process", "worker.alert_mail"): "loads SMTP; most callbacks are not mails",
     ("worker.callback_process", "worker.deadline_calls"): "few DAGs have deadlines",
     (
@@ -156,10 +156,13 @@ LAZY_IMPORTS = {
     ("execution.run_task", "operators.trigger_dagrun"): "only operators of Airflow 3 request runs by an exception",
     ("execution.deferral_request", "operators.trigger_dagrun"): "only tasks that wait for a run requested by an exception",
     ("execution.run_task", "asyncio"): "only async tasks",
+    ("execution.older_instance_methods", "asyncio"): "only async tasks",
+    ("execution.o*_instances", "execution.task_instance"): "it needs the task instances of this module",
+    ("execution.older_run_methods", "execution.task_instance"): "it needs the base class of runs",
     ("execution.run_task", "traceback"): "only failures",
     ("operators.interpreter_call", "asyncio"): "only async functions",
     ("execution.task_instance", "socket"): "only for ti.hostname",
-    ("execution.task_instance", "urllib.parse"): "only for ti.log_url",
+    ("execution.instance_names", "urllib.parse"): "only for ti.log_url",
     ("settings.*", "*"): "every command reads settings; hash, TOML and zones are imported only where they are used",
     ("store.crypto", "cryptography.fernet"): "only where a secret is read or written",
     ("timetables.base", "pendulum"): "80 ms; only where an author's timetable is called",

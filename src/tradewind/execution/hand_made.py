@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from tradewind.execution import callbacks, context, local_database, run_task
+from tradewind.execution.instance_names import micros_of
 from tradewind.execution.listener_calls import ListenedTaskInstance
-from tradewind.execution.task_instance import TaskInstance, micros_of, task_states
+from tradewind.execution.other_instances import instances_of_run
+from tradewind.execution.task_instance import TaskInstance
 from tradewind.model.states import Outcome, TaskState, TriggerRule
 from tradewind.sdk.exceptions import (
     AirflowRescheduleException,
@@ -202,8 +204,8 @@ def current_state(ti: TaskInstance) -> str | None:
         AirflowException: the scheduler could not answer.
     """
     if not runtime.is_local():
-        asked = task_states(ti.dag_id, ti.run_id, (ti.task_id,))
-        return asked[0].state if asked else ti.state
+        asked = instances_of_run(ti.dag_id, ti.run_id, (ti.task_id,))
+        return next((one.state for one in asked if one.map_index == ti.map_index), ti.state)
     found = local_database.database().find(ti.dag_id, ti.run_id)
     return ti.state if found is None else found.states.get((ti.task_id, ti.map_index), ti.state)
 

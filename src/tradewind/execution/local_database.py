@@ -280,7 +280,7 @@ class LocalDatabase:
             case "task_instance":
                 for run_id in question.run_ids:
                     run = self.find(question.dag_id, run_id)
-                    yield from () if run is None else _instance_rows(run)
+                    yield from () if run is None else _instance_rows(run, question)
             case "xcom_key":
                 for run_id in question.run_ids:
                     run = self.find(question.dag_id, run_id)
@@ -296,9 +296,13 @@ def _values(run: LocalRun, task_id: str, key: str) -> dict[int, bytes]:
     return every | _values(run, task_id, _RETURN_VALUE)
 
 
-def _instance_rows(run: LocalRun) -> Iterator[dict[str, Any]]:
+def _instance_rows(run: LocalRun, question: ListRows) -> Iterator[dict[str, Any]]:
     tasks = run.dag.task_dict if run.dag is not None else {}
+    inside = f"{question.group}." if question.group is not None else None
     for (task_id, map_index), state in run.states.items():
+        in_group = inside is not None and task_id.startswith(inside)
+        if (question.task_ids or inside) and task_id not in question.task_ids and not in_group:
+            continue
         task = tasks.get(task_id)
         yield {
             "dag_id": run.dag_id,
@@ -307,9 +311,12 @@ def _instance_rows(run: LocalRun) -> Iterator[dict[str, Any]]:
             "map_index": map_index,
             "state": state,
             "logical_date": run.logical_date,
+            "try_number": 0 if state is None else 1,
+            "max_tries": getattr(task, "retries", 0) or 0,
             "pool": getattr(task, "pool", "default_pool"),
             "queue": getattr(task, "queue", "default"),
-            "operator": getattr(task, "operator_name", ""),
+            "operator": getattr(task, "task_type", ""),
+            "custom_operator_name": getattr(task, "operator_name", ""),
         }
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tradewind.execution.task_instance import TaskInstance
 from tradewind.sdk.variables import request_value
-from tradewind.wire.messages import GetTaskStates, TriggerRun
+from tradewind.wire.messages import TriggerRun
 
 
 class TriggerResult(NamedTuple):
@@ -52,11 +52,3 @@ def trigger_run(
     )
     result = request_value(request, f"cannot trigger DAG {dag_id!r}").value
     return TriggerResult(result["done"], result["run_id"] or "", result["logical_date"])
-
-
-def run_state(dag_id: str, run_id: str) -> str | None:
-    """The current state of a run; None if there is no such run."""
-    answer = request_value(
-        GetTaskStates(0, dag_id, run_ids=(run_id,)), f"cannot read the state of run {run_id!r} of DAG {dag_id!r}"
-    )
-    return next((state for _, _, state in answer.value or ()), None) if answer.found else None

@@ -9,26 +9,27 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from tradewind.execution import xcom_backend
+from tradewind.execution import state_queries, xcom_backend, xcom_pulls
+from tradewind.execution.instance_names import XCOM_RETURN_KEY, TaskInstanceKey, log_url, micros_of, to_pendulum
 from tradewind.execution.older_instance_methods import OlderInstanceMethods, settable
+from tradewind.execution.older_run_methods import OlderRunMethods
+from tradewind.execution.other_instances import OtherTaskInstance, instances_of_run
 from tradewind.model.branch import Branch
 from tradewind.model.dag_run_type import DagRunType
 from tradewind.model.errors import NotYetSupported
 from tradewind.model.ids import ANY_KEY
-from tradewind.model.moments import from_micros, iso, to_micros
+from tradewind.model.moments import from_micros
 from tradewind.model.states import RunType, TaskState
 from tradewind.sdk.columns import of_table
-from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException
-from tradewind.sdk.lazy_list import LazyList
 from tradewind.sdk.variables import NOTSET, request_value
 from tradewind.wire import runtime
-from tradewind.wire.messages import Failure, GetPreviousRun, GetTaskStates, Value, Workload, XComPull, XComs
+from tradewind.wire.messages import GetPreviousRun, Workload, XComPull
 
 if TYPE_CHECKING:
     from pendulum import DateTime
@@ -42,30 +43,10 @@ __all__ = [
     "TaskInstance",
     "TaskInstanceKey",
     "micros_of",
-    "states_on_dates",
-    "task_states",
     "to_pendulum",
 ]
 
 log = logging.getLogger("tradewind.task")
-
-XCOM_RETURN_KEY = "return_value"
-
-
-def to_pendulum(micros: int | None) -> DateTime | None:
-    """A date for DAG authors: a pendulum datetime in UTC."""
-    if micros is None:
-        return None
-    import pendulum  # lazy import: takes 80 ms, and many tasks use no date
-
-    return pendulum.instance(from_micros(micros))
-
-
-def micros_of(date: datetime) -> int:
-    """Microseconds of a date that an author gave (any subclass of datetime). A date without a time zone is in UTC."""
-    # through text: subtracting pendulum datetimes gives an Interval, which cannot be divided by a plain timedelta
-    plain = datetime.fromisoformat(date.isoformat())
-    return to_micros(plain if plain.tzinfo is not None else plain.replace(tzinfo=UTC))
 
 
 _TRIGGERED_BY = {
@@ -88,7 +69,7 @@ def _date_of(name: str, doc: str | None = None) -> Any:
     return property(read, write, doc=doc)
 
 
-class DagRun:
+class DagRun(OlderRunMethods):
     """A run of a DAG, read-only. Dates are pendulum datetimes in UTC; None for a date that the run does not have (yet)."""
 
     # DAG files for Airflow 1 and 2 name these as columns of a table: `DagRun.state`
@@ -170,21 +151,23 @@ class DagRun:
         dag_id: str | None = None,
         run_id: str | None = None,
         task_ids: Iterable[str] | None = None,
-        state: Iterable[str | None] | None = None,
+        state: str | Iterable[str | None] | None = None,
         session: Any = None,
     ) -> list[OtherTaskInstance]:
         """The task instances of a run with their current states. Listeners of packages (openlineage) call it.
 
         Args:
+            task_ids: None: of all tasks.
             session: ignored, since tasks have no access to the database.
 
         Raises:
-            AirflowException: the run or the tasks are not named.
+            AirflowException: the run is not named.
         """
-        if dag_id is None or run_id is None or task_ids is None:
-            raise AirflowException("fetch_task_instances needs dag_id, run_id and task_ids")
-        found = task_states(dag_id, run_id, tuple(task_ids))
-        wanted = None if state is None else {state} if isinstance(state, str) else set(state)
+        if dag_id is None or run_id is None:
+            raise AirflowException("fetch_task_instances needs dag_id and run_id")
+        tasks = None if task_ids is None else tuple(task_ids)
+        found = [] if tasks == () else instances_of_run(dag_id, run_id, tasks or ())
+        wanted = _states_of(state)
         return [instance for instance in found if wanted is None or instance.state in wanted]
 
     @staticmethod
@@ -267,7 +250,7 @@ class DagRun:
     def get_previous_dagrun(self, state: Any = None, session: Any = None) -> DagRun | None:
         """The latest run of the DAG with an earlier logical date; only a run in `state` if given."""
         date = self.logical_date
-        known = [] if date is None else self.find(dag_id=self.dag_id, state=state)
+        known = [] if date is None else self.find(dag_id=self.dag_id, state=state, execution_end_date=date)
         earlier = [run for run in known if run.logical_date is not None and run.logical_date < date]
         return max(earlier, key=lambda run: run.logical_date, default=None)
 
@@ -275,16 +258,12 @@ class DagRun:
         return self.dag
 
     def get_task_instances(
-        self, state: str | Iterable[str] | None = None, session: Any = None
+        self, state: str | Iterable[str | None] | None = None, session: Any = None
     ) -> Sequence[OtherTaskInstance | TaskInstance]:
         """The task instances of this run with their current states; only those in `state` (one or several) if given."""
-        if self.dag is None:
-            raise AirflowException(f"run {self.run_id!r} does not know the tasks of its DAG; use get_task_instance(task_id)")
-        found = task_states(self.dag_id, self.run_id, tuple(self.dag.task_ids))
-        if state is None:
-            return found
-        wanted = {state} if isinstance(state, str) else set(state)
-        return [instance for instance in found if instance.state in wanted]
+        found = instances_of_run(self.dag_id, self.run_id, (), self)
+        wanted = _states_of(state)
+        return found if wanted is None else [instance for instance in found if instance.state in wanted]
 
     def get_task_instance(
         self, task_id: str, session: Any = None, *, map_index: int = -1
@@ -292,190 +271,30 @@ class DagRun:
         """The task instance of this task with its current state; None if the run has none.
 
         Args:
-            session, map_index: arguments of Airflow, ignored.
+            session: ignored.
+            map_index: index of an instance of a mapped task. -1: the task is not mapped; of a mapped task, the first instance.
         """
-        found = task_states(self.dag_id, self.run_id, (task_id,))
-        return found[0] if found else None
+        found = instances_of_run(self.dag_id, self.run_id, (task_id,), self)
+        return next((one for one in found if map_index in (-1, one.map_index)), None)
 
     def __repr__(self) -> str:
         return f"<DagRun {self.dag_id} {self.run_id!r} {self.state}>"
 
 
+def _states_of(state: str | Iterable[str | None] | None) -> set[str | None] | None:
+    """The argument `state` (one state or several) as a set of names; None: all states."""
+    if state is None:
+        return None
+    given = [state] if isinstance(state, str) else state
+    return {None if one is None else str(getattr(one, "value", one)) for one in given}
+
+
 of_table(
     DagRun,
     """id dag_id run_id run_type state conf external_trigger logical_date execution_date data_interval_start data_interval_end
-    run_after start_date end_date queued_at clear_number note partition_key""",
+    run_after start_date end_date queued_at clear_number note partition_key duration updated_at created_at triggered_by
+    triggering_user_name bundle_version task_instances creating_job_id last_scheduling_decision dag_hash backfill_id dag_model""",
 )
-
-
-class TaskInstanceKey(NamedTuple):
-    """Identifies one try of a task instance."""
-
-    dag_id: str
-    task_id: str
-    run_id: str
-    try_number: int = 1
-    map_index: int = -1
-
-    @property
-    def primary(self) -> tuple[str, str, str, int]:
-        """What identifies the task instance, whatever the try."""
-        return self.dag_id, self.task_id, self.run_id, self.map_index
-
-    @property
-    def key(self) -> TaskInstanceKey:
-        return self
-
-    def with_try_number(self, try_number: int) -> TaskInstanceKey:
-        """The key of another try."""
-        return self._replace(try_number=try_number)
-
-
-class OtherTaskInstance:
-    """A task instance other than the running one, with its state at the time of the request."""
-
-    __slots__ = ("dag_id", "run_id", "state", "task_id")
-
-    start_date = end_date = duration = try_number = queued_dttm = hostname = operator = None
-    """Only the state is requested."""
-    map_index = -1
-
-    def __init__(self, dag_id: str, task_id: str, run_id: str, state: str | None) -> None:
-        self.dag_id = dag_id
-        self.task_id = task_id
-        self.run_id = run_id
-        self.state = state
-
-    def current_state(self, session: Any = None) -> str | None:
-        """The current state."""
-        found = task_states(self.dag_id, self.run_id, (self.task_id,))
-        return found[0].state if found else None
-
-    @property
-    def log_url(self) -> str:
-        """The URL of the task log."""
-        return log_url(self.dag_id, self.run_id, self.task_id)
-
-    @property
-    def key(self) -> TaskInstanceKey:
-        return TaskInstanceKey(self.dag_id, self.task_id, self.run_id)
-
-    def xcom_pull(self, task_ids: str | Iterable[str] | None = None, key: str = XCOM_RETURN_KEY, **more: Any) -> Any:
-        """A value of the run; without `task_ids`, a value of this task. Works only in a running task."""
-        from tradewind.execution.context import get_current_context  # lazy import: the module needs this one
-
-        more = {"dag_id": self.dag_id, "run_id": self.run_id, **more}
-        return get_current_context()["ti"].xcom_pull(task_ids=task_ids or self.task_id, key=key, **more)
-
-    def __repr__(self) -> str:
-        return f"<TaskInstance {self.dag_id}.{self.task_id} {self.run_id} {self.state}>"
-
-
-def log_url(dag_id: str, run_id: str, task_id: str, map_index: int = -1, try_number: int | None = None) -> str:
-    """The URL of a task log; the setting `api.base_url` is its first part."""
-    from urllib.parse import quote  # lazy import: most tasks do not need it
-
-    base = str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
-    mapped = f"/mapped/{map_index}" if map_index >= 0 else ""
-    tried = "" if try_number is None else f"?try_number={try_number}"
-    return f"{base}/dags/{quote(dag_id)}/runs/{quote(run_id)}/tasks/{quote(task_id)}{mapped}{tried}"
-
-
-def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[OtherTaskInstance]:
-    """Request the states of task instances of one run. Task instances that do not exist are left out."""
-    answer = request_value(
-        GetTaskStates(op=0, dag_id=dag_id, run_ids=(run_id,), task_ids=task_ids),
-        f"cannot read the states of tasks of {dag_id!r}",
-    )
-    rows = answer.value if answer.found and answer.value else ()
-    return [OtherTaskInstance(dag_id, task_id, run_id, state) for _, task_id, state in rows if task_id is not None]
-
-
-def count_task_instances(
-    dag_id: str,
-    map_index: int | None = None,
-    task_ids: Sequence[str] | None = None,
-    task_group_id: str | None = None,
-    logical_dates: Sequence[datetime] | None = None,
-    run_ids: Sequence[str] | None = None,
-    states: Sequence[Any] | None = None,
-) -> int:
-    """Number of task instances of some runs of a DAG, those in one of the states if any are given.
-
-    Args:
-        task_ids, task_group_id: the tasks. Without both: all tasks.
-        logical_dates, run_ids: the runs. Runs of other dates are not counted.
-    """
-    wanted = None if states is None else {None if state is None else str(state) for state in states}
-    rows = _rows(dag_id, task_ids, task_group_id, logical_dates, run_ids)
-    return sum(wanted is None or state in wanted for _, _, state in rows)
-
-
-def task_states_by_run(
-    dag_id: str,
-    map_index: int | None = None,
-    task_ids: Sequence[str] | None = None,
-    task_group_id: str | None = None,
-    logical_dates: Sequence[datetime] | None = None,
-    run_ids: Sequence[str] | None = None,
-) -> dict[str, dict[str, str | None]]:
-    """States of task instances: run id (or logical date) → task id → state. Mapped instances are `task_0`, `task_1`, …"""
-    found: dict[str, dict[str, str | None]] = {}
-    seen: dict[tuple[Any, str], list[str | None]] = {}
-    for run, task_id, state in _rows(dag_id, task_ids, task_group_id, logical_dates, run_ids):
-        seen.setdefault((run, task_id), []).append(state)
-    for (run, task_id), states in seen.items():
-        named = {task_id: states[0]} if len(states) == 1 else {f"{task_id}_{n}": state for n, state in enumerate(states)}
-        found.setdefault(run if isinstance(run, str) else iso(run) or "", {}).update(named)
-    return found
-
-
-def count_runs(
-    dag_id: str,
-    logical_dates: Sequence[datetime] | None = None,
-    run_ids: Sequence[str] | None = None,
-    states: Sequence[Any] | None = None,
-) -> int:
-    """Number of runs of a DAG on some logical dates or with some ids, those in one of the states if any are given."""
-    wanted = None if states is None else {str(state) for state in states}
-    rows = _rows(dag_id, (), None, logical_dates, run_ids, of_runs=True)
-    return sum(wanted is None or state in wanted for _, _, state in rows)
-
-
-def run_state(dag_id: str, run_id: str) -> str | None:
-    """The state of a run, or None if there is no such run."""
-    rows = _rows(dag_id, (), None, None, (run_id,), of_runs=True)
-    return next((state for _, _, state in rows), None)
-
-
-def _rows(
-    dag_id: str,
-    task_ids: Sequence[str] | None,
-    group: str | None,
-    dates: Sequence[datetime] | None,
-    run_ids: Sequence[str] | None,
-    *,
-    of_runs: bool = False,
-) -> list[tuple[Any, Any, str | None]]:
-    """(run id or logical date in microseconds, task id, state)."""
-    if not of_runs and not task_ids and group is None:
-        raise AirflowException(f"the states of tasks of DAG {dag_id!r} were requested without task_ids and task_group_id")
-    request = GetTaskStates(
-        op=0,
-        dag_id=dag_id,
-        logical_dates=tuple(micros_of(date) for date in dates or ()),
-        run_ids=tuple(run_ids or ()),
-        task_ids=tuple(task_ids or ()),
-        group=group,
-    )
-    answer = request_value(request, f"cannot read the states of DAG {dag_id!r}")
-    return [tuple(row) for row in answer.value or ()] if answer.found else []
-
-
-def states_on_dates(dag_id: str, dates: Sequence[int], task_ids: tuple[str, ...], group: str | None) -> Value:
-    """Request the states of tasks of a DAG on logical dates; without `task_ids` the states of runs. See `GetTaskStates`."""
-    request = GetTaskStates(op=0, dag_id=dag_id, logical_dates=tuple(dates), task_ids=task_ids, group=group)
-    return request_value(request, f"cannot read the states of DAG {dag_id!r}")
 
 
 _RUNNING = TaskState.RUNNING.value
@@ -503,10 +322,10 @@ class TaskInstance(OlderInstanceMethods):
     triggered = 0
     max_map_length = MAX_MAP_LENGTH
 
-    get_ti_count = staticmethod(count_task_instances)
-    get_task_states = staticmethod(task_states_by_run)
-    get_dr_count = staticmethod(count_runs)
-    get_dagrun_state = staticmethod(run_state)
+    get_ti_count = staticmethod(state_queries.count_task_instances)
+    get_task_states = staticmethod(state_queries.task_states_by_run)
+    get_dr_count = staticmethod(state_queries.count_runs)
+    get_dagrun_state = staticmethod(state_queries.run_state)
 
     @staticmethod
     def is_task_schedulable(task: Any) -> bool:
@@ -651,7 +470,8 @@ class TaskInstance(OlderInstanceMethods):
 
     @property
     def operator(self) -> str:
-        return str(getattr(self.task, "operator_name", type(self.task).__name__))
+        """The name of the operator's class."""
+        return str(getattr(self.task, "task_type", type(self.task).__name__))
 
     @property
     def is_mapped(self) -> bool:
@@ -833,23 +653,11 @@ class TaskInstance(OlderInstanceMethods):
         ids: tuple[str, ...] = (task_ids,) if isinstance(task_ids, str) else tuple(task_ids)
         if dag_id not in (None, self.dag_id) and run_id is None:
             dag_id, ids = self._of_sub_dag(dag_id, ids)
-        indexes = _indexes(map_indexes)
+        indexes = xcom_pulls.indexes_of(map_indexes)
         if map_indexes is NOTSET and single and dag_id in (None, self.dag_id) and run_id in (None, self.run_id):
             indexes = self._same_map_index(ids[0])
         rows = self._request_xcoms(ids, key, dag_id or self.dag_id, run_id or self.run_id, indexes, include_prior_dates)
-        found: list[Any] = []
-        for task_id in ids:
-            values = rows.get(task_id, {})
-            if indexes is not None:
-                found.extend(values[index]() if index in values else default for index in indexes)
-            elif not values:
-                found.append(default)
-            elif single and any(index >= 0 for index in values):
-                return _lazy_list([values[index] for index in sorted(values)])
-            else:
-                found.extend(values[index]() for index in sorted(values))
-        one_index = map_indexes is NOTSET or map_indexes is None or isinstance(map_indexes, int)
-        return found[0] if single and one_index else found
+        return xcom_pulls.result_of(ids, rows, single=single, map_indexes=map_indexes, indexes=indexes, default=default)
 
     def _same_map_index(self, task_id: str) -> tuple[int, ...] | None:
         """In a mapped task group, a task sees only the values of its own map index."""
@@ -884,9 +692,9 @@ class TaskInstance(OlderInstanceMethods):
         run_id: str,
         map_indexes: tuple[int, ...] | None,
         include_prior_dates: bool,
-    ) -> dict[str, dict[int, Callable[[], Any]]]:
-        """Task id → map index → reader of the value. Values that this attempt pushed take precedence over stored ones."""
-        rows: dict[str, dict[int, Callable[[], Any]]] = {}
+    ) -> xcom_pulls.Rows:
+        """Values that this attempt pushed take precedence over stored ones."""
+        rows: xcom_pulls.Rows = {}
         own = dag_id == self.dag_id and run_id == self.run_id and self.task_id in task_ids and key in self._encoded
         if not own or len(task_ids) > 1 or self.map_index >= 0:
             request = XComPull(
@@ -899,14 +707,9 @@ class TaskInstance(OlderInstanceMethods):
                 include_prior_dates=include_prior_dates,
             )
             with self._answering():
-                answer = runtime.ask(request)
-            if not isinstance(answer, XComs):
-                reason = answer.reason if isinstance(answer, Failure) else f"unexpected answer {type(answer).__name__}"
-                raise AirflowException(f"cannot pull the XCom {key!r} of {', '.join(task_ids)}: {reason}")
-            for task_id, index, data, spill in answer.values:
-                rows.setdefault(task_id, {})[index] = _reader(data, spill)
+                rows = xcom_pulls.request_rows(request)
         if own and (map_indexes is None or self.map_index in map_indexes):
-            rows.setdefault(self.task_id, {})[self.map_index] = _reader(self._encoded[key], None)
+            rows.setdefault(self.task_id, {})[self.map_index] = xcom_pulls.reader(self._encoded[key])
         return rows
 
     def _answering(self) -> AbstractContextManager[Any]:
@@ -923,7 +726,7 @@ class TaskInstance(OlderInstanceMethods):
 
     # --- earlier runs ---------------------------------------------------------------------------------------------
 
-    def get_previous_dagrun(self, state: str | None = None) -> DagRun | None:
+    def get_previous_dagrun(self, state: str | None = None, session: Any = None) -> DagRun | None:
         """The run of this DAG with the latest earlier logical date, in `state` if given; None if there is none."""
         wanted = None if state is None else str(getattr(state, "value", state))
         at = self.workload.logical_date
@@ -937,10 +740,12 @@ class TaskInstance(OlderInstanceMethods):
             self._previous[wanted] = None if row is None else run_of(self.dag_id, row, self.task.get_dag())
         return self._previous[wanted]
 
-    def get_previous_ti(self, state: str | None = None) -> OtherTaskInstance | TaskInstance | None:
+    def get_previous_ti(
+        self, state: str | None = None, session: Any = None, **_more: Any
+    ) -> OtherTaskInstance | TaskInstance | None:
         """The instance of this task in the previous run, in `state` if given; None if there is none."""
         run = self.get_previous_dagrun()
-        found = run.get_task_instance(self.task_id) if run is not None else None
+        found = run.get_task_instance(self.task_id, map_index=self.map_index) if run is not None else None
         wanted = None if state is None else str(getattr(state, "value", state))
         return found if found is not None and (wanted is None or found.state == wanted) else None
 
@@ -952,13 +757,13 @@ class TaskInstance(OlderInstanceMethods):
     def previous_ti_success(self) -> OtherTaskInstance | TaskInstance | None:
         return self.get_previous_ti("success")
 
-    def get_previous_logical_date(self, state: str | None = None) -> DateTime | None:
+    def get_previous_logical_date(self, state: str | None = None, session: Any = None) -> DateTime | None:
         run = self.get_previous_dagrun(state)
         return None if run is None else run.logical_date
 
     get_previous_execution_date = get_previous_logical_date
 
-    def get_previous_start_date(self, state: str | None = None) -> DateTime | None:
+    def get_previous_start_date(self, state: str | None = None, session: Any = None) -> DateTime | None:
         run = self.get_previous_dagrun(state)
         return None if run is None else run.start_date
 
@@ -1024,34 +829,23 @@ _DATES = (
 
 
 def run_of(dag_id: str, row: Mapping[str, Any], dag: Any) -> DagRun:
-    return DagRun(
+    """A run from the row in an answer of the scheduler."""
+    run = DagRun(
         dag_id=dag_id,
         run_id=row["run_id"],
         run_type=row.get("run_type", RunType.MANUAL),
         state=row.get("state"),
         dates={name: row.get(name) for name in _DATES},
         conf=row.get("conf"),
+        number=row.get("id"),
+        triggering_user_name=row.get("triggering_user_name"),
         dag=dag,
+        note=row.get("note"),
         partition_key=row.get("partition_key"),
     )
-
-
-def _lazy_list(readers: Sequence[Callable[[], Any]]) -> LazyList:
-    """A list whose values are decoded on access."""
-    return LazyList(len(readers), lambda index: readers[index]())
-
-
-def _indexes(map_indexes: Any) -> tuple[int, ...] | None:
-    """The argument `map_indexes` as a tuple; None means all indexes."""
-    if map_indexes is NOTSET or map_indexes is None:
-        return None
-    return (map_indexes,) if isinstance(map_indexes, int) else tuple(map_indexes)
-
-
-def _reader(data: bytes, spill: str | None) -> Callable[[], Any]:
-    if spill is None:
-        return lambda: xcom_backend.decode(data)
-    return lambda: xcom_backend.decode(runtime.current().read_spill(spill))
+    run.clear_number = row.get("clear_number", 0)
+    run.bundle_version = row.get("bundle_version")
+    return run
 
 
 def _upstream_nearest_first(task: Any) -> tuple[str, ...]:
@@ -1076,5 +870,6 @@ def _upstream_nearest_first(task: Any) -> tuple[str, ...]:
 of_table(
     TaskInstance,
     """dag_id task_id run_id state map_index try_number execution_date logical_date start_date end_date duration pool queue
-    operator hostname""",
+    operator hostname max_tries queued_dttm updated_at pid executor priority_weight pool_slots note rendered_map_index
+    custom_operator_name dag_run dag_model""",
 )

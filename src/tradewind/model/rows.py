@@ -11,7 +11,7 @@ import msgspec
 from tradewind.model.branch import Branch
 from tradewind.model.ids import UNEXPANDED
 from tradewind.model.partitions import KeyFacts
-from tradewind.model.states import RunState, RunType
+from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, InputWait, Resumption
 
 
@@ -519,6 +519,27 @@ class AttemptRow(NamedTuple):
     signal: int | None = None
     rendered: bytes | None = None
     """JSON object: its rendered template fields."""
+
+
+class InstanceFacts(NamedTuple):
+    """One task instance with its last attempt, for user code that reads it. Moments are microseconds."""
+
+    slot: int
+    task_id: str
+    map_index: int
+    state: TaskState
+    try_number: int
+    max_tries: int
+    queued_at: int | None
+    started_at: int | None
+    ended_at: int | None
+    note: str | None
+    map_label: str | None
+    pool: str | None
+    """The pool that a person chose for it; None: that of its task."""
+    hostname: str | None
+    pid: int | None
+    executor: str | None
 
 
 class DeadlineMiss(NamedTuple):

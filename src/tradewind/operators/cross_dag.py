@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from tradewind.execution.call_arguments import arguments_for
 from tradewind.execution.deferral_request import scheduler_can_wait, until, wait_for
-from tradewind.execution.task_instance import micros_of, states_on_dates
+from tradewind.execution.instance_names import micros_of
+from tradewind.execution.state_queries import states_on_dates
 from tradewind.model.errors import DefinitionError, did_you_mean
 from tradewind.model.moments import duration_micros
 from tradewind.model.states import RunState, TaskState

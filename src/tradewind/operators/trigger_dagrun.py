@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from tradewind.execution.deferral_request import TRIGGERED_RUN, scheduler_can_wait, until, wait_for
-from tradewind.execution.other_runs import TriggerResult, run_state, trigger_run
+from tradewind.execution.other_runs import TriggerResult, trigger_run
+from tradewind.execution.state_queries import run_state
 from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import DefinitionError, did_you_mean
 from tradewind.model.moments import iso, parse_moment

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from tradewind.execution.call_arguments import arguments_for
-from tradewind.execution.task_instance import micros_of, states_on_dates
+from tradewind.execution.instance_names import micros_of
+from tradewind.execution.state_queries import states_on_dates
 from tradewind.model.definition import ExternalMark
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.moments import duration_micros

@@ -301,12 +301,17 @@ class ListRows(msgspec.Struct, frozen=True, omit_defaults=True, tag="list_rows")
 
     `variable` and `connection` answer only names; each value is requested separately. `dag` answers all DAGs, `pool` all pools,
     `task_instance` those of `run_ids` of the DAG `dag_id`, `xcom_key` the keys of the XComs of these runs.
+
+    Attributes:
+        task_ids, group: only the task instances of these tasks, and of the tasks in this group; without both of all tasks.
     """
 
     op: int
     table: str
     dag_id: str = ""
     run_ids: tuple[str, ...] = ()
+    task_ids: tuple[str, ...] = ()
+    group: str | None = None
 
 
 class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_run"):

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tradewind.execution.task_instance import DagRun, OtherTaskInstance, to_pendulum
+from tradewind.execution.instance_names import to_pendulum
+from tradewind.execution.other_instances import OtherTaskInstance
+from tradewind.execution.task_instance import DagRun
 from tradewind.model.moments import from_micros
 from tradewind.sdk.deadlines import DeadlineAlert
 from tradewind.sdk.notifier import BaseNotifier

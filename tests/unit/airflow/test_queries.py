@@ -125,7 +125,7 @@ def test_xcoms_of_a_task_instance(world: World, session: Any) -> None:
     world.xcoms["load", "return_value", -1] = {"rows": 3}
     ti = session.query(TaskInstance).filter(TaskInstance.run_id == "r3", TaskInstance.task_id == "load").first()
     assert ti.xcom_pull(task_ids="load") == {"rows": 3}
-    assert ti.xcom_pull(task_ids=["load", "end"]) == [{"rows": 3}]
+    assert ti.xcom_pull(task_ids=["load", "end"]) == [{"rows": 3}, None]
     query = session.query(XCom).filter(XCom.dag_id == "etl", XCom.key == "return_value", XCom.run_id == "r3")
     assert [one.value for one in query] == [{"rows": 3}]
     assert session.query(XCom).filter(XCom.dag_id == "etl").delete() == 0, "they go with their run"
@@ -192,8 +192,9 @@ def test_what_is_refused_says_what_to_use(world: World) -> None:
 
     with create_session() as session:
         refused: list[Callable[[], object]] = [
-            lambda: session.query(DagRun, TaskInstance),
-            lambda: session.query(DagRun).join(TaskInstance),
+            lambda: session.query(DagRun, TaskInstance).all(),
+            lambda: session.query(DagRun).join("task_instances"),
+            lambda: session.query(DagRun.dag_id).union(session.query(TaskInstance.dag_id)),
             lambda: session.query(DagRun).delete(),
             lambda: session.query(DagModel).update({"is_paused": True}),
             lambda: session.add(Connection("c", "http")),

@@ -319,7 +319,9 @@ def test_the_error_of_a_failed_pull_gives_the_reason(world: World) -> None:
 
 def test_earlier_runs_can_be_read(world: World) -> None:
     world.previous[None] = {"run_id": "r0", "state": "failed", "logical_date": parse_moment("2024-03-04")}
-    world.states = [(parse_moment("2024-03-04"), "t", "failed")]
+    world.tables["task_instance"] = [
+        {"run_id": run_id, "task_id": "t", "map_index": -1, "state": "failed"} for run_id in ("r0", "r1")
+    ]
     ti = _context()["ti"]
     assert ti.get_previous_dagrun().run_id == "r0"
     assert ti.get_previous_dagrun("success") is None

@@ -78,11 +78,13 @@ class World:
                 return Value(0, found=conn_id in self.connections, value=self.connections.get(conn_id))
             case GetTaskStates():
                 return Value(0, found=self.states is not None, value=self.states)
-            case FindRuns():
-                return Value(0, found=self.runs is not None, value=self.runs)
-            case ListRows(table=table, run_ids=run_ids):
-                rows = self.tables.get(table, [])
-                return Value(0, found=True, value=[dict(row) for row in rows if not run_ids or row["run_id"] in run_ids])
+            case FindRuns(run_id=run_id):
+                runs = None if self.runs is None else [run for run in self.runs if run_id in (None, run["run_id"])]
+                return Value(0, found=runs is not None, value=runs)
+            case ListRows(table=table, run_ids=run_ids, task_ids=task_ids):
+                rows = [row for row in self.tables.get(table, []) if not run_ids or row["run_id"] in run_ids]
+                wanted = [dict(row) for row in rows if not task_ids or row["task_id"] in task_ids]
+                return Value(0, found=True, value=wanted)
             case GetPreviousRun(state=state):
                 return Value(0, found=True, value=self.previous.get(state))
             case GetStateEntry(key=key, name=name, uri=uri):

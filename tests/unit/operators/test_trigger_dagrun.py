@@ -18,8 +18,8 @@ from tradewind.model.states import Outcome
 from tradewind.model.waits import Resumption, TasksWait
 from tradewind.operators import trigger_dagrun
 from tradewind.operators.trigger_dagrun import TriggerDagRunOperator
-from tradewind.sdk.exceptions import AirflowException, DagRunTriggerException
-from tradewind.wire.messages import GetTaskStates, TriggerRun
+from tradewind.sdk.exceptions import DagRunTriggerException
+from tradewind.wire.messages import FindRuns, ListRows, TriggerRun
 
 
 def _operator(**kwargs: Any) -> TriggerDagRunOperator:
@@ -202,22 +202,26 @@ def test_the_scheduler_waits_for_a_run_that_an_exception_requested(world: World)
 
 def test_states_of_other_dags_by_airflows_names(world: World) -> None:
     date = datetime(2024, 3, 5, tzinfo=UTC)
-    world.states = [("r1", "a", "success"), ("r1", "b", "failed"), ("r1", "m", "success"), ("r1", "m", "skipped")]
+    world.runs = [{"run_id": "r1", "state": "success", "logical_date": parse_moment(DAY)}]
+    world.tables["task_instance"] = [
+        {"run_id": "r1", "task_id": task_id, "map_index": index, "state": state}
+        for task_id, index, state in (("a", -1, "success"), ("b", -1, "failed"), ("m", 0, "success"), ("m", 1, "skipped"))
+    ]
     assert TaskInstance.get_ti_count("other", task_ids=["a", "b", "m"], run_ids=["r1"], states=["success"]) == 2
-    assert TaskInstance.get_ti_count("other", task_ids=["a"], logical_dates=[date]) == 4
+    assert TaskInstance.get_ti_count("other", task_ids=["a"], logical_dates=[date]) == 1
     assert TaskInstance.get_task_states("other", task_group_id="g", run_ids=["r1"]) == {
         "r1": {"a": "success", "b": "failed", "m_0": "success", "m_1": "skipped"}
     }
     assert world.questions == [
-        GetTaskStates(0, "other", run_ids=("r1",), task_ids=("a", "b", "m")),
-        GetTaskStates(0, "other", logical_dates=(parse_moment(DAY),), task_ids=("a",)),
-        GetTaskStates(0, "other", run_ids=("r1",), group="g"),
+        ListRows(0, "task_instance", "other", ("r1",), ("a", "b", "m")),
+        FindRuns(0, "other", start=parse_moment(DAY), end=parse_moment(DAY)),
+        ListRows(0, "task_instance", "other", ("r1",), ("a",)),
+        ListRows(0, "task_instance", "other", ("r1",), group="g"),
     ]
+    assert TaskInstance.get_ti_count("other", map_index=1) == 1, "of all tasks and of the latest runs"
+    assert (TaskInstance.get_dr_count("other"), TaskInstance.get_dr_count("other", run_ids=["r1"], states=["failed"])) == (1, 0)
     world.states = [("r1", None, "success")]
-    assert TaskInstance.get_dr_count("other", run_ids=["r1"], states=["failed"]) == 0
     assert TaskInstance.get_dagrun_state("other", "r1") == "success"
-    with pytest.raises(AirflowException, match="without task_ids"):
-        TaskInstance.get_ti_count("other", run_ids=["r1"])
 
 
 def test_ids_of_new_runs() -> None:

@@ -190,6 +190,11 @@ def test_the_previous_run(store: MemoryStore) -> None:
         "end_date": NOW + 1,
         "queued_at": NOW,
         "conf": {"n": 1},
+        "id": store.need_run("d", "day1").id,
+        "triggering_user_name": None,
+        "note": None,
+        "clear_number": 0,
+        "bundle_version": None,
         "partition_key": None,
         "partition_date": None,
     }
@@ -238,6 +243,20 @@ def test_rows_of_tables(store: MemoryStore) -> None:
     keys = rows("xcom_key", dag_id="d", run_ids=(run.run_id, "nothing"))
     assert keys == [{"run_id": run.run_id, "key": key} for key in ("other", "return_value")]
     assert "there is no table 'users' here" in ask(store, ListRows(1, "users")).reason
+
+
+def test_rows_of_chosen_tasks_and_groups(store: MemoryStore) -> None:
+    run = with_run(store, "r2", day=2)
+    step(store, run.id, S.FAILED)
+
+    def rows(**where: Any) -> list[tuple[str, str | None, str]]:
+        found = ask(store, ListRows(1, "task_instance", "d", ("r2",), **where)).value
+        return [(row["task_id"], row["state"], row["pool"]) for row in found]
+
+    assert rows(task_ids=("t0", "nobody")) == [("t0", "failed", "default_pool")]
+    assert len(rows()) > 1
+    assert rows(group="nobody") == [], "a group that does not exist has no tasks"
+    assert rows(group="nobody", task_ids=("t0",)) == [("t0", "failed", "default_pool")]
 
 
 def test_an_unknown_request_is_refused(store: MemoryStore) -> None:

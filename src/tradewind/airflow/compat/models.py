@@ -14,7 +14,7 @@ from typing import Any
 
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk import open_dags
-from tradewind.sdk.columns import Column, sqlalchemy_table
+from tradewind.sdk.columns import Column, table_element
 
 __all__ = [
     "DagModel",
@@ -44,12 +44,13 @@ class _TableType(ABCMeta):
 class Table(metaclass=_TableType):
     """A table of Airflow's metadata database."""
 
-    is_clause_element = False  # SQLAlchemy asks for it; it is no column
+    is_clause_element = False
+    """SQLAlchemy asks for it: the class itself is not an element."""
 
     @classmethod
     def __clause_element__(cls) -> Any:
-        """For SQLAlchemy's `select` and `delete`."""
-        return sqlalchemy_table(cls)
+        """For SQLAlchemy's `select`."""
+        return table_element(cls)
 
     def __init__(self, *_args: Any, **columns: Any) -> None:
         """A row. It is stored nowhere (see `session.add`), so it can be made only while a DAG file is read.

@@ -1,41 +1,34 @@
 """Queries of `settings.Session()`: `session.query(DagRun).filter(DagRun.dag_id == "etl").order_by(DagRun.execution_date.desc())`.
 
-`statements` reads the statements of SQLAlchemy 2 as queries.
-
-The objects come from the scheduler through the channel of the task (while a DAG file is read: all but XComs). This module tests
-the conditions. The rows that a query can see are limited: the latest 1,000 runs of each DAG that it names, or the latest 100 of
-each DAG if it names no DAG; the task instances of the runs that it names, or of the latest 25 runs of each DAG.
+The same queries with SQLAlchemy's `select` are in `selects`. The objects come from the scheduler through the channel of the task
+(while a DAG file is read: all but XComs). This module tests the conditions. The rows that a query
+can see are limited: the latest 1,000 runs of each DAG that it names, or the latest 100 of each DAG if it names no DAG; the task
+instances of the runs that it names, or of the latest 25 runs of each DAG.
 """
 
 from __future__ import annotations
 
-import copy
-from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
-from tradewind.airflow.compat import test_rows
-from tradewind.airflow.compat.query_rows import Equal, rows_of
+from tradewind.airflow.compat import query_joins, test_rows
+from tradewind.airflow.compat.query_results import MultipleResultsFound, NoResultFound, Row, one_of
+from tradewind.airflow.compat.query_rows import rows_of
 from tradewind.execution.local_database import open_database
 from tradewind.execution.task_instance import log
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk import open_dags
-from tradewind.sdk.columns import Condition, Expression, Order, all_of, condition_of, order_of
+from tradewind.sdk.columns import Condition, Expression, JoinedRow, Order, all_of, condition_of, order_of, unwrapped
+
+__all__ = ["MultipleResultsFound", "NoResultFound", "Query", "XComQuery", "matching", "refuse"]
 
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
     "count": len,
     "max": lambda values: max(values, default=None),
     "min": lambda values: min(values, default=None),
     "sum": lambda values: sum(values) if values else None,
+    "avg": lambda values: sum(values) / len(values) if values else None,
 }
-
-
-class NoResultFound(Exception):
-    """`one()` found nothing."""
-
-
-class MultipleResultsFound(Exception):
-    """`one()` found more than one result."""
 
 
 def refuse(what: str) -> NoReturn:
@@ -45,9 +38,10 @@ def refuse(what: str) -> NoReturn:
         NotYetSupported: the message says what to use instead.
     """
     raise NotYetSupported(
-        f"{what} needs Airflow's metadata database, which user code cannot reach. Queries of one table with filter, filter_by, "
-        "order_by, limit, count, first and all work. To change something use Variable.set, ti.xcom_push, trigger_dag, the "
-        "command line (`tradewind airflow …`) or the REST API (/api/v2); to read more, ti.xcom_pull or the REST API"
+        f"{what} needs Airflow's metadata database, which user code cannot reach. Queries with filter, join, order_by, group_by, "
+        "limit, count, first and all work, and select(…) with execute, scalars and scalar. To change something use Variable.set, "
+        "ti.xcom_push, trigger_dag, the command line (`tradewind airflow …`) or the REST API (/api/v2); to read more, ti.xcom_pull "
+        "or the REST API"
     )
 
 
@@ -65,30 +59,45 @@ def changes_nothing(what: str) -> bool:
     return True
 
 
+class Exists:
+    """`query.exists()`: whether a query finds something, for `session.query(query.exists()).scalar()`."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+
+
 class Query:
-    """A query of one table. Its methods return a new query, or the result.
+    """A query of tables. Its methods return a new query, or the result."""
 
-    Args:
-        what: the class of the table, or columns and functions (`func.count(…)`).
-        table: the class of the table, if `what` does not name it.
-    """
+    def __init__(self, what: tuple[Any, ...]) -> None:
+        """Create a query.
 
-    def __init__(self, what: tuple[Any, ...], table: Any = None) -> None:
+        Args:
+            what: tables, columns, and SQLAlchemy's functions of columns.
+        """
         if not what:
             refuse("session.query() without a table")
-        self._what = what = tuple(map(_without_label, what))
+        self._what = tuple(unwrapped(one) for one in what)
         self._conditions: tuple[Condition, ...] = ()
         self._orders: tuple[Order, ...] = ()
         self._groups: tuple[Expression, ...] = ()
+        self._joins: tuple[query_joins.Join, ...] = ()
         self._limit: int | None = None
         self._offset = 0
         self._distinct = False
-        self._table = _table_of(what, table)
+        self._tables: tuple[type, ...] = _tables_of(self._what)
 
-    def _with(self, **changes: Any) -> Query:
+    def _with(self, **changes: Any) -> Any:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, **{f"_{name}": value for name, value in changes.items()})
         return made
+
+    @property
+    def _table(self) -> Any:
+        """The first table."""
+        if not self._tables:
+            refuse(f"a query of {', '.join(map(str, self._what))} without a table (select_from)")
+        return self._tables[0]
 
     def filter(self, *clauses: Any) -> Query:
         """Keep only objects that meet all conditions."""
@@ -100,54 +109,100 @@ class Query:
             if condition is None:
                 refuse(f"the condition {clause!s:.200}")
             found.append(condition)
-        return self._with(conditions=(*self._conditions, *found))
+        made: Query = self._with(conditions=(*self._conditions, *found))
+        return made
 
     where = filter
 
     def filter_by(self, **values: Any) -> Query:
         """Keep only objects with these values."""
-        return self.filter(*(getattr(self._table, name) == value for name, value in values.items()))
+        table = self._joins[-1].table if self._joins else self._table
+        return self.filter(*(getattr(table, name) == value for name, value in values.items()))
 
     def order_by(self, *clauses: Any) -> Query:
-        """Sort by these columns."""
+        """Sort by these columns. One None instead of columns removes the order."""
+        if len(clauses) == 1 and clauses[0] is None:
+            cleared: Query = self._with(orders=())
+            return cleared
         orders = [order_of(clause) for clause in clauses]
         if None in orders:
             refuse("an order_by of this kind")
-        return self._with(orders=(*self._orders, *orders))
+        made: Query = self._with(orders=(*self._orders, *orders))
+        return made
 
     def group_by(self, *columns: Any) -> Query:
         """One result for each set of values of these columns; the other results are functions such as `func.count()`."""
-        return self._with(groups=columns)
+        groups = tuple(unwrapped(column) for column in columns)
+        if not all(isinstance(one, Expression) for one in groups):
+            refuse("a group_by of something else than a column")
+        made: Query = self._with(groups=groups)
+        return made
 
     def limit(self, number: int | None) -> Query:
         """Return at most this number of results."""
-        return self._with(limit=number)
+        made: Query = self._with(limit=number)
+        return made
 
     def offset(self, number: int) -> Query:
         """Skip this number of results."""
-        return self._with(offset=number)
+        made: Query = self._with(offset=number or 0)
+        return made
+
+    def slice(self, first: int, last: int) -> Query:
+        """The results from `first` (counted from 0) to before `last`."""
+        made: Query = self._with(offset=first, limit=last - first)
+        return made
 
     def distinct(self, *_columns: Any) -> Query:
         """Return each result only once."""
-        return self._with(distinct=True)
+        made: Query = self._with(distinct=True)
+        return made
 
-    def options(self, *_options: Any) -> Query:
+    def options(self, *_options: Any, **_more: Any) -> Query:
         """Do nothing: loading options have no effect here."""
         return self
 
-    with_for_update = options
-    execution_options = options
-    autoflush = options
+    with_for_update = execution_options = autoflush = options
+    populate_existing = yield_per = enable_eagerloads = options
 
     def with_entities(self, *what: Any) -> Query:
         """A query of the same objects with other results."""
-        return self._with(what=what)
+        made: Query = self._with(what=tuple(unwrapped(one) for one in what))
+        return made
 
-    def join(self, *_args: Any, **_options: Any) -> NoReturn:
-        """Refuse: a query has one table."""
-        refuse("a query of several tables (join)")
+    def select_from(self, *tables: Any) -> Query:
+        """Read this table, if the results do not name it."""
+        named = [unwrapped(table) for table in tables]
+        found = tuple(dict.fromkeys([*named, *self._tables]))
+        if not all(isinstance(table, type) for table in found):
+            refuse("a select_from of something else than a table")
+        made: Query = self._with(tables=found)
+        return made
 
-    outerjoin = select_from = union = join
+    def join(self, target: Any, *on: Any, isouter: bool = False, onclause: Any = None, **_options: Any) -> Query:
+        """Also read another table; a result needs an object of each table.
+
+        Args:
+            target: a table, or a relation such as `TaskInstance.dag_run`.
+            on: the condition. Without one, the ids of DAG, run and task that both tables have are equal.
+            isouter: keep objects without a match.
+        """
+        found = query_joins.join_of(self._table, self._tables, target, (*on, onclause), outer=isouter)
+        if found is None:
+            refuse(f"a join with {target!s:.100}")
+        tables = tuple(table for table in self._tables if table is not found.table)
+        made: Query = self._with(joins=(*self._joins, found), tables=tables or self._tables)
+        return made
+
+    def outerjoin(self, target: Any, *on: Any, **options: Any) -> Query:
+        """As `join`, and keep objects without a match."""
+        return self.join(target, *on, **{**options, "isouter": True})
+
+    def union(self, *_args: Any, **_options: Any) -> NoReturn:
+        """Refuse: a query that is made of queries."""
+        refuse("a query that is made of queries (union, subquery, having)")
+
+    union_all = intersect = except_ = subquery = having = cte = scalar_subquery = as_scalar = union
 
     def delete(self, *_args: Any, **_options: Any) -> int:
         """Only for XComs: do nothing and log a warning, because XComs are removed together with their run.
@@ -161,7 +216,7 @@ class Query:
             return test_rows.delete_all(self._objects)
         if changes_nothing(f"deleting from {self._table.__name__}"):
             return 0
-        if self._table.__name__ not in ("XCom", "BaseXCom"):
+        if self._table.__name__ not in ("XCom", "BaseXCom", "XComModel"):
             refuse(f"deleting from {self._table.__name__}")
         log.warning("session.query(XCom).delete() does nothing: XComs are removed with their run (tradewind db clean)")
         return 0
@@ -179,38 +234,41 @@ class Query:
     # --- results ----------------------------------------------------------------------------------------------------
 
     def _objects(self) -> list[Any]:
+        """The objects that meet the conditions, in order; of several tables: joined rows."""
         if test_rows.is_possible():
             open_database()
         condition = all_of(self._conditions)
-        equal: Equal = condition.equal
-        found = [row for row in rows_of(self._table, equal) if condition.test(row)]
+        if self._joins or len(self._tables) > 1:
+            found: list[Any] = query_joins.joined(self._table, self._tables[1:], self._joins, condition, refuse)
+        else:
+            found = list(rows_of(self._table, condition.equal_of(self._table)))
+        found = [row for row in found if condition.test(row)]
         for order in reversed(self._orders):
             found.sort(key=lambda row, by=order.column: _sortable(by.value(row)), reverse=order.descending)  # type: ignore[misc]
         return found
 
-    def all(self) -> list[Any]:
-        """All results: objects, or tuples of columns."""
+    def names(self) -> list[str]:
+        """The name of each value of a result."""
+        return [_name_of(one) for one in self._what]
+
+    def rows(self) -> list[Row]:
+        """All results; each is a row with one value for each table, column or function."""
+        make = Row.maker(self.names())
+        if len(self._what) == 1 and isinstance(self._what[0], Exists):
+            return [make((bool(self._what[0].query.limit(1).rows()),))]
         found = self._objects()
         if self._groups or any(_function(one) for one in self._what):
-            results = _grouped(found, self._groups, self._what)
-        elif len(self._what) == 1 and isinstance(self._what[0], type):
-            results = found
+            results = [make(values) for values in _grouped(found, self._groups, self._what)]
         else:
-            row_type = _row_type(self._what)
-            results = [
-                row_type(*[row if isinstance(one, type) else getattr(row, one.name, None) for one in self._what])
-                for row in found
-            ]
+            results = [make(_value_of(one, row) for one in self._what) for row in found]
         if self._distinct:
             results = list(dict.fromkeys(results))
         return results[self._offset : None if self._limit is None else self._offset + self._limit]
 
-    def rows(self) -> list[Any]:
-        """All results as tuples with names, also if they are objects."""
-        found = self.all()
-        if len(self._what) > 1 or not isinstance(self._what[0], type):
-            return found
-        return list(map(_row_type(self._what), found))
+    def all(self) -> list[Any]:
+        """All results: objects for a query of one table, otherwise rows."""
+        rows = self.rows()
+        return [row[0] for row in rows] if len(self._what) == 1 and isinstance(self._what[0], type) else list(rows)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.all())
@@ -218,41 +276,34 @@ class Query:
     def __getitem__(self, index: Any) -> Any:
         return self.all()[index]
 
+    def exists(self) -> Exists:
+        """Whether the query finds something, for `session.query(….exists()).scalar()`."""
+        return Exists(self)
+
     def first(self) -> Any:
         """The first result, or None."""
         return next(iter(self.all()), None)
 
     def one_or_none(self) -> Any:
-        """The only result, or None.
-
-        Raises:
-            MultipleResultsFound: there are several.
-        """
-        found = self.all()
-        if len(found) > 1:
-            raise MultipleResultsFound(f"{len(found)} results were found when one or none was required")
-        return found[0] if found else None
+        """The only result, or None. Raises MultipleResultsFound."""
+        return one_of(self.all(), or_none=True)
 
     def one(self) -> Any:
-        """The only result.
-
-        Raises:
-            NoResultFound: there is none.
-            MultipleResultsFound: there are several.
-        """
-        found = self.one_or_none()
-        if found is None:
-            raise NoResultFound("no result was found when one was required")
-        return found
+        """The only result. Raises NoResultFound, MultipleResultsFound."""
+        return one_of(self.all(), or_none=False)
 
     def scalar(self) -> Any:
         """The first column of the only result, or None."""
         found = self.one_or_none()
         return found[0] if isinstance(found, tuple) else found
 
+    def scalars(self) -> list[Any]:
+        """The first column of each result."""
+        return [row[0] for row in self.rows()]
+
     def count(self) -> int:
         """The number of results."""
-        return len(self.all())
+        return len(self.rows())
 
     def get(self, key: Any) -> Any:
         """The object with this name (of a DAG, variable, connection or pool), or None."""
@@ -274,65 +325,86 @@ class XComQuery(Query):
         return self._found
 
     def _with(self, **changes: Any) -> Query:
-        return super()._with(found=None, **changes)
+        made: Query = super()._with(found=None, **changes)
+        return made
 
     def __len__(self) -> int:
         return len(self.all())
 
 
-def _table_of(what: Iterable[Any], table: Any) -> Any:
-    tables = {table} | {one if isinstance(one, type) else getattr(one, "owner", None) for one in what if not _function(one)}
-    tables |= {table for one in what if _function(one) for table in _tables_in(one)}
-    tables.discard(None)
-    if len(tables) != 1:
-        refuse("a query of several tables" if tables else f"a query of {', '.join(map(str, what))}")
-    return tables.pop()
+def _tables_of(what: Iterable[Any]) -> tuple[type, ...]:
+    """The tables that results name, in order."""
+    tables: dict[type, None] = {}
+    for one in what:
+        if isinstance(one, Exists):
+            continue
+        if isinstance(one, type):
+            tables[one] = None
+        elif isinstance(one, Expression):
+            tables[one.owner] = None
+        elif _function(one):
+            tables.update(dict.fromkeys(column.owner for column in _arguments(one)))
+        else:
+            refuse(f"a query of {one!s:.100}")
+    return tuple(tables)
+
+
+def _unlabelled(one: Any) -> Any:
+    """The function inside a label: `func.count().label("n")`."""
+    return one.element if type(one).__name__ == "Label" else one
 
 
 def _function(one: Any) -> str:
     """The name of one of SQLAlchemy's functions (`func.count(…)`); empty for other objects."""
+    one = _unlabelled(one)
     name = getattr(one, "name", "") if hasattr(one, "clauses") else ""
     return name if name in AGGREGATES else ""
 
 
-def _without_label(one: Any) -> Any:
-    """SQLAlchemy's label: the labelled column or function, with the label as its name in the results."""
-    if getattr(one, "__visit_name__", "") != "label":
-        return one
-    inner = getattr(one.element, "tradewind", one.element)
-    made = copy.copy(inner)
-    made.label_name = one.name
-    return made
+def _arguments(function: Any) -> list[Expression]:
+    """The columns in a function; those in SQLAlchemy's `distinct(…)` count each value once."""
+    found = []
+    for clause in _unlabelled(function).clauses:
+        column = getattr(clause, "tradewind", None)
+        if column is None and getattr(getattr(clause, "operator", None), "__name__", "") == "distinct_op":
+            inner = getattr(getattr(clause, "element", None), "tradewind", None)
+            column = inner.distinct() if isinstance(inner, Expression) else None
+        if isinstance(column, Expression):
+            found.append(column)
+    return found
 
 
-def _row_type(what: Iterable[Any]) -> Callable[..., Any]:
-    """A tuple whose parts have the names of the columns, or their labels: `row.dag_id`, `row[0]`."""
-    names = [one.__name__ if isinstance(one, type) else getattr(one, "label_name", "") or one.name for one in what]
-    return namedtuple("Row", names, rename=True)
+def _name_of(one: Any) -> str:
+    if isinstance(one, type):
+        return one.__name__
+    if isinstance(one, Expression):
+        return one.label_name or one.name
+    return "exists" if isinstance(one, Exists) else str(getattr(one, "name", "") or "")
 
 
-def _tables_in(function: Any) -> list[Any]:
-    carried = (getattr(clause, "tradewind", None) for clause in function.clauses)
-    return [one.owner for one in carried if one is not None]
+def _value_of(one: Any, row: Any) -> Any:
+    if isinstance(one, type):
+        return row.of(one) if isinstance(row, JoinedRow) else row
+    return one.plain(row)
 
 
 def _grouped(rows: list[Any], groups: tuple[Expression, ...], what: tuple[Any, ...]) -> list[Any]:
     by_key: dict[tuple[Any, ...], list[Any]] = {} if groups else {(): []}
     for row in rows:
         by_key.setdefault(tuple(column.value(row) for column in groups), []).append(row)
-    row_type = _row_type(what)
     results = []
     for members in by_key.values():
         result = []
         for one in what:
             name = _function(one)
             if name:
-                column = next((getattr(clause, "tradewind", None) for clause in one.clauses), None)
-                values = [1 if column is None else column.value(row) for row in members]
-                result.append(AGGREGATES[name]([value for value in values if value is not None]))
+                column = next(iter(_arguments(one)), None)
+                values: Iterable[Any] = [1 if column is None else column.value(row) for row in members]
+                values = [value for value in values if value is not None]
+                result.append(AGGREGATES[name](list(set(values)) if column is not None and column.is_distinct else values))
             else:
-                result.append(getattr(members[0], one.name, None) if members else None)
-        results.append(row_type(*result))
+                result.append(_value_of(one, members[0]) if members else None)
+        results.append(tuple(result))
     return results
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tradewind.airflow.compat.models import DagModel, Pool, Table
+from tradewind.airflow.compat.models import DagModel, DagTag, ImportErrorModel, Pool, Table
 from tradewind.airflow.compat.xcom import BaseXCom
-from tradewind.execution.task_instance import DagRun, TaskInstance, micros_of, run_of, to_pendulum
+from tradewind.execution.instance_names import micros_of, to_pendulum
+from tradewind.execution.other_instances import OtherTaskInstance
+from tradewind.execution.task_instance import DagRun, TaskInstance, run_of
 from tradewind.execution.xcom_codec import decode_xcom
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
@@ -60,23 +62,16 @@ class StoredXCom(Stored):
     table = "XCom"
 
 
-class StoredTaskInstance(Stored):
-    """A task instance of any run."""
+class StoredTag(Stored):
+    """A tag of a DAG."""
 
-    table = "TaskInstance"
+    table = "DagTag"
 
-    def current_state(self, *_args: Any, **_options: Any) -> str | None:
-        """The state of the task instance when it was read."""
-        state: str | None = self.__dict__["state"]
-        return state
 
-    def xcom_pull(self, task_ids: str | Iterable[str] | None = None, key: str = "return_value", **_options: Any) -> Any:
-        """A value that a task of the same run pushed; a list for several task ids."""
-        own = self.__dict__
-        several = task_ids is not None and not isinstance(task_ids, str)
-        wanted = (own["task_id"],) if task_ids is None else (task_ids,) if isinstance(task_ids, str) else tuple(task_ids)
-        values = [vars(row)["value"] for row in _pulled(own["dag_id"], own["run_id"], wanted, key)]
-        return values if several else values[0] if values else None
+class StoredImportError(Stored):
+    """Why a DAG file cannot be imported."""
+
+    table = "ImportError"
 
 
 def _list(table: str, **where: Any) -> list[dict[str, Any]]:
@@ -111,7 +106,43 @@ def _pools(_equal: Equal) -> Iterator[StoredPool]:
 
 def _dags(_equal: Equal) -> Iterator[StoredDag]:
     for row in _list("dag"):
-        yield StoredDag(**row, is_stale=not row["is_active"], is_subdag=False, root_dag_id=None)
+        dag_id = row["dag_id"]
+        yield StoredDag(
+            dag_id=dag_id,
+            is_paused=row["is_paused"],
+            is_active=row["is_active"],
+            is_stale=not row["is_active"],
+            fileloc=row["fileloc"],
+            relative_fileloc=row["fileloc"],
+            is_subdag=False,
+            root_dag_id=None,
+            dag_display_name=dag_id,
+            owners=row.get("owners", ""),
+            description=row.get("description"),
+            tags=[StoredTag(name=name, dag_id=dag_id) for name in row.get("tags", ())],
+            schedule_interval=row.get("schedule"),
+            timetable_summary=row.get("schedule"),
+            timetable_description=row.get("schedule"),
+            has_import_errors=row.get("has_import_errors", False),
+            max_active_runs=row.get("max_active_runs"),
+            has_task_concurrency_limits=None,
+            max_active_tasks=None,
+            bundle_name=row.get("bundle"),
+            next_dagrun=to_pendulum(row.get("next_logical_date")),
+            next_dagrun_data_interval_start=to_pendulum(row.get("next_start")),
+            next_dagrun_data_interval_end=to_pendulum(row.get("next_end")),
+            next_dagrun_create_after=to_pendulum(row.get("next_run_after")),
+        )
+
+
+def _tags(equal: Equal) -> Iterator[StoredTag]:
+    for dag in _dags(equal):
+        yield from vars(dag)["tags"]
+
+
+def _import_errors(_equal: Equal) -> Iterator[StoredImportError]:
+    for at, row in enumerate(_list("import_error"), 1):
+        yield StoredImportError(id=at, **row)
 
 
 def _runs(equal: Equal, at_most: int = RUNS_OF_EACH_DAG) -> Iterator[DagRun]:
@@ -140,15 +171,16 @@ def _run_columns(equal: Equal) -> Equal:
     return {name: values for name, values in equal.items() if name in ("dag_id", "run_id", "execution_date", "logical_date")}
 
 
-def _task_instances(equal: Equal) -> Iterator[StoredTaskInstance]:
+def _task_instances(equal: Equal) -> Iterator[OtherTaskInstance]:
     runs: dict[str, dict[str, DagRun]] = {}
     for run in _runs(_run_columns(equal), RUNS_WITH_TASKS):
         runs.setdefault(run.dag_id, {})[run.run_id] = run
+    wanted = tuple(sorted(name for name in equal.get("task_id", ()) if isinstance(name, str)))
     for dag_id, of_dag in runs.items():
-        for row in _list("task_instance", dag_id=dag_id, run_ids=tuple(of_dag)):
-            run = of_dag[row["run_id"]]
-            date = to_pendulum(row.pop("logical_date"))
-            yield StoredTaskInstance(**row, execution_date=date, logical_date=date, dag_run=run)
+        for row in _list("task_instance", dag_id=dag_id, run_ids=tuple(of_dag), task_ids=wanted):
+            yield OtherTaskInstance(
+                dag_id, row["task_id"], row["run_id"], row["state"], facts=row, dag_run=of_dag[row["run_id"]]
+            )
 
 
 def _pulled(dag_id: str, run_id: str, task_ids: tuple[str, ...], key: str) -> Iterator[StoredXCom]:
@@ -165,11 +197,10 @@ def _xcoms(equal: Equal) -> Iterator[StoredXCom]:
     tasks: dict[tuple[str, str], dict[str, None]] = {}
     dates: dict[tuple[str, str], Any] = {}
     for one in _task_instances(_run_columns(equal)):
-        columns = vars(one)
-        if _names([columns["task_id"]], equal.get("task_id")):
-            run = columns["dag_id"], columns["run_id"]
-            tasks.setdefault(run, {})[columns["task_id"]] = None
-            dates[run] = columns["logical_date"]
+        if _names([one.task_id], equal.get("task_id")):
+            run = one.dag_id, one.run_id
+            tasks.setdefault(run, {})[one.task_id] = None
+            dates[run] = one.logical_date
     for run, of_run in tasks.items():
         dag_id, run_id = run
         keys = wanted if wanted is not None else {row["key"] for row in _list("xcom_key", dag_id=dag_id, run_ids=(run_id,))}
@@ -184,6 +215,8 @@ _READERS: dict[type, Callable[[Equal], Iterator[Any]]] = {
     Connection: _connections,
     Pool: _pools,
     DagModel: _dags,
+    DagTag: _tags,
+    ImportErrorModel: _import_errors,
     DagRun: _runs,
     TaskInstance: _task_instances,
 }
@@ -200,7 +233,7 @@ def rows_of(table: type, equal: Equal) -> Iterator[Any]:
         return reader(equal)
     if issubclass(table, Table):
         raise NotYetSupported(
-            f"the table {table.__name__} of Airflow's metadata database cannot be read here. There are DagModel, DagRun, "
-            "TaskInstance, XCom, Variable, Connection and Pool; use the REST API (/api/v2) for others"
+            f"the table {table.__name__} of Airflow's metadata database cannot be read here. There are DagModel, DagTag, "
+            "DagRun, TaskInstance, XCom, Variable, Connection, Pool and ImportError; use the REST API (/api/v2) for others"
         )
     raise NotYetSupported(f"{table.__name__} is no table that can be read here")

@@ -39,7 +39,7 @@ class Session:
     def close(self, *_args: Any, **_options: Any) -> None:
         """Do nothing: no transaction is open."""
 
-    remove = expunge_all = expunge = rollback = commit = flush = expire_all = refresh = close
+    remove = expunge_all = expunge = rollback = commit = flush = expire_all = expire = refresh = close
 
     @property
     def no_autoflush(self) -> Session:
@@ -51,26 +51,28 @@ class Session:
         """A query of a table or of columns of it; see `queries.Query`."""
         return _queries().Query(what)
 
-    def get(self, table: Any, key: Any, **_options: Any) -> Any:
-        """The object of a table with this name, or None."""
-        return self.query(table).get(key)
-
     @staticmethod
     def execute(statement: Any, *_args: Any, **_options: Any) -> Any:
-        """Execute a `select` of one table; in a process that runs tests also a `delete`. Returns rows; see `statements`.
-
-        Raises:
-            NotYetSupported: another statement.
-        """
-        return importlib.import_module("tradewind.airflow.compat.statements").execute(statement)  # it needs the tables
+        """The rows of a `select(…)` of SQLAlchemy; see `selects`. Raises NotYetSupported."""
+        return _selects().execute(statement)
 
     def scalars(self, statement: Any, *_args: Any, **_options: Any) -> Any:
-        """The first column of each row. Raises as `execute`."""
+        """The first value of each row of a `select(…)`. Raises NotYetSupported."""
         return self.execute(statement).scalars()
 
     def scalar(self, statement: Any, *_args: Any, **_options: Any) -> Any:
-        """The first column of the first row, or None. Raises as `execute`."""
+        """The first value of the first row of a `select(…)`, or None. Raises NotYetSupported."""
         return self.execute(statement).scalar()
+
+    def begin(self) -> Session:
+        """Return a context manager without effect: no transaction is open."""
+        return self
+
+    begin_nested = begin
+
+    def get(self, table: Any, key: Any, **_options: Any) -> Any:
+        """The object of a table with this name, or None."""
+        return self.query(table).get(key)
 
     @staticmethod
     def add(one: Any, *_args: Any, **_options: Any) -> None:
@@ -144,6 +146,10 @@ def _warned(verb: str, command: str, one: Connection) -> bool:
 
 def _queries() -> Any:
     return importlib.import_module("tradewind.airflow.compat.queries")  # it needs the tables, which need this module
+
+
+def _selects() -> Any:
+    return importlib.import_module("tradewind.airflow.compat.selects")  # as for the queries
 
 
 NEW_SESSION: Any = None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind.execution.local_database import LocalRun, database, in_test_process, is_open, open_database
+from tradewind.execution.other_instances import OtherTaskInstance
 from tradewind.execution.task_instance import DagRun, TaskInstance
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk import open_dags
@@ -71,8 +72,8 @@ def _delete_stored(one: Any) -> bool:
     """Delete the row from which an object of a query was made."""
     columns = vars(one)
     kind = getattr(one, "table", "")
-    if kind == "TaskInstance":
-        return _delete_instance(columns["dag_id"], columns["run_id"], columns["task_id"], columns["map_index"])
+    if isinstance(one, OtherTaskInstance):
+        return _delete_instance(one.dag_id, one.run_id, one.task_id, one.map_index)
     if kind == "XCom":
         run = database().find(columns["dag_id"], columns["run_id"])
         return run is not None and run.xcoms.pop((columns["task_id"], columns["map_index"], columns["key"]), None) is not None

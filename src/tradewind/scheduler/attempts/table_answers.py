@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind.model.operator_classes import class_name
+from tradewind.scheduler.attempts.asked_tasks import asked_tasks
 from tradewind.store.port import RowReader
 from tradewind.wire.messages import Failure, ListRows, Value
 
@@ -28,9 +30,11 @@ def table_answer(store: RowReader, question: ListRows) -> Value | Failure:
                 for one in store.pools()
             ]
         case "dag":
+            rows = [{**one._asdict(), "fileloc": one.file} for one in store.dag_facts(ROWS_MAX)]
+        case "import_error":
             rows = [
-                {"dag_id": one.dag_id, "is_paused": one.is_paused, "is_active": one.is_active, "fileloc": one.file}
-                for one in store.plans()
+                {"bundle_name": bundle, "filename": file, "stacktrace": problem.stack_trace or problem.message}
+                for (bundle, file), problem in store.import_problems().items()
             ]
         case "task_instance":
             rows = list(_task_instances(store, question))
@@ -43,21 +47,40 @@ def table_answer(store: RowReader, question: ListRows) -> Value | Failure:
 
 
 def _task_instances(store: RowReader, question: ListRows) -> Iterator[dict[str, Any]]:
+    left = ROWS_MAX
     for run_id in question.run_ids:
         run = store.find_run(question.dag_id, run_id)
         if run is None:
             continue
-        tasks = {task.task_id: task for task in store.definition(run.version).tasks}
-        for _, task_id, map_index, state in store.task_instances_of(run, tasks):
-            task = tasks[task_id]
+        definition = store.definition(run.version)
+        tasks = {task.task_id: task for task in definition.tasks}
+        wanted = asked_tasks(question, definition)
+        if question.group is not None and not wanted:
+            continue
+        found = store.instance_facts(run.id, wanted, left)
+        left -= len(found)
+        for one in found:
+            task = tasks.get(one.task_id)  # None: the DAG has this task no more
             yield {
                 "dag_id": run.dag_id,
-                "task_id": task_id,
+                "task_id": one.task_id,
                 "run_id": run.run_id,
-                "map_index": map_index,
-                "state": state.shown,
+                "map_index": max(one.map_index, -1),
+                "state": one.state.shown,
                 "logical_date": run.logical_date,
-                "pool": task.pool,
-                "queue": task.queue,
-                "operator": task.operator,
+                "try_number": one.try_number,
+                "max_tries": one.max_tries,
+                "queued_at": one.queued_at,
+                "started_at": one.started_at,
+                "ended_at": one.ended_at,
+                "hostname": one.hostname,
+                "pid": one.pid,
+                "executor": one.executor,
+                "note": one.note,
+                "map_label": one.map_label,
+                "pool": one.pool or (task.pool if task is not None else None),
+                "pool_slots": task.pool_slots if task is not None else 1,
+                "queue": task.queue if task is not None else None,
+                "operator": class_name(task.operator) if task is not None else None,
+                "custom_operator_name": task.operator if task is not None else None,
             }

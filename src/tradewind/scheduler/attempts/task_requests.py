@@ -8,18 +8,18 @@ Secrets are decrypted only for the answer. The answer says that they are secrets
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 import msgspec
 
-from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import nearest
 from tradewind.model.rows import RunRow, VariableRow
 from tradewind.model.secret_names import is_secret
 from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
 from tradewind.model.waits import RunRef, TasksWait
 from tradewind.scheduler.assets.answers import asset_answer, events_answer
+from tradewind.scheduler.attempts.asked_tasks import asked_tasks
 from tradewind.scheduler.attempts.state_requests import set_state_entry, state_answer
 from tradewind.scheduler.attempts.table_answers import table_answer
 from tradewind.scheduler.runs.facts import run_facts
@@ -272,25 +272,3 @@ def asked_runs(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[t
         run = store.find_run(asked.dag_id, run_id)
         if run is not None:
             yield run, run_id
-
-
-def asked_tasks(asked: GetTaskStates | TasksWait, definition: DagDefinition) -> Collection[str]:
-    wanted = set(asked.task_ids)
-    if asked.group is not None:
-        groups = _with_inner(definition, asked.group)
-        wanted.update(task.task_id for task in definition.tasks if task.group in groups)
-    return wanted
-
-
-def _with_inner(definition: DagDefinition, group: str) -> set[str]:
-    """A task group and all groups inside it; an empty set if there is no such group."""
-    parents = {one.group_id: one.parent for one in definition.groups}
-    if group not in parents:
-        return set()
-    found = {group}
-    grown = True
-    while grown:
-        inner = {name for name, parent in parents.items() if parent in found} - found
-        found |= inner
-        grown = bool(inner)
-    return found

@@ -18,7 +18,8 @@ from tradewind.model.phrases import any_state, did_you_mean, phrase, then
 from tradewind.model.rows import DagPlan, RunRow
 from tradewind.model.states import FINISHED, FINISHED_RUNS
 from tradewind.model.waits import RunRef, TasksWait, tasks_waits
-from tradewind.scheduler.attempts.task_requests import asked_runs, asked_tasks, task_states
+from tradewind.scheduler.attempts.asked_tasks import asked_tasks
+from tradewind.scheduler.attempts.task_requests import asked_runs, task_states
 from tradewind.scheduler.dags.schedule import schedule_of
 from tradewind.scheduler.explain.why_run import of_date
 from tradewind.store.port import RowReader

@@ -29,7 +29,8 @@ from tradewind.model.waits import (
     judge_all,
     tasks_waits,
 )
-from tradewind.scheduler.attempts.task_requests import asked_runs, asked_tasks
+from tradewind.scheduler.attempts.asked_tasks import asked_tasks
+from tradewind.scheduler.attempts.task_requests import asked_runs
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.timers import Timers
 from tradewind.scheduler.waits.input_answers import answered

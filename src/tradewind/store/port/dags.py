@@ -17,6 +17,27 @@ class DagBundle(NamedTuple):
     version: int
 
 
+class DagFacts(NamedTuple):
+    """A DAG as user code reads it with a query of Airflow's table `DagModel`. Moments are microseconds."""
+
+    dag_id: str
+    bundle: str
+    file: str
+    is_paused: bool
+    is_active: bool
+    has_import_errors: bool
+    description: str | None
+    owners: str
+    tags: tuple[str, ...]
+    schedule: str | None
+    """The schedule as text."""
+    max_active_runs: int
+    next_logical_date: int | None
+    next_start: int | None
+    next_end: int | None
+    next_run_after: int | None
+
+
 class DagReader(Protocol):
     """Reads DAGs."""
 
@@ -46,6 +67,9 @@ class DagReader(Protocol):
 
     def plans(self) -> list[DagPlan]:
         """The plans of all DAGs, by id."""
+
+    def dag_facts(self, at_most: int) -> list[DagFacts]:
+        """All DAGs with what their lists show, by id, including inactive ones."""
 
     def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
         """Intervals of the DAG's schedule for which no run was created, the latest first."""

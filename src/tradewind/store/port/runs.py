@@ -9,6 +9,7 @@ from tradewind.model.rows import (
     AttemptRow,
     Batch,
     Committed,
+    InstanceFacts,
     JournalEntry,
     NewRun,
     OpenWaitRow,
@@ -70,6 +71,9 @@ class RunReader(Protocol):
 
     def states_of(self, run: int, task_ids: Iterable[str]) -> dict[str, list[int]]:
         """Task id → state codes of its task instances in a run, by slot. Tasks without task instances are left out."""
+
+    def instance_facts(self, run: int, task_ids: Collection[str], at_most: int) -> list[InstanceFacts]:
+        """The task instances of these tasks in a run, by slot; without `task_ids` those of all tasks."""
 
     def task_state_counts(self, run: int) -> dict[TaskState, int]:
         """Number of task instances of a run in each state. States without task instances are left out."""

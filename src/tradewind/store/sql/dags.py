@@ -15,7 +15,7 @@ from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile
 from tradewind.model.states import FINISHED_RUNS, RunState
-from tradewind.store.port.dags import DagBundle
+from tradewind.store.port.dags import DagBundle, DagFacts
 from tradewind.store.sql.assets import AssetOperations
 from tradewind.store.sql.engine import Engine, Row
 from tradewind.store.sql.queries import rows_among
@@ -83,6 +83,16 @@ class DagOperations(AssetOperations):
 
     def plans(self) -> list[DagPlan]:
         return [_plan(row) for row in self.engine.rows(f"SELECT {_PLAN_COLUMNS} FROM dag ORDER BY dag_id")]
+
+    def dag_facts(self, at_most: int) -> list[DagFacts]:
+        rows = self.engine.rows(
+            """SELECT dag_id, bundle, file, is_paused, is_active, has_import_error, description, owners, tags, schedule_summary,
+               max_active_runs, next_logical_date, next_start, next_end, next_run_after FROM dag ORDER BY dag_id LIMIT ?""",
+            (at_most,),
+        )
+        return [
+            DagFacts._make((*row[:3], *map(bool, row[3:6]), *row[6:8], tuple(json.loads(row[8])), *row[9:])) for row in rows
+        ]
 
     def import_problems(self) -> dict[tuple[str, str], ImportProblem]:
         rows = self.engine.rows("SELECT bundle, file, message, stack_trace, line FROM import_error ORDER BY id")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
@@ -15,6 +16,7 @@ from tradewind.model.rows import (
     Batch,
     Committed,
     DeferralRow,
+    InstanceFacts,
     LiveAttempt,
     NewRun,
     OpenWaitRow,
@@ -412,6 +414,22 @@ class RunOperations(DagOperations):
             if task_id in wanted:
                 found.setdefault(task_id, []).append(state)
         return found
+
+    def instance_facts(self, run: int, task_ids: Collection[str], at_most: int) -> list[InstanceFacts]:
+        wanted = set(task_ids)
+        few = tuple(sorted(wanted)) if len(wanted) <= _NAMES_MAX else ()
+        only = f" AND t.task_id IN ({', '.join('?' * len(few))})" if few else ""
+        rows = self.engine.rows(
+            f"""SELECT t.slot, t.task_id, t.map_index, t.state, t.try_number, t.max_tries, t.queued_at, t.started_at, t.ended_at,
+                t.note, t.map_label, t.pool, a.hostname, a.pid, a.executor
+                FROM task_instance t LEFT JOIN attempt a ON a.run = t.run AND a.slot = t.slot AND a.fence = t.fence
+                WHERE t.run = ?{only} ORDER BY t.slot""",
+            (run, *few),
+        )
+        found = (
+            InstanceFacts._make((*row[:3], TASK_STATES[row[3]], *row[4:])) for row in rows if not wanted or row[1] in wanted
+        )
+        return list(itertools.islice(found, at_most))
 
     def task_state_counts(self, run: int) -> dict[TaskState, int]:
         rows = self.engine.rows("SELECT state, count(*) FROM task_instance WHERE run = ? GROUP BY state", (run,))

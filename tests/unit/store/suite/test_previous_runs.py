@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.store.suite.build import NOW, S, definition, finish, parsed, step, with_dag, with_run
 from tradewind.model.moments import DAY
-from tradewind.model.rows import RunRow
+from tradewind.model.rows import AttemptStart, RunRow
 from tradewind.model.states import RunState, RunType
 from tradewind.store.port import Store
 
@@ -84,3 +84,27 @@ def test_whether_a_task_ever_ran(store: Store) -> None:
         ("new", 3): True,
     }
     assert not store.task_ever_ran("nobody", "old", NOW + 9 * DAY)
+
+
+def test_task_instances_with_their_last_attempts(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SCHEDULED, S.QUEUED)
+    start = AttemptStart(0, 1, 1, "LocalExecutor", "w1", "vm-1", 4711, "nonce", NOW, NOW + 5)
+    step(store, run.id, S.RUNNING, starts=[start])
+    first, *others = store.instance_facts(run.id, (), 10)
+    assert (first.slot, first.task_id, first.map_index, first.state, first.try_number) == (0, "t0", -1, S.RUNNING, 1)
+    assert (first.hostname, first.pid, first.executor, first.ended_at) == ("vm-1", 4711, "LocalExecutor", None)
+    assert [(one.task_id, one.state, one.hostname) for one in others] == [("t1", S.NONE, None), ("t2", S.NONE, None)]
+    assert [one.task_id for one in store.instance_facts(run.id, ["t2", "nobody"], 10)] == ["t2"]
+    assert len(store.instance_facts(run.id, (), 2)) == 2
+    assert store.instance_facts(99, (), 10) == []
+
+
+def test_dags_with_what_their_lists_show(store: Store) -> None:
+    with_dag(store, "b")
+    with_dag(store, "a")
+    found = store.dag_facts(10)
+    assert [(one.dag_id, one.is_active, one.has_import_errors) for one in found] == [("a", True, False), ("b", True, False)]
+    assert isinstance(found[0].tags, tuple)
+    assert [one.dag_id for one in store.dag_facts(1)] == ["a"]
