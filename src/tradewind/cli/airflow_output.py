@@ -43,6 +43,19 @@ def moment(text: str | None, none: str | None = "", between: str = "T") -> str |
     return none if text is None else re.sub(r"Z$", "+00:00", text).replace("T", between, 1)
 
 
+def config_text(rows: Sequence[Row]) -> str:
+    """Settings as `airflow config list` prints them: in the form of an airflow.cfg.
+
+    Args:
+        rows: `name` is `section.option`.
+    """
+    sections: dict[str, list[str]] = {}
+    for row in rows:
+        section, _, option = str(row["name"]).partition(".")
+        sections.setdefault(section, []).append(f"{option} = {'' if row['value'] is None else row['value']}")
+    return "".join("\n".join([f"[{section}]", *lines, "", ""]) for section, lines in sections.items())
+
+
 def rows_of(command: str, rows: Sequence[Row], chosen: Sequence[str] | None) -> list[dict[str, Any]] | None:
     """The rows as Airflow has them; None: Airflow has no such rows, and ours are printed.
 

@@ -68,3 +68,11 @@ def test_a_date_may_be_a_unix_time(full: World) -> None:
 @pytest.mark.parametrize("field", ["ui_color", "-ui_fgcolor"])
 def test_orders_of_tasks(full: World, field: str) -> None:
     assert full.get(f"/api/v2/dags/sales/tasks?order_by={field}").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/dags/sales/tasks", f"{RUN[7:]}/taskInstances/t0/tries", f"{RUN[7:]}", "/version"])
+def test_a_route_without_pages_ignores_their_parameters(full: World, path: str) -> None:
+    answer = full.get(f"/api/v2{path}?limit=100&offset=0")
+    assert answer.status_code == 200
+    assert answer.json() == full.get(f"/api/v2{path}").json()
+    assert full.get(f"/api/v2{path}?colour=red").status_code == 400

@@ -115,3 +115,10 @@ def test_a_variable_that_does_not_exist(run: Run, known: Path) -> None:
     done = run("airflow", "variables", "get", "none")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "Variable none does not exist" in done.stderr
+
+
+def test_settings_have_the_form_of_airflow_cfg(run: Run, known: Path) -> None:
+    lines = run("airflow", "config", "list", "--section", "core").stdout.splitlines()
+    assert lines[0] == "[core]"
+    assert "executor = LocalExecutor" in lines
+    assert lines[-1] == ""

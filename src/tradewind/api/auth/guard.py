@@ -260,9 +260,12 @@ def address_of(request: Request) -> str:
 
 
 def _known_parameters(request: Request, known: frozenset[str]) -> None:
-    """Raises 400 for an unknown query parameter: if a filter were ignored, the response would look filtered and would not be."""
+    """Raises 400 for an unknown query parameter: if a filter were ignored, the response would look filtered and would not be.
+
+    `limit` and `offset` are not filters: clients send them to every list, and a list without pages is complete, as in Airflow.
+    """
     for name in request.query_params:
-        if name not in known:
+        if name not in known and name not in ("limit", "offset"):
             raise HTTPException(
                 400, f"This route does not know (or not yet support) the parameter {name!r}.{did_you_mean(name, known)}"
             )

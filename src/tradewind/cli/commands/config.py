@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.airflow_output import config_text, is_airflow
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.model.errors import ConfigError, did_you_mean
@@ -77,6 +78,9 @@ def list_settings(
         for one in settings.listing()
         if (section is None or one.name.startswith(f"{section}.")) and not (changed and one.source == "default")
     ]
+    if is_airflow() and output == "table" and columns is None:
+        click.echo(config_text(rows), nl=False)
+        return
     more = {"default": defaults, "environment": include_env_vars, "description": include_descriptions}
     shown = ("name", "value", "unit", "source", *(name for name, wanted in more.items() if wanted))
     show(rows, output, shown, chosen=columns, empty="Every setting has its default value.")
