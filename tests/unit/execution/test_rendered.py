@@ -40,6 +40,7 @@ def test_rendered_fields_are_kept() -> None:
     assert fields("echo {{ ds }}", {"days": ["{{ ds_nodash }}", 2], "none": None}) == {
         "command": "echo 2024-03-05",
         "more": {"days": ["20240305", 2], "none": None},
+        "nothing": None,
     }
 
 
@@ -49,7 +50,7 @@ def test_rendered_fields_of_failed_attempts_are_kept() -> None:
             raise ValueError
 
     result = carry_out(Fails(task_id="t", command="{{ ti.task_id }}"))
-    assert (result.outcome, kept(result)) == (Outcome.FAILED, {"command": "t"})
+    assert (result.outcome, kept(result)) == (Outcome.FAILED, {"command": "t", "more": None, "nothing": None})
 
 
 def test_a_task_without_template_fields_has_no_rendered_fields() -> None:
@@ -62,7 +63,7 @@ def test_a_task_without_template_fields_has_no_rendered_fields() -> None:
 
 def test_values_under_secret_names_are_masked() -> None:
     found = fields({"api_token": "x", "deep": [{"password": {"a": 1}}], "user": "me"})
-    assert found == {"command": {"api_token": "***", "deep": [{"password": "***"}], "user": "me"}}
+    assert found["command"] == {"api_token": "***", "deep": [{"password": "***"}], "user": "me"}
 
 
 def test_rendered_fields_have_a_size_limit() -> None:
@@ -70,7 +71,11 @@ def test_rendered_fields_have_a_size_limit() -> None:
     assert found["command"] == "x" * rendered_fields.TEXT_MAX + "… (5904 more characters)"
     assert found["more"][-2:] == [rendered_fields.ITEMS_MAX - 1, "… 500 more"]
     many = fields("short", {str(i): "y" * 4_000 for i in range(400)})
-    assert many == {"command": "short", "more": "(left out: the rendered fields of this attempt are too long in total)"}
+    assert many == {
+        "command": "short",
+        "more": "(left out: the rendered fields of this attempt are too long in total)",
+        "nothing": None,
+    }
 
 
 def test_values_that_json_does_not_have() -> None:
@@ -78,5 +83,5 @@ def test_values_that_json_does_not_have() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert fields({1, 2}, DAG("d")) == {"command": [1, 2], "more": "<DAG: d>"}
+    assert fields({1, 2}, DAG("d")) == {"command": [1, 2], "more": "<DAG: d>", "nothing": None}
     assert fields("x", [Odd()])["more"] == "(cannot be shown: RuntimeError)"
