@@ -136,6 +136,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.sdk.assets", "AssetOrTimeSchedule", "timetables.assets:3 sdk:3 sdk.definitions.timetables.assets:3"),
     ("tradewind.sdk.assets", "DatasetOrTimeSchedule", "timetables.datasets:2"),
     ("tradewind.sdk.asset_decorator", "asset", "sdk:3 sdk.definitions.asset.decorators:3"),
+    ("tradewind.sdk.asset_decorator", "AssetDefinition MultiAssetDefinition", "sdk.definitions.asset.decorators:3"),
     ("tradewind.execution.asset_events", "Metadata", "sdk:3 sdk.definitions.asset.metadata:3 datasets.metadata:2"),
     (
         "tradewind.sdk.deadlines",

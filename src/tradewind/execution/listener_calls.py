@@ -137,10 +137,19 @@ def after_result(ti: TaskInstance, outcome: Outcome, error: BaseException | None
     return run
 
 
-def call_for_task(event: str, ti: TaskInstance, reason: str | None) -> None:
-    """Call the listeners of a task instance whose process was killed or lost before it could call them."""
+def call_for_task(event: str, ti: TaskInstance, reason: str | None, *, by_hand: bool = False) -> None:
+    """Call the listeners of a task instance whose process was killed or lost before it could call them.
+
+    Args:
+        by_hand: a person has set the state. As in Airflow, there is no previous state, and the object is a `TaskInstance`.
+    """
     listeners = _find()
-    if listeners is not None:
+    if listeners is None:
+        return
+    if by_hand:
+        session = sys.modules[_LISTENERS].session()
+        listeners.call(event, previous_state=None, task_instance=ti, error=reason, session=session)
+    else:
         _call(listeners, event, ti, error=reason)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from tradewind.model.definition import DagDefinition, TaskDefinition
-from tradewind.model.states import TaskState
+from tradewind.model.states import RunState, TaskState
 
 EMAIL = "email"
 
@@ -29,6 +29,13 @@ _ARGUMENTS = {
 LISTENED_FAILURE = "on_task_instance_failed"
 LISTENED_RUN_STATES = ("on_dag_run_running", "on_dag_run_success", "on_dag_run_failed")
 """Events of the listeners of plugins. The process of a task calls its own listeners; another process calls them if it was lost."""
+LISTENED_MARKS = {
+    TaskState.SUCCESS: "on_task_instance_success",
+    TaskState.FAILED: LISTENED_FAILURE,
+    TaskState.SKIPPED: "on_task_instance_skipped",
+}
+LISTENED_RUN_MARKS = {RunState.SUCCESS: "on_dag_run_success", RunState.FAILED: "on_dag_run_failed"}
+"""State that a person has set → event."""
 
 
 class CallbackRef(NamedTuple):

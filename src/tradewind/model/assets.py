@@ -188,6 +188,10 @@ def expression(condition: Condition, id_of: Callable[[AssetKey], int | None] | N
         return {"any": [expression(part, id_of) for part in condition.of]}
     if isinstance(condition, AliasKey):
         return {"alias": {"name": condition.name, "group": condition.group}}
+    if not condition.uri:
+        return {"asset_ref": {"name": condition.name}}
+    if not condition.name:
+        return {"asset_ref": {"uri": condition.uri}}
     found: dict[str, Any] = {"uri": condition.uri, "name": condition.name, "group": condition.group}
     if id_of is not None:
         found["id"] = id_of(condition)

@@ -63,6 +63,8 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """(task id, state) of the tasks that had not succeeded at that time."""
     end_reason: str = msgspec.field(default="", name="word")
     """Airflow's reason for the end of a run: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
+    by_hand: bool = False
+    """A person has set the state. Only for listeners."""
 
 
 # --- the workload of a task process ---------------------------------------------------------

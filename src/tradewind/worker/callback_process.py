@@ -18,7 +18,7 @@ from tradewind.execution import run_task as pipeline
 from tradewind.execution.context import Context, build_context, push_context
 from tradewind.execution.listener_calls import call_for_run, call_for_task
 from tradewind.execution.task_instance import DagRun, TaskInstance
-from tradewind.kernel.callbacks import LISTENED_FAILURE, LISTENED_RUN_STATES
+from tradewind.kernel.callbacks import LISTENED_MARKS, LISTENED_RUN_STATES
 from tradewind.model.errors import did_you_mean
 from tradewind.model.states import Outcome
 from tradewind.sdk.dag_warnings import callback_name
@@ -93,8 +93,8 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
         if workload.task_id not in dag.task_dict:
             raise CannotCall(f"the DAG {workload.dag_id!r} in {workload.file} no longer has the task {workload.task_id!r}")
         context = task_context(dag.task_dict[workload.task_id], workload, wanted)
-        if wanted.argument == LISTENED_FAILURE:
-            call_for_task(wanted.argument, context["ti"], wanted.reason)
+        if wanted.argument in LISTENED_MARKS.values():
+            call_for_task(wanted.argument, context["ti"], wanted.reason, by_hand=wanted.by_hand)
             return
         owner = context["task"]
     callback = _find_callback(owner, workload, wanted)

@@ -13,7 +13,8 @@ from tests.unit.execution.world import World, workload
 from tradewind.execution import listener_calls
 from tradewind.execution.listener_calls import ListenedTaskInstance, find_listeners, prepare_listeners, without_listeners
 from tradewind.execution.run_task import TaskResult, execute_task
-from tradewind.model.states import Outcome
+from tradewind.execution.task_instance import TaskInstance
+from tradewind.model.states import Outcome, TaskState
 from tradewind.sdk import listeners
 from tradewind.sdk.assets import Asset, AssetAlias
 from tradewind.sdk.dag import DAG
@@ -286,3 +287,23 @@ def test_where_no_plugin_reads_it_nothing_is_kept(folder: Path, lineage: Any) ->
     collector = lineage.get_hook_lineage_collector()
     collector.add_input_asset(collector, uri="s3://bucket/in.csv")
     assert not collector.has_collected
+
+
+def test_a_state_that_a_person_has_set_has_no_previous_state() -> None:
+    """As in Airflow: the object is a `TaskInstance`, by which listeners tell it from a running task."""
+    heard: list[Any] = []
+
+    class Hears:
+        @listeners.hookimpl
+        def on_task_instance_success(self, previous_state: Any, task_instance: Any) -> None:
+            heard.append((previous_state, type(task_instance)))
+
+    manager = listeners.get_listener_manager()
+    manager.add_listener(Hears())
+    ti = TaskInstance(BaseOperator(task_id="t"), workload())
+    try:
+        listener_calls.call_for_task("on_task_instance_success", ti, None, by_hand=True)
+        listener_calls.call_for_task("on_task_instance_success", ti, None)
+    finally:
+        manager.clear()
+    assert heard == [(None, TaskInstance), (TaskState.RUNNING, ListenedTaskInstance)]

@@ -14,7 +14,7 @@ from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import RunState
 from tradewind.store.sql.store import SqlStore
-from tradewind.wire.messages import Refused
+from tradewind.wire.messages import Refused, Workload
 
 SET_UP = (
     task("up", is_setup=True),
@@ -410,3 +410,68 @@ def test_marks_write_notes(bench: Bench) -> None:
         bench.command("note_task", **noted, task_id="n")
     bench.work()
     bench.check()
+
+
+# --- listeners of plugins -----------------------------------------------------------------------------------------------
+
+EVENTS = [
+    *(f"on_task_instance_{state}" for state in ("success", "failed", "skipped")),
+    "on_dag_run_success",
+    "on_dag_run_failed",
+]
+
+
+def told(bench: Bench) -> list[tuple[str, str, str | None, str]]:
+    """Return and delete what the listeners are to be told of a person: (event, task, error or message, state)."""
+    found: list[tuple[str, str, str | None, str]] = []
+    for item in bench.store.outbox_items():
+        work = msgspec.msgpack.decode(item.payload, type=Workload)
+        call = work.call
+        assert call is not None
+        words = (call.end_reason, call.run_state) if call.of_run else (call.reason, call.state)
+        found += [(call.argument, work.task_id, *words)] if call.by_hand else []
+        bench.store.delete_outbox_item(item.id)
+    return found
+
+
+@pytest.fixture
+def listened(bench: Bench) -> Bench:
+    bench.command(
+        "register_plugins", plugins=[{"name": "ours", "source": "ours.py", "listener_events": EVENTS}], problems=[], at=NOW
+    )
+    bench.dag("d", task("a"), task("b", "a"), task("c", "b"))
+    bench.trigger("d", "r")
+    return bench
+
+
+def test_listeners_are_told_of_marked_task_instances(listened: Bench) -> None:
+    listened.fail("r.a")
+    mark(listened, "r", "success", "a", dry_run=True)
+    assert told(listened) == []
+    mark(listened, "r", "success", "a")
+    said = "TaskInstance's state was manually set to `success`."
+    assert told(listened) == [("on_task_instance_success", "a", said, "success")]
+    mark(listened, "r", "skipped", "b", "c")
+    assert [one[:2] for one in told(listened)] == [
+        ("on_task_instance_skipped", "b"),
+        ("on_task_instance_skipped", "c"),
+    ]
+
+
+def test_listeners_are_told_of_a_run_that_is_set(listened: Bench) -> None:
+    """And of its running tasks, which are stopped; not of those that had not started."""
+    listened.start("r.a")
+    set_state(listened, "r", "failed")
+    assert told(listened) == [
+        ("on_task_instance_failed", "a", "TaskInstance's state was manually set to `failed`.", "failed"),
+        ("on_dag_run_failed", "", "Dag Run's state was manually set to `failed`.", "failed"),
+    ]
+    set_state(listened, "r", "queued")
+    assert told(listened) == []
+
+
+def test_without_listeners_nothing_is_told(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    set_state(bench, "r", "success")
+    assert bench.store.outbox_items() == []

@@ -164,6 +164,9 @@ def test_asset_expressions_have_airflows_format() -> None:
             {"any": [{"asset": {"uri": "b", "name": "b", "group": "asset"}}, {"alias": {"name": "x", "group": "asset"}}]},
         ]
     }
+    assert (Asset.ref(name="a") | Asset.ref(uri="s3://b/c")).as_expression() == {
+        "any": [{"asset_ref": {"name": "a"}}, {"asset_ref": {"uri": "s3://b/c"}}]
+    }
     assert [key for key, _ in (A & (B | C)).iter_assets()] == [("a", "a"), ("b", "b"), ("c", "c")]
 
 
