@@ -173,9 +173,9 @@ The DAG file contains `from our_calendars import Workdays` and `schedule=Workday
 file, or in a module beside it. A timetable with arguments defines `serialize` (returns a dictionary of JSON values) and
 `deserialize` (a class method that creates an equal timetable from it). These methods, and `validate`, `summary`, `description`,
 `can_be_scheduled`, `active_runs_limit` and `next_dagrun_info_v2`, are Airflow's. A subclass of a built-in timetable may call
-`super().next_dagrun_info(...)`. If the class defines `generate_run_id`, it names the scheduled, manual and backfill runs of the DAG.
-A backfill asks the timetable for all its runs at once, at most 10,000. A run may have a `partition_key` and a `partition_date`; the
-backfill of a timetable with `partitioned = True` asks `iter_partition_dagrun_infos`.
+`super().next_dagrun_info(...)`. If the class defines `generate_run_id`, it names the scheduled, manual and backfill runs of the
+DAG. A backfill asks the timetable for all its runs at once, at most 10,000. A run may have a `partition_key` and a
+`partition_date`; the backfill of a timetable with `partitioned = True` asks `iter_partition_dagrun_infos`.
 
 Your code never runs in the scheduler. Each call runs in a child process without credentials, with the limits of a DAG file
 (`parser.timeout`, `parser.memory_limit_mb`). If the code raises an exception, hangs, kills its process or returns a run that is
