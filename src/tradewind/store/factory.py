@@ -66,10 +66,14 @@ def open_store(url: str | PathLike[str], *, migrate: bool = True, **options: Any
     return SqlStore(engine)
 
 
-def open_reader(url: str | PathLike[str], **options: Any) -> SqlStore:
-    """Open the store only for reading; any number of processes may do so, beside the writer. Raises as `open_store`."""
+def open_reader(url: str | PathLike[str], *, allow_older: bool = False, **options: Any) -> SqlStore:
+    """Open the store only for reading; any number of processes may do so, beside the writer. Raises as `open_store`.
+
+    Args:
+        allow_older: also open a database with the schema of an older release. Only `back_up` may be called then.
+    """
     engine = connect(url, DatabaseOptions(**options), read_only=True)
-    schema.check(engine)
+    schema.check(engine, allow_older=allow_older)
     return SqlStore(engine)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,19 @@ def test_backup_writes_a_database_and_overwrites_nothing(run: Run, known: Path, 
     assert [row["dag_id"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == ["alpha", "beta"]
 
 
+def test_a_database_of_an_older_release_can_be_backed_up_before_it_is_migrated(run: Run, known: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(known / "tradewind.db")) as database:
+        database.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
+        database.commit()
+    refused = run("dags", "list").stderr
+    assert "has schema 1, this release needs" in refused
+    assert "first, to be able to go back: tradewind db backup FILE" in refused
+    target = tmp_path / "before.db"
+    assert run("db", "backup", str(target)).exit_code == 0
+    with closing(sqlite3.connect(target)) as copy:
+        assert copy.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone() == ("1",)
+
+
 def test_accounts_are_in_a_backup_and_restored_where_there_are_none(run: Run, known: Path, tmp_path: Path) -> None:
     def names() -> list[str]:
         return [row["username"] for row in json.loads(run("users", "list", "-o", "json").stdout)]
@@ -158,7 +173,7 @@ def test_rotate_fernet_key_encrypts_with_the_newest_key(run: Run, known: Path) -
     assert run("variables", "get", "name").stdout == "canary-value\n"
     (row,) = json.loads(run("connections", "get", "a", "--show-values", "-o", "json").stdout)
     assert (row["password"], json.loads(row["extra"])) == ("canary", {"ssl": "yes"})
-    assert "0 variables and 0 connections" in run("rotate-fernet-key").stdout
+    assert "Nothing to do: every variable and connection is encrypted with the newest key" in run("rotate-fernet-key").stdout
 
 
 # --- users --------------------------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from tradewind.cli.account_backups import ENDING, back_up_accounts, check_copy, restore_accounts
-from tradewind.cli.common import confirm, reading
+from tradewind.cli.common import confirm
 from tradewind.cli.locks import exclusive_access
 from tradewind.cli.worker_hosts import delete_spools
 from tradewind.model.errors import StoreError
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 def backup(file: str) -> None:
     """Copy the database to a new file, and the accounts to FILE.accounts, also while services run.
 
-    The copies do not contain the key file: back it up separately.
+    The copies do not contain the key file: back it up separately. The database may have the schema of an older release, so a
+    backup is possible before `db migrate`.
     """
+    from tradewind.cli.compose.database import open_reader
+
     settings = load()
     for one in (file, file + ENDING):
         if os.path.lexists(one):
@@ -35,11 +39,11 @@ def backup(file: str) -> None:
     if settings.database.url is not None:
         from tradewind.cli import database_server  # lazy import: only with a database server
 
-        with reading(settings):
+        with closing(open_reader(settings, allow_older=True)):
             database_server.back_up(settings, _create_empty_private(file))
         _report(file, settings)
         return
-    with reading(settings) as store:
+    with closing(open_reader(settings, allow_older=True)) as store:
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(file)
         before = os.umask(0o077)

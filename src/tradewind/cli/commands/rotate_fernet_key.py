@@ -49,6 +49,13 @@ def rotate_fernet_key() -> None:
             f"an older key is still used for {counted(left, 'value')}, because the scheduler does not know the new key; "
             "restart the scheduler"
         )
+    if not variables and not connections:
+        click.echo(
+            f"Nothing to do: every variable and connection is encrypted with the newest key, {vault.key_ids[0]}. To use a new key, "
+            f"make it the first line of {settings.paths.fernet_key}, or put it first in secrets.fernet_key, and restart the "
+            "scheduler."
+        )
+        return
     done = f"{counted(len(variables), 'variable')} and {counted(len(connections), 'connection')}"
     click.echo(f"Encrypted {done} with key {vault.key_ids[0]}.")
     warn_if_no_scheduler(client)

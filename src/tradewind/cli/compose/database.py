@@ -40,8 +40,11 @@ def open_store(settings: Settings, lock_timeout: float | None = None, holder: st
     )
 
 
-def open_reader(settings: Settings) -> Reader:
+def open_reader(settings: Settings, *, allow_older: bool = False) -> Reader:
     """Open the store for reading only.
+
+    Args:
+        allow_older: see `factory.open_reader`.
 
     Raises:
         NotFound: there is no database yet.
@@ -56,7 +59,8 @@ def open_reader(settings: Settings) -> Reader:
         refuse_lost(settings)
         raise NotFound(f"there is no database yet ({paths.database}). Start: tradewind standalone (or: tradewind db migrate)")
     paths.close_to_others()
-    store = factory.open_reader(settings.store, busy_timeout_ms=round(settings.database.busy_timeout * 1000))
+    busy_ms = round(settings.database.busy_timeout * 1000)
+    store = factory.open_reader(settings.store, allow_older=allow_older, busy_timeout_ms=busy_ms)
     store.dags_folder, store.bundle_folders = paths.dags, bundle_folders(settings)
     return store
 

@@ -75,8 +75,12 @@ def migrate(engine: Engine, tables: str = STORE) -> list[str]:
     return done
 
 
-def check(engine: Engine) -> None:
-    """Raise StoreMismatch if the schema is not exactly the schema of this release, StoreLost if there is no schema."""
+def check(engine: Engine, *, allow_older: bool = False) -> None:
+    """Raise StoreMismatch if the schema is not exactly the schema of this release, StoreLost if there is no schema.
+
+    Args:
+        allow_older: accept the schema of an older release, too.
+    """
     have, needed = applied(engine), newest(engine.dialect)
     if have == 0:
         if on_server(engine.path):
@@ -88,9 +92,10 @@ def check(engine: Engine) -> None:
             "backup (tradewind db restore FILE), or create it again: tradewind db reset -y"
         )
     _refuse_newer(engine, have, needed)
-    if have < needed:
+    if have < needed and not allow_older:
         raise StoreMismatch(
-            f"the database {engine.path} has schema {have}, this release needs {needed}; run: tradewind db migrate"
+            f"the database {engine.path} has schema {have}, this release needs {needed}; run: tradewind db migrate "
+            "(first, to be able to go back: tradewind db backup FILE)"
         )
 
 
