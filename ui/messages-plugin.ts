@@ -8,7 +8,7 @@ import { compileMessage } from "@lingui/message-utils/compileMessage";
 import type { Plugin } from "vite";
 
 const PREFIX = "virtual:messages/";
-const STORED = /^(cause|error|run_reason)_|^(gone|no_dag|branch_not_chosen|date_before_task|date_after_task)$/;
+const STORED = /^(cause|error|run_reason|warnings?)_|^(gone|no_dag|branch_not_chosen|date_before_task|date_after_task)$/;
 
 function templates(folder: string): Record<string, string> {
   const phrases = JSON.parse(readFileSync(join(folder, "en", "phrases.json"), "utf8")) as Record<string, string>;

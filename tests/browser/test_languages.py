@@ -19,6 +19,15 @@ MESSAGES = Path(__file__).parents[2] / "ui" / "messages"
 SHOWN = ("/", "/dags", "/runs", "/pools", "/dags/$dagId", "/dags/$dagId/grid", "/dags/$dagId/runs/$runId")
 
 
+WARNED = """
+from tradewind import DAG
+from tradewind.operators.empty import EmptyOperator
+
+with DAG("warned", schedule=None):
+    EmptyOperator(task_id="a") > EmptyOperator(task_id="b")
+"""
+
+
 @cache
 def texts(language: str) -> dict[str, str]:
     """All messages of a language: `shell.triage` → text."""
@@ -84,6 +93,21 @@ def test_stored_causes_and_refusals_are_translated(windows: Callable[..., Visit]
     page.get_by_text(words["phrases.no_dag"].replace("''", "'").replace("{dag}", "no_such_dag")).first.wait_for()
     page.goto(fill_in(visit, PAGES["/dags/$dagId/runs/$runId"][0]))
     assert "is failed" not in page.locator("header").first.inner_text()
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN", "ko"])
+def test_the_warnings_about_a_file_are_shown_with_its_dag(
+    windows: Callable[..., Visit], server: Standalone, language: str
+) -> None:
+    server.write_dag("warned.py", WARNED)
+    server.wait_dag("warned")
+    visit = windows(locale=language).log_in(server)
+    visit.page.goto("/dags/warned")
+    words = texts(language)
+    sentence = words["phrases.warning_compared_tasks"]
+    for name, value in {"task": "a", "other": "b", "meant": "a >> b"}.items():
+        sentence = sentence.replace(f"{{{name}}}", value)
+    visit.page.get_by_role("region", name=words["overview.warnings"]).get_by_text(sentence).wait_for()
 
 
 def schedule_pattern(words: dict[str, str]) -> str:
