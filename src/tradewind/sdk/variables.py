@@ -554,7 +554,7 @@ class BaseHook:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        older_hook_arguments.wrap_init(cls)
+        older_hook_arguments.wrap(cls)
 
     def __init__(self, logger_name: str | None = None) -> None:
         if logger_name is not None:

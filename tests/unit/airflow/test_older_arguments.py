@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -234,6 +235,38 @@ def test_a_hook_gets_the_present_name_of_an_older_argument() -> None:
         assert OwnHook("ours").gcp_conn_id == "ours"
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         PresentHook(nonsense=1)
+
+
+class GCSHook(BaseHook):
+    """As the hook of the package google."""
+
+    __module__ = "airflow.providers.google.cloud.hooks.gcs"
+
+    def upload(self, bucket_name: str, object_name: str, data: str = "") -> tuple[str, str, str]:
+        return bucket_name, object_name, data
+
+    def copy(self, source_bucket: str) -> str:
+        return source_bucket
+
+    async def exists(self, bucket_name: str) -> str:
+        return bucket_name
+
+
+def test_a_method_of_a_hook_gets_the_present_names_of_older_arguments() -> None:
+    hook: Any = GCSHook()
+    with pytest.warns(DeprecationWarning, match=r"GCSHook\.upload") as warned:
+        assert hook.upload(bucket="b", object="o", data="x", multipart=True) == ("b", "o", "x")
+    assert [str(one.message).partition(" in ")[0] for one in warned] == [
+        "GCSHook.upload: bucket was renamed to bucket_name",
+        "GCSHook.upload: object was renamed to object_name",
+        "GCSHook.upload: the provider package has no multipart any more; it has no effect",
+    ]
+    assert hook.upload("b", "o") == ("b", "o", "")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bucket'"):
+        hook.copy("a", bucket="b")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'generation'"):
+        hook.upload("b", "o", generation=3)
+    assert inspect.iscoroutinefunction(hook.exists)
 
 
 def test_a_task_creates_operators_as_its_file_does() -> None:
