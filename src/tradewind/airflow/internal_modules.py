@@ -114,6 +114,8 @@ contrib.utils.gcp_credentials_provider AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT get_cre
 contrib.utils.gcp_field_validator COMPOSITE_FIELD_TYPES EXAMPLE_VALIDATION_SPECIFICATION
 contrib.utils.mlengine_prediction_summary run
 dag.base_dag BaseDag BaseDagBag
+dag_processing.bundles.manager DagBundlesManager
+dag_processing.dagbag sync_bag_to_db
 dag_processing.manager
     DagFileProcessorAgent DagFileProcessorManager DagFileStat DagParsingSignal DagParsingStat
     reload_configuration_for_dag_processing
@@ -191,7 +193,10 @@ metrics.validators
     validate_stat
 models InvalidFernetToken NullFernet get_fernet get_last_dagrun import_all_models
 models.abstractoperator NotMapped
-models.asset AssetAliasModel AssetDagRunQueue AssetWatcherModel DagScheduleAssetReference TaskOutletAssetReference
+models.asset
+    AssetActive AssetAliasModel AssetDagRunQueue AssetPartitionDagRun AssetWatcherModel DagScheduleAssetAliasReference
+    DagScheduleAssetNameReference DagScheduleAssetReference DagScheduleAssetUriReference PartitionedAssetKeyLog
+    TaskInletAssetReference TaskOutletAssetReference
 models.backfill Backfill BackfillDagRun ReprocessBehavior
 models.base COLLATION_ARGS Operator SQL_ALCHEMY_SCHEMA TaskInstanceDependencies _sentinel get_id_collation_args
 models.baseoperator
@@ -200,10 +205,12 @@ models.baseoperator
 models.callback Callback ExecutorCallback TriggererCallback
 models.chart Chart
 models.connection RE_SANITIZE_CONN_ID parse_netloc_to_hostname sanitize_conn_id
+models.connection_test ConnectionTestRequest
 models.crypto FernetProtocol InvalidFernetToken NullFernet get_fernet
 models.dag
     DAG_ARGS_EXPECTED_TYPES DagOwnerAttributes InconsistentDataInterval create_timetable
-    get_dataset_triggered_next_run_info
+    get_dataset_triggered_next_run_info get_run_data_interval infer_automated_data_interval
+models.dag_favorite DagFavorite
 models.dagbag DagPriorityParsingRequest generate_md5_hash sync_bag_to_db
 models.dagcode DagCode
 models.dagpickle DagPickle
@@ -213,6 +220,7 @@ models.dataset
     DagScheduleDatasetAliasReference DagScheduleDatasetReference DatasetAliasModel DatasetDagRunQueue TaskOutletDatasetReference
 models.db_callback_request DbCallbackRequest
 models.deadline Deadline
+models.deadline_alert DeadlineAlert
 models.expandinput
     DictOfListsExpandInput EXPAND_INPUT_EMPTY ListOfDictsExpandInput MappedArgument NotFullyPopulated create_expand_input
     get_map_type_key get_mappable_types is_mappable
@@ -226,7 +234,6 @@ models.renderedtifields get_serialized_template_fields
 models.revoked_token RevokedToken
 models.sensorinstance SensorInstance
 models.taskinstance TaskInstanceNote TaskInstanceStateType TaskReturnCode load_error_file set_current_context set_error_file
-models.taskinstancehistory TaskInstanceHistory
 models.tasklog LogTemplate
 models.taskmap TaskMap TaskMapVariant
 models.taskreschedule add_ondelete_for_mssql
@@ -238,7 +245,7 @@ models.xcom_arg deserialize_xcom_arg serialize_xcom_arg
 operators.datetime target_times_as_dates
 operators.hive_to_druid DEFAULT_TARGET_PARTITION_SIZE LOAD_CHECK_INTERVAL
 plugins_manager
-    AirflowPluginSource EntryPointSource PLUGINS_ATTRIBUTES_TO_DUMP PluginsDirectorySource ReactAppDict entry_points_with_dist
+    AirflowPluginSource EntryPointSource PLUGINS_ATTRIBUTES_TO_DUMP PluginsDirectorySource ReactAppDict
     get_plugin_info import_errors initialize_hook_lineage_readers_plugins initialize_priority_weight_strategy_plugins
     initialize_web_ui_plugins is_valid_plugin load_entrypoint_plugins load_plugins_from_plugin_directory load_providers_plugins
     make_deprecated_module make_module register_inbuilt_operator_links register_plugin
@@ -378,7 +385,6 @@ utils.docs get_doc_url_for_provider get_docs_url get_project_url_from_metadata
 utils.dot_renderer render_dag_dependencies
 utils.email send_MIME_email send_mime_email
 utils.empty_set _get_empty_set_for_configuration
-utils.entry_points _get_grouped_entry_points entry_points_with_dist
 utils.event_scheduler EventScheduler
 utils.file
     COMMENT_PATTERN MODIFIED_DAG_MODULE_NAME ZIP_REGEX find_dag_file_paths find_path_from_directory iter_airflow_imports

@@ -69,6 +69,12 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (f"{_COMPAT}.state_store", "AssetScope TaskScope BaseStoreBackend StoreScope", "sdk.state:3"),
     (f"{_COMPAT}.state_store", "AdvanceItem SharedStreamProducer", "triggers.shared_stream:3"),
     ("tradewind.airflow.compat.module_loading", "*", "_shared.module_loading:3 sdk._shared.module_loading:3"),
+    (
+        f"{_COMPAT}.module_loading",
+        "entry_points_with_dist _get_grouped_entry_points",
+        "utils.entry_points:2 _shared.module_loading:3",
+    ),
+    (f"{_COMPAT}.module_loading", "entry_points_with_dist", "plugins_manager:2"),
     (f"{_COMPAT}.stats", "Stats", "sdk._shared.observability.metrics.stats:3 sdk._shared.observability.metrics:3"),
     (
         f"{_COMPAT}.stats",
@@ -246,7 +252,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (_SERVER, "TaskMap", "models.taskmap:2"),
     (_SERVER, "HITLDetail", "models.hitl:3"),
     (_SERVER, "DagBundleModel", "models.dagbundle:3"),
-    (_SERVER, "TaskInstanceHistory", "models.taskinstancehistory:2"),
+    (f"{_COMPAT}.models", "TaskInstanceHistory", "models.taskinstancehistory:2 models:3"),
     (f"{_COMPAT}.xcom", "XComModel=XCom", "models.xcom:3"),
     (f"{_COMPAT}.trigger_runner", "TriggerRunner", "jobs.triggerer_job_runner:2"),
     (f"{_COMPAT}.serde", "BaseSerialization", "serialization.serialized_objects:2"),

@@ -218,6 +218,14 @@ def test_lineage_keeps_the_facts_of_an_entity() -> None:
         File(nothing=1)
 
 
+def test_entry_points_have_their_distributions() -> None:
+    from airflow.utils.entry_points import entry_points_with_dist
+
+    found = {point.name: distribution.name for point, distribution in entry_points_with_dist("pytest11")}
+    assert found["timeout"] == "pytest-timeout"
+    assert list(entry_points_with_dist("no such group")) == []
+
+
 def test_object_storage_paths_name_the_package_that_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     module = "tradewind.airflow.compat.object_storage"
     monkeypatch.delitem(sys.modules, module, raising=False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from types import ModuleType
 from typing import Any
 
-__all__ = ["import_string", "is_valid_dotpath", "iter_namespace", "qualname"]
+__all__ = ["entry_points_with_dist", "import_string", "is_valid_dotpath", "iter_namespace", "qualname"]
 
 
 def import_string(dotted_path: str) -> Any:
@@ -44,3 +47,18 @@ def iter_namespace(ns: ModuleType) -> Iterator[pkgutil.ModuleInfo]:
 def is_valid_dotpath(path: str) -> bool:
     """Whether the text has the form `name.name.name`."""
     return isinstance(path, str) and all(part.isidentifier() for part in path.split("."))
+
+
+@functools.cache
+def _get_grouped_entry_points() -> dict[str, list[tuple[metadata.EntryPoint, metadata.Distribution]]]:
+    """Group → the entry points of the installed distributions. Fixtures of packages' tests empty the cache."""
+    found = defaultdict(list)
+    for distribution in metadata.distributions():
+        for point in distribution.entry_points:
+            found[point.group].append((point, distribution))
+    return dict(found)
+
+
+def entry_points_with_dist(group: str) -> Iterator[tuple[metadata.EntryPoint, metadata.Distribution]]:
+    """The entry points of a group, each with its distribution."""
+    return iter(_get_grouped_entry_points().get(group, []))
