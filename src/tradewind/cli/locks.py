@@ -15,7 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tradewind.model.errors import StoreBusy
+from tradewind.model.moments import SECOND
 from tradewind.settings import Settings
+
+START_ADVICE = "stop it first, or use another TRADEWIND_HOME for this one"
+STOP_ADVICE = "stop it first"
 
 
 class WriterLock:
@@ -25,8 +29,11 @@ class WriterLock:
         self.path = path
         self._file = -1
 
-    def acquire(self, timeout_seconds: float = 0.0) -> None:
+    def acquire(self, timeout_seconds: float = 0.0, advice: str = START_ADVICE) -> None:
         """Acquire the lock.
+
+        Args:
+            advice: what helps if another process holds it; `{pid}` stands for that process.
 
         Raises:
             StoreBusy: another process still holds the lock after `timeout_seconds`; the message has its pid.
@@ -41,18 +48,15 @@ class WriterLock:
                 if time.monotonic() >= deadline:
                     note = os.pread(file, 512, 0).decode(errors="replace").strip() or "unknown"
                     os.close(file)
-                    raise StoreBusy(self.refusal(note)) from None
+                    raise StoreBusy(f"{self.held_by(note)}; {advice.replace('{pid}', note.partition(' ')[0])}") from None
                 time.sleep(0.02)
         os.ftruncate(file, 0)
         os.pwrite(file, str(os.getpid()).encode(), 0)
         self._file = file
 
-    def refusal(self, note: str) -> str:
-        """The error message if another process holds the lock. `note`: the holder's pid and, after a space, its note."""
-        return (
-            f"another scheduler or command (pid {note}) is writing to this home folder; "
-            "stop it first, or use another TRADEWIND_HOME for this one"
-        )
+    def held_by(self, note: str) -> str:
+        """Who holds the lock, as a sentence. `note`: the holder's pid and, after a space, its note."""
+        return f"another scheduler or command (pid {note}) is writing to this home folder"
 
     def write_note(self, text: str) -> None:
         """Write a text after the pid into the lock file."""
@@ -69,13 +73,10 @@ class WriterLock:
 class HomeLock(WriterLock):
     """Held by `standalone`; its note is the address of the web page."""
 
-    def refusal(self, note: str) -> str:
+    def held_by(self, note: str) -> str:
         pid, _, address = note.partition(" ")
         where = f" at {address}" if address else ""
-        return (
-            f"standalone is already running on this home folder (process {pid}{where}); "
-            "stop it first, or use another TRADEWIND_HOME for this one"
-        )
+        return f"standalone is already running on this home folder (process {pid}{where})"
 
 
 def writer_lock(settings: Settings) -> WriterLock:
@@ -89,16 +90,23 @@ def home_lock(settings: Settings) -> HomeLock:
 
 
 @contextmanager
-def exclusive_access(settings: Settings) -> Iterator[None]:
+def exclusive_access(settings: Settings, then: str = "") -> Iterator[None]:
     """Hold both locks of a home folder, so that no service runs and no command writes to its database.
+
+    Args:
+        then: for people, what to do after `standalone` has been stopped, line by line.
 
     Raises:
         StoreBusy: `standalone`, a scheduler or a command is running.
     """
     home, writer = home_lock(settings), writer_lock(settings)
-    home.acquire()
+    seconds = settings.runner.drain_timeout_us // SECOND
+    stop = (
+        f"kill {{pid}} && tail --pid={{pid}} -f /dev/null    # running tasks have {seconds} s to finish (runner.drain_timeout)"
+    )
+    home.acquire(advice=f"{STOP_ADVICE}:\n  {stop}{then}")
     try:
-        writer.acquire()
+        writer.acquire(advice=STOP_ADVICE)
         yield
     finally:
         writer.release()

@@ -154,7 +154,8 @@ def _read(key_file: str) -> list[str]:
     except FileNotFoundError:
         raise ConfigError(
             f"The key file {key_file} is missing; without it variables and connections can be neither read nor "
-            f"written. Restore it from your backup, or set the key in {_SETTING}"
+            f"written. Restore it from your backup, or set the key in {_SETTING}. If another home folder uses the same database, "
+            "for example that of the other scheduler, copy fernet.key and worker.key from there"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The key file {key_file} cannot be read: {error}") from error

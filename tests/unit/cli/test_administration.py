@@ -58,6 +58,24 @@ def test_reset_asks_and_is_refused_while_a_service_runs(run: Run, known: Path) -
     assert not (known / "tradewind.db").exists()
 
 
+def test_a_move_of_a_running_installation_is_refused_with_the_commands(run: Run, known: Path) -> None:
+    lock = home_lock(load())
+    lock.acquire()
+    lock.write_note("http://127.0.0.1:8080")
+    refused = run("db", "move", "postgresql://me:secret@localhost/tradewind", "-y")
+    lock.release()
+    assert refused.exit_code == 1
+    pid = os.getpid()
+    assert refused.stderr.splitlines() == [
+        f"tradewind: standalone is already running on this home folder (process {pid} at http://127.0.0.1:8080); stop it first:",
+        f"  kill {pid} && tail --pid={pid} -f /dev/null    # running tasks have 60 s to finish (runner.drain_timeout)",
+        "  tradewind db move URL",
+        "  export TRADEWIND__DATABASE__URL=URL",
+        "  tradewind standalone",
+        "A task that does not finish in time costs a try, and is tried again after the move.",
+    ]
+
+
 def test_reset_deletes_the_reports_of_all_worker_hosts(run: Run, known: Path) -> None:
     (known / "spool-w2").mkdir()
     (known / "spool-w2" / "report").touch()

@@ -39,6 +39,14 @@ def store(postgres_url: str) -> Iterator[SqlStore]:
     store.close()
 
 
+def test_a_session_that_is_another_one_is_explained(store: SqlStore) -> None:
+    """A pooler in transaction mode: what this process has prepared does not exist in the session of the next transaction."""
+    store.pools()
+    store.engine.run("DEALLOCATE ALL")
+    with pytest.raises(StatementError, match=r"PgBouncer with pool_mode = transaction .*\[26000\].*set pool_mode = session"):
+        store.pools()
+
+
 def test_both_databases_have_the_same_tables_and_columns(store: SqlStore) -> None:
     """The same names in the same order, NULL allowed in the same columns, and the same keys."""
     light = empty_database()

@@ -17,6 +17,13 @@ from tradewind.model.errors import ConfigError, Conflict, NotFound
 from tradewind.observe.failpoints import fp
 from tradewind.settings import Settings, load
 
+_THEN = """
+  tradewind db move URL
+  export TRADEWIND__DATABASE__URL=URL
+  tradewind standalone
+A task that does not finish in time costs a try, and is tried again after the move."""
+"""What follows after `standalone` has been stopped."""
+
 
 @click.command()
 @click.argument("url")
@@ -41,7 +48,7 @@ def move(url: str, yes: bool) -> None:
     if not os.path.exists(source):
         raise NotFound(f"there is no database to move ({source}); set TRADEWIND__DATABASE__URL and start: tradewind standalone")
     settings.paths.prepare()
-    with exclusive_access(settings):
+    with exclusive_access(settings, _THEN):
         confirm(f"This copies {source} to {without_password(target)}. Continue?", yes)
         copied = _copy(settings, target)
         kept = _rename_database(source)

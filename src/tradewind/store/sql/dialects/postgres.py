@@ -889,12 +889,22 @@ def is_lost(error: ServerError) -> bool:
     return error.sqlstate[:2] == "08" or error.sqlstate in ("57P01", "57P02", "57P03", "25P03", "57P05")
 
 
+_OTHER_SESSION = {"42P05", "26000"}
+"""A prepared statement exists already, or does not exist: the session is not the one in which this process prepared it."""
+
+
 def translate(error: ServerError, database: str) -> TradewindError:
     """Translate an error of the server by its code. The message says what to do."""
     text = f"{error} [{error.sqlstate}]"
     if error.sqlstate == "25P03":
         return StoreUnreachable(
             f"the database {database} ended a transaction of this process, which was stopped meanwhile ({text})"
+        )
+    if error.sqlstate in _OTHER_SESSION:
+        return StatementError(
+            f"the database {database} is used through a pooler that gives each transaction another session, such as PgBouncer with "
+            f"pool_mode = transaction ({text}). Tradewind needs a session for each of its connections: let "
+            "TRADEWIND__DATABASE__URL name the server itself, or set pool_mode = session for this database"
         )
     kind = _KINDS.get(error.sqlstate) or _CLASSES.get(error.sqlstate[:2], StatementError)
     if kind is StoreRefused:
