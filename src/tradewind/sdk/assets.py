@@ -89,7 +89,7 @@ class Asset(BaseAsset):
         self.access_control = access_control
         uri = None if uri is None else getattr(uri, "__fspath__", lambda: uri)()
         if name is None and uri is None:
-            raise DefinitionError(f"{what}() needs a name or a uri")
+            raise WrongAssetArguments(f"{what}() needs a name or a uri")
         if name is not None:
             _check_text(f"{what} name", name)
         self._uri = normalise_uri(uri if uri is not None else name)
@@ -162,7 +162,7 @@ class AssetRef(BaseAsset):
 
     def __init__(self, *, name: str | None = None, uri: str | None = None) -> None:
         if (name is None) == (uri is None):
-            raise DefinitionError("Asset.ref() needs either name or uri, not both")
+            raise WrongAssetArguments("Asset.ref() needs either name or uri, not both")
         self.name = "" if name is None else name
         self.uri = "" if uri is None else normalise_uri(uri)
 
@@ -216,7 +216,7 @@ class _Combined(BaseAsset):
     def __init__(self, *objects: BaseAsset) -> None:
         for one in objects:
             if not isinstance(one, BaseAsset):
-                raise DefinitionError(
+                raise WrongAssetArguments(
                     f"{type(self).__name__} accepts only assets and aliases; {one!r} is a {type(one).__name__}"
                 )
         if not objects:
@@ -372,6 +372,10 @@ def leaves_of(condition: BaseAsset) -> list[Leaf]:
 # --- names and URIs ---------------------------------------------------------------------------------------------------
 
 
+class WrongAssetArguments(DefinitionError, TypeError):
+    """Arguments from which no asset, reference or condition can be made. In Airflow this is a TypeError."""
+
+
 class InvalidAssetText(DefinitionError, ValueError):
     """A text that cannot be the name or URI of an asset. In Airflow this is a ValueError."""
 
@@ -398,19 +402,19 @@ def normalise_uri(uri: Any) -> str:
     as in Airflow.
 
     Raises:
-        DefinitionError: the URI is empty, too long, not ASCII, or has the reserved scheme `airflow`.
+        InvalidAssetText: the URI is empty, too long, or has the reserved scheme `airflow`.
     """
     _check_text("Asset URI", uri)
     text = str(uri)
     try:
         parsed = urlsplit(text)
     except ValueError as error:
-        raise DefinitionError(f"the asset URI {text!r} is not a valid URI: {error}") from None
+        raise InvalidAssetText(f"the asset URI {text!r} is not a valid URI: {error}") from None
     scheme = parsed.scheme.lower()
     if not scheme or scheme.startswith("x-"):
         return text
     if scheme == "airflow":
-        raise DefinitionError(f"the asset URI {text!r} has the reserved scheme 'airflow'; use another scheme")
+        raise InvalidAssetText(f"the asset URI {text!r} has the reserved scheme 'airflow'; use another scheme")
     _, userinfo, host = parsed.netloc.rpartition("@")
     if userinfo:
         open_dags.warn_author(f"the asset URI of {host} contains a user or password, which is removed")

@@ -493,6 +493,10 @@ class FanOutMapper(PartitionMapper):
         return values.FanOut(upstream, self.window._value(), downstream, most=self.max_downstream_keys)
 
 
+class WrongWindow(DefinitionError, TypeError):
+    """A window that does not fit its mapper. In Airflow this is a TypeError."""
+
+
 class RollupMapper(PartitionMapper):
     """Gives one key for all parts of a window. The run waits until the parts have come.
 
@@ -514,7 +518,7 @@ class RollupMapper(PartitionMapper):
     ) -> None:
         super().__init__(max_downstream_keys=max_downstream_keys)
         if upstream_mapper.expected_decoded_type is not window.expected_decoded_type:
-            raise DefinitionError(
+            raise WrongWindow(
                 f"RollupMapper: {type(window).__name__} needs a mapper with keys for a {window.expected_decoded_type.__name__}; "
                 f"the keys of {type(upstream_mapper).__name__} are for a {upstream_mapper.expected_decoded_type.__name__}"
             )

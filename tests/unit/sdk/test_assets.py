@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -283,3 +284,20 @@ def test_a_watcher_needs_an_event_trigger_that_can_be_stored() -> None:
         define(DAG("d", schedule=Asset("x", watchers=["w"])))
     with pytest.raises(DefinitionError, match="the watcher 'w' cannot run in the triggerer"):
         define(DAG("d", schedule=Asset("x", watchers=[AssetWatcher(name="w", trigger=Local())])))
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (Asset, TypeError),
+        (Asset.ref, TypeError),
+        (lambda: Asset.ref(name="a", uri="b"), TypeError),
+        (lambda: AssetAll(A, "x"), TypeError),  # type: ignore[arg-type]
+        (lambda: Asset("a", "airflow://x"), ValueError),
+        (lambda: Asset(" "), ValueError),
+    ],
+)
+def test_errors_have_airflows_classes_too(make: Callable[[], object], kind: type[Exception]) -> None:
+    with pytest.raises(kind) as caught:
+        make()
+    assert isinstance(caught.value, DefinitionError)
