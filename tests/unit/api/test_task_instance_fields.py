@@ -112,7 +112,7 @@ def test_a_task_without_a_try_stands_for_itself(shop: World) -> None:
     ("rendered", "shown"),
     [
         (None, {"templates_dict": None, "op_args": [], "op_kwargs": {}}),
-        (b'{"op_args":[1]}', {"op_args": [1]}),
+        (b'{"op_args":[1]}', {"templates_dict": None, "op_args": [1], "op_kwargs": {}}),
     ],
 )
 def test_empty_fields_are_shown(shop: World, rendered: bytes | None, shown: dict[str, Any]) -> None:

@@ -544,11 +544,14 @@ _EMPTY_FIELDS: Mapping[str, Any] = MappingProxyType({"op_args": [], "op_kwargs":
 
 
 def _rendered(row: Row, task: ShownTask) -> dict[str, Any]:
-    """The rendered fields of a row of `INSTANCE_COLUMNS`. Nothing is stored for an attempt whose fields are all empty."""
-    if row[20]:
-        found: dict[str, Any] = msgspec.json.decode(row[20])
-        return found
-    return {} if row[23] is None else {name: _EMPTY_FIELDS.get(name) for name in task.template_fields}
+    """The rendered fields of a row of `INSTANCE_COLUMNS`.
+
+    Nothing is stored for an attempt whose fields are all empty. Attempts of earlier releases have only those that are not empty.
+    """
+    found: dict[str, Any] = msgspec.json.decode(row[20]) if row[20] else {}
+    if not found and row[23] is None:
+        return {}  # it has not started
+    return {**{name: _EMPTY_FIELDS.get(name) for name in task.template_fields}, **found}
 
 
 _RANGES = {
