@@ -73,6 +73,7 @@ LAZY_IMPORTS = {
     ("platform.boot", "ctypes"): "on other systems than Linux, only the C library knows the boot",
     ("platform.boot", "psutil"): "only on other systems than Linux",
     # Modules that only some users need.
+    ("sdk.conf", "configparser"): "only where code reads an airflow.cfg from a text",
     ("sdk.columns", "sqlalchemy*"): "optional: only where a DAG file combines conditions with its functions",
     ("worker.callback_process", "worker.alert_mail"): "loads SMTP; most callbacks are not mails",
     ("worker.callback_process", "worker.deadline_calls"): "few DAGs have deadlines",

@@ -46,8 +46,37 @@ def _places_of(name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 class SettingsReader:
     """The settings of a process by section and key. Values are strings, except from the typed methods."""
 
-    def __init__(self) -> None:
+    def __init__(self, default_config: str | None = None, *_args: Any, **_options: Any) -> None:
+        """Create settings of their own, as `AirflowConfigParser(default_config=…)` in tests and plugins.
+
+        Args:
+            default_config: values in the format of an airflow.cfg. None: only those of the environment and Airflow's defaults.
+        """
         self._installed: dict[str, str] = {}
+        if default_config is not None:
+            self.read_string(default_config)
+
+    def read_string(self, string: str, source: str = "<string>") -> None:
+        """Add values in the format of an airflow.cfg. Raises configparser.Error: the text has another format."""
+        import configparser  # lazy import: only where code reads such a text
+
+        given = configparser.ConfigParser(interpolation=None, strict=False)
+        given.read_string(string, source)
+        for section in given.sections():
+            self.read_dict({section: dict(given.items(section))})
+
+    def read_dict(self, dictionary: Mapping[str, Mapping[str, Any]], source: str = "<dict>") -> None:
+        """Add values: section → key → value."""
+        for section, values in dictionary.items():
+            self._installed.update({f"{section}.{key}".lower(): str(value) for key, value in values.items()})
+
+    def sections(self) -> list[str]:
+        """The sections of the settings that this process knows."""
+        return list(self.as_dict())
+
+    def options(self, section: str) -> list[str]:
+        """The keys of a section."""
+        return list(self.as_dict().get(section.lower(), ()))
 
     def install(self, values: Mapping[str, str]) -> None:
         """Install the settings for user code of this process: `section.key` → string."""
