@@ -25,8 +25,10 @@ from types import ModuleType
 from typing import Any
 
 from tradewind.airflow import moved_modules, names, older_pendulum, plugin_names
+from tradewind.airflow.compat import web_parts
 from tradewind.airflow.wrapped_loader import WrappedLoader
 from tradewind.model.errors import did_you_mean
+from tradewind.sdk import import_paths
 
 ROOT = "airflow"
 PROVIDERS = "airflow.providers"
@@ -322,6 +324,8 @@ class FallbackFinder:
         """
         if name == TALK or name.startswith(f"{TALK}."):
             return _talk_plugin(name)
+        if name.partition(".")[0] in web_parts.PACKAGES:
+            return ModuleSpec(name, WebPackageLoader(), is_package=True) if _a_plugin_imports() else None  # type: ignore[arg-type]
         if name != PROVIDERS and not name.startswith("airflow.providers."):
             return None
         if name in ONCE_IN_AIRFLOW and _provider_is_installed(name):
@@ -329,6 +333,35 @@ class FallbackFinder:
         if name in (PROVIDERS, *names.PROVIDER_GROUPS) or names.is_module(name) or names.had_other_names(name):
             return _spec(name)
         raise ModuleNotFoundError(f"No module named {name!r}. {_advice(name)}", name=name)
+
+
+class WebPackage(ModuleType):
+    """A module of a package for web servers that is not installed."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return web_parts.part(name)
+
+
+class WebPackageLoader(TableLoader):
+    """Makes such a module."""
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> Any:
+        """Create the module; `__getattr__` provides its names."""
+        return WebPackage(spec.name)
+
+
+def _a_plugin_imports() -> bool:
+    """Whether a file of the plugins folder executes the import. Other files get the error that the package is missing."""
+    folder = os.path.join(os.path.realpath(import_paths.plugins_folder()), "")
+    frame = sys._getframe(2)
+    while frame is not None and (frame.f_globals.get("__name__") or "").startswith(
+        ("importlib", "_frozen_importlib", __name__)
+    ):
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None and os.path.realpath(frame.f_code.co_filename).startswith(folder)
 
 
 class OnceInAirflowLoader:

@@ -340,6 +340,17 @@ ti_deps.deps.task_concurrency_dep TaskConcurrencyDep
 ti_deps.deps.task_not_running_dep TaskNotRunningDep
 ti_deps.deps.trigger_rule_dep TriggerRuleDep
 ti_deps.deps.valid_state_dep ValidStateDep
+triggers.callback CallbackTrigger
+utils.span_status SpanStatus
+utils.thread_safe_dict ThreadSafeDict
+listeners.types AssetEvent
+models.dag_favorite DagFavorite
+models.referencemixin ReferenceMixin
+assets.manager AssetManager asset_manager resolve_asset_manager
+sdk.crypto FernetProtocol get_fernet
+sdk.definitions.timetables._cron CronMixin
+sdk.definitions.timetables._delta DeltaMixin
+sdk.types DagRunProtocol OutletEventAccessorProtocol WeightRuleProtocol
 timetables._cron CronMixin
 timetables._delta DeltaMixin
 timetables.simple DatasetTriggeredTimetable
@@ -518,6 +529,10 @@ www_rbac.widgets AirflowDateTimePickerWidget AirflowModelListWidget
 """
 
 
+_OF_VIEWS = (".views", ".forms", ".widgets", ".validators")
+"""Ends of the modules of the web server whose classes plugins create objects of."""
+
+
 @functools.cache
 def _names() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
@@ -544,9 +559,16 @@ def names_of(module: str) -> frozenset[str]:
 def target(module: str, name: str) -> str | None:
     """The place of the substitute for a name, as `package.module:name`; None if the module has no such name.
 
-    Tables of the metadata database can be named with their columns; all other substitutes raise an error when they are used.
+    Tables of the metadata database can be named with their columns. Views and forms of Airflow 1 and 2's web server can be created,
+    and have no effect. All other substitutes raise an error when they are used.
     """
     if name not in names_of(module):
         return None
-    is_table = module.startswith("airflow.models") and name[0].isupper()
-    return f"tradewind.airflow.compat.{'models' if is_table else 'server_internals'}:{name}"
+    is_class = name[0].isupper() and not name.isupper()
+    if is_class and module.startswith("airflow.models"):
+        place = "models"
+    elif is_class and module.startswith(("airflow.www.", "airflow.www_rbac.")) and module.endswith(_OF_VIEWS):
+        place = "web_parts"
+    else:
+        place = "server_internals"
+    return f"tradewind.airflow.compat.{place}:{name}"

@@ -11,6 +11,9 @@ from typing import Any
 
 from tradewind.model.errors import NotYetSupported
 
+_TYPES_OF_ARGUMENTS = frozenset({"AsyncSessionDep", "DagBagDep", "GetUserDep", "SessionDep"})
+"""Dependencies of FastAPI, with which apps of plugins annotate arguments. FastAPI refuses classes that it does not know."""
+
 _made: dict[str, Any] = {}
 
 
@@ -54,7 +57,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name not in _made:
         plain = name.lstrip("_")
-        if plain.isupper():
+        if plain in _TYPES_OF_ARGUMENTS:
+            _made[name] = Any
+        elif plain.isupper():
             _made[name] = plain.lower()
         elif plain[0].isupper():
             _made[name] = type(name, (AirflowService,), {"__module__": __name__, "__doc__": "Of Airflow's own services."})
