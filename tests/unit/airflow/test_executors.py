@@ -15,6 +15,8 @@ from tradewind.model.states import TaskState
 
 from airflow.executors import workloads  # isort: skip
 from airflow.executors.base_executor import BaseExecutor  # isort: skip
+from airflow.executors.executor_loader import ExecutorLoader  # isort: skip
+from airflow.executors.executor_utils import ExecutorName  # isort: skip
 from airflow.executors.workloads.callback import CallbackDTO, CallbackFetchMethod  # isort: skip
 from airflow.models.callback import CallbackKey  # isort: skip
 from airflow.utils.state import CallbackState  # isort: skip
@@ -95,3 +97,14 @@ def test_what_an_executor_does_not_support_is_refused() -> None:
         Executor(0)
     with pytest.raises(NotYetSupported, match=r"setting core\.executor"):
         BaseExecutor.run_workload(task("a"))
+
+
+def test_the_setting_names_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", f"CeleryExecutor,mine:{__name__}.Executor,{__name__}.Executor")
+    celery, mine, last = ExecutorLoader.get_executor_names()
+    assert celery == ExecutorName("airflow.providers.celery.executors.celery_executor.CeleryExecutor", "CeleryExecutor")
+    assert (mine.alias, last.alias) == ("mine", None)
+    assert ExecutorLoader.import_executor_cls(mine)[0] is Executor
+    assert ExecutorLoader.get_default_executor_name(team_name="a") == celery._replace(team_name="a")
+    with pytest.raises(ImportError, match="no_such"):
+        ExecutorLoader.import_executor_cls(ExecutorName("no_such.Executor"))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from tradewind.airflow.compat import stats
 from tradewind.airflow.compat.logging_mixin import LoggingMixin
+from tradewind.airflow.compat.module_loading import import_string
 from tradewind.airflow.compat.workloads import CallbackKey, CallbackState, ExecuteCallback, ExecuteTask
 from tradewind.model.errors import NotYetSupported
 from tradewind.model.states import TaskState
@@ -227,18 +228,45 @@ def _state_of(key: Any, state: str) -> Any:
     return CallbackState(state) if isinstance(key, CallbackKey) else TaskState(state)
 
 
+_CELERY, _KUBERNETES = "airflow.providers.celery.executors", "airflow.providers.cncf.kubernetes.executors"
+_CLASSES = {
+    "LocalExecutor": "airflow.executors.local_executor.LocalExecutor",
+    "SequentialExecutor": "airflow.executors.sequential_executor.SequentialExecutor",
+    "CeleryExecutor": f"{_CELERY}.celery_executor.CeleryExecutor",
+    "CeleryKubernetesExecutor": f"{_CELERY}.celery_kubernetes_executor.CeleryKubernetesExecutor",
+    "KubernetesExecutor": f"{_KUBERNETES}.kubernetes_executor.KubernetesExecutor",
+    "LocalKubernetesExecutor": f"{_KUBERNETES}.local_kubernetes_executor.LocalKubernetesExecutor",
+}
+"""Airflow's own name of an executor → its class."""
+
+
 class ExecutorLoader:
     """Airflow's registry of executors."""
 
     @classmethod
     def get_default_executor_name(cls, team_name: str | None = None) -> ExecutorName:
-        """The executor of the settings."""
-        return ExecutorName(conf.get("core", "executor", fallback="LocalExecutor"))
+        """The first executor of the setting core.executor."""
+        return cls.get_executor_names()[0]._replace(team_name=team_name)
 
     @classmethod
     def get_executor_names(cls, *_args: Any, **_kwargs: Any) -> list[ExecutorName]:
-        """The executors of the settings."""
-        return [cls.get_default_executor_name()]
+        """The executors of the setting core.executor: `CeleryExecutor,mine:our.module.Executor`."""
+        found = []
+        for text in str(conf.get("core", "executor", fallback="") or "LocalExecutor").split(","):
+            alias, _, path = text.strip().rpartition(":")
+            if path in _CLASSES:
+                alias, path = alias or path, _CLASSES[path]
+            found.append(ExecutorName(path, alias or None))
+        return found
+
+    @classmethod
+    def import_executor_cls(cls, executor_name: ExecutorName, *_args: Any) -> tuple[Any, str]:
+        """The class of an executor, and where it was found.
+
+        Raises:
+            ImportError: there is no such class.
+        """
+        return import_string(executor_name.module_path), "module"
 
     @classmethod
     def load_executor(cls, *_args: Any, **_kwargs: Any) -> Any:
