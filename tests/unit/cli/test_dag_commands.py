@@ -266,6 +266,8 @@ def test_reserialize_parses_the_files_and_removes_missing_ones(run: Run, real: P
     assert [row["dag_id"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == ["real"]
     real.write_text("1 / 0\n# DAG tradewind")
     assert run("dags", "reserialize").exit_code == 1
+    assert run("airflow", "dags", "reserialize").exit_code == 0, "as in Airflow"
+    assert run("dags", "list-runs", "real", "--state", "runing").exit_code == 2
     assert "1 DAG file with import errors. See: tradewind dags list-import-errors" in run("tasks", "list", "nosuch").stderr
     assert "'dags-folder'" in run("dags", "reserialize", "-B", "dags-foldre").stderr
 

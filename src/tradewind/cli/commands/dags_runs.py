@@ -36,7 +36,13 @@ _RUN_COLUMNS = ("dag_id", "run_id", "state", "run_after", "logical_date", "start
 @click.command("list-runs")
 @click.argument("dag_id", required=False, shell_complete=complete_dags)
 @click.option("-d", "--dag-id", "dag_option", hidden=True)
-@click.option("--state", "states", multiple=True, help="Only runs in this state; can be repeated.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(["queued", "running", "success", "failed"]),
+    help="Only runs in this state; can be repeated.",
+)
 @click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
 @click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
 @click.option("--no-backfill", is_flag=True, help="Leave out runs of backfills.")
