@@ -3,7 +3,7 @@ one system.
 
 Each line: the old module below `airflow`, the module below `airflow.providers` that has the names today, and the names, which may
 be on indented lines of their own. A name that has changed is written `old=new`. Sources: the redirects of Airflow 2.11.0, and the
-classes of Airflow 1.10.15 that those do not mention.
+classes of Airflow 1.8.2, 1.9.0, 1.10.2 and 1.10.15 that those do not mention.
 """
 
 from __future__ import annotations
@@ -297,6 +297,9 @@ contrib.operators.gcs_to_bq google.cloud.transfers.gcs_to_bigquery
     GCSToBigQueryOperator GoogleCloudStorageToBigQueryOperator=GCSToBigQueryOperator
 contrib.operators.gcs_to_gcs google.cloud.transfers.gcs_to_gcs
     GCSToGCSOperator GoogleCloudStorageToGoogleCloudStorageOperator=GCSToGCSOperator
+contrib.operators.gcs_to_gcs_transfer_operator google.cloud.operators.cloud_storage_transfer_service
+    CloudDataTransferServiceGCSToGCSOperator
+    GoogleCloudStorageToGoogleCloudStorageTransferOperator=CloudDataTransferServiceGCSToGCSOperator
 contrib.operators.gcs_to_gdrive_operator google.suite.transfers.gcs_to_gdrive
     GCSToGoogleDriveOperator GcsToGDriveOperator=GCSToGoogleDriveOperator
 contrib.operators.gcs_to_s3 amazon.aws.transfers.gcs_to_s3 GCSToS3Operator GoogleCloudStorageToS3Operator=GCSToS3Operator
@@ -312,6 +315,8 @@ contrib.operators.mlengine_operator google.cloud.operators.mlengine
     MLEngineManageVersionOperator MLEngineModelOperator=MLEngineManageModelOperator MLEngineStartBatchPredictionJobOperator
     MLEngineStartTrainingJobOperator MLEngineTrainingOperator=MLEngineStartTrainingJobOperator
     MLEngineVersionOperator=MLEngineManageVersionOperator
+contrib.operators.mlengine_operator_utils google.cloud.utils.mlengine_operator_utils create_evaluate_ops
+contrib.operators.mlengine_prediction_summary google.cloud.utils.mlengine_prediction_summary JsonCoder MakeSummary
 contrib.operators.mongo_to_s3 amazon.aws.transfers.mongo_to_s3 MongoToS3Operator
 contrib.operators.mssql_to_gcs google.cloud.transfers.mssql_to_gcs
     MSSQLToGCSOperator MsSqlToGoogleCloudStorageOperator=MSSQLToGCSOperator
@@ -340,7 +345,7 @@ contrib.operators.s3_list_operator amazon.aws.operators.s3 S3ListOperator
 contrib.operators.s3_to_gcs_operator google.cloud.transfers.s3_to_gcs
     S3ToGCSOperator S3ToGoogleCloudStorageOperator=S3ToGCSOperator
 contrib.operators.s3_to_gcs_transfer_operator google.cloud.operators.cloud_storage_transfer_service
-    CloudDataTransferServiceS3ToGCSOperator
+    CloudDataTransferServiceS3ToGCSOperator S3ToGoogleCloudStorageTransferOperator=CloudDataTransferServiceS3ToGCSOperator
 contrib.operators.s3_to_sftp_operator amazon.aws.transfers.s3_to_sftp S3ToSFTPOperator
 contrib.operators.sagemaker_base_operator amazon.aws.operators.sagemaker SageMakerBaseOperator
 contrib.operators.sagemaker_endpoint_config_operator amazon.aws.operators.sagemaker SageMakerEndpointConfigOperator
@@ -400,6 +405,7 @@ contrib.sensors.gcs_sensor google.cloud.sensors.gcs
     GoogleCloudStoragePrefixSensor=GCSObjectsWithPrefixExistenceSensor
     GoogleCloudStorageUploadSessionCompleteSensor=GCSUploadSessionCompleteSensor
 contrib.sensors.hdfs_sensor apache.hdfs.sensors.hdfs HdfsSensorFolder=HdfsFolderSensor HdfsSensorRegex=HdfsRegexSensor
+contrib.sensors.hdfs_sensors apache.hdfs.sensors.hdfs HdfsSensorFolder=HdfsFolderSensor HdfsSensorRegex=HdfsRegexSensor
 contrib.sensors.imap_attachment_sensor imap.sensors.imap_attachment ImapAttachmentSensor
 contrib.sensors.jira_sensor atlassian.jira.sensors.jira JiraSensor JiraTicketSensor
 contrib.sensors.mongo_sensor mongo.sensors.mongo MongoSensor

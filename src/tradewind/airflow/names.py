@@ -269,7 +269,7 @@ ROWS: tuple[Row, ...] = (
     (
         "tradewind.sensors.filesystem",
         "FileSensor",
-        f"sensors.filesystem:2 contrib.sensors.file_sensor:1-2 {_STANDARD}.sensors.filesystem:3",
+        f"sensors.filesystem:2 contrib.sensors.file_sensor:1-2 contrib.operators.fs_operator:1 {_STANDARD}.sensors.filesystem:3",
     ),
     (
         "tradewind.sensors.date_time",

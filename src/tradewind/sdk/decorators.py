@@ -343,7 +343,7 @@ class TaskPartial:
         if doc and not common.get("doc_md"):
             common["doc_md"] = textwrap.dedent(doc).strip()
         common["task_id"] = unique_task_id(task.task_id, common.get("dag"), common.get("task_group"))
-        own = {"python_callable": task.function, "op_kwargs": self.arguments}
+        own = {"python_callable": task.function, "op_args": [], "op_kwargs": self.arguments}
         mapped = make_mapped(task.operator_class, {**common, **own}, expand_input, "op_kwargs")
         task.mark(mapped)
         return XComArg(mapped)

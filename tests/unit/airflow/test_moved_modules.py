@@ -29,6 +29,9 @@ from tradewind.sdk.import_paths import PLUGINS_FOLDER
         ("airflow.contrib.hooks", "SSHHook", "ssh"),
         ("airflow.contrib.operators", "SSHOperator", "ssh"),
         ("airflow.contrib.operators.ssh_execute_operator", "SSHExecuteOperator", "ssh"),
+        ("airflow.contrib.sensors.hdfs_sensors", "HdfsSensorFolder", "apache-hdfs"),
+        ("airflow.contrib.operators.mlengine_operator_utils", "create_evaluate_ops", "google"),
+        ("airflow.contrib.operators.s3_to_gcs_transfer_operator", "S3ToGoogleCloudStorageTransferOperator", "google"),
     ],
 )
 def test_an_old_module_names_the_package_that_has_its_class_today(old: str, name: str, package: str) -> None:
@@ -138,3 +141,12 @@ def test_constants_and_helpers_of_a_moved_module_come_from_the_installed_package
     assert old.TRANSFER_OPTIONS == "transferOptions"
     with pytest.raises(ImportError, match="no release of Airflow has it there"):
         exec("from airflow.contrib.hooks.gcp_transfer_hook import NO_SUCH_CONSTANT")
+
+
+def test_core_classes_of_contrib_of_airflow_1_8() -> None:
+    from airflow.contrib.operators.fs_operator import FileSensor
+    from airflow.sensors.filesystem import FileSensor as Present
+    from airflow.utils.operator_resources import GB, MB, TB
+
+    assert FileSensor is Present
+    assert (MB, GB, TB) == (1, 1024, 1024**2)

@@ -330,3 +330,27 @@ def test_earlier_runs_can_be_read(world: World) -> None:
     assert ti.get_previous_execution_date().day == 4
     assert [one.task_id for one in ti.dag_run.get_task_instances(state="failed")] == ["t"]
     assert _context(at=None)["ti"].get_previous_dagrun() is None
+
+
+def test_earlier_runs_by_the_names_of_airflow_1_and_2(world: World) -> None:
+    world.previous["success"] = {"run_id": "r0", "state": "success", "logical_date": parse_moment("2024-03-04")}
+    world.runs = [
+        {"run_id": "r0", "run_type": "scheduled", "state": "success", "logical_date": parse_moment("2024-03-04"), "conf": {}},
+        {
+            "run_id": "m0",
+            "run_type": "manual",
+            "state": "success",
+            "logical_date": parse_moment("2024-03-04T12:00"),
+            "conf": {},
+        },
+    ]
+    context = _context()
+    assert context["ti"].previous_execution_date_success.day == 4
+    assert context["ti"].previous_start_date_success is None
+    assert context["dag_run"].get_previous_dagrun().run_id == "m0"
+    assert context["dag_run"].get_previous_scheduled_dagrun().run_id == "r0"
+
+
+def test_a_task_instance_has_the_names_of_its_task() -> None:
+    ti = _context()["ti"]
+    assert (ti.operator_name, ti.task_display_name, ti.run_as_user) == (type(ti.task).__name__, ti.task_id, None)

@@ -54,6 +54,24 @@ def test_the_source_of_a_decorated_function_has_no_task_decorators() -> None:
     assert text == "@_keep\ndef work(x: int, ds: str | None = None) -> int:\n    return x\n"
 
 
+class _Strict(DecoratedOperator):
+    """An operator of a DAG folder, which names all arguments, as Airflow's own operators of decorators do."""
+
+    custom_operator_name = "@task.strict"
+
+    def __init__(self, *, python_callable: Any, op_args: Any, op_kwargs: Any, **kwargs: Any) -> None:
+        super().__init__(python_callable=python_callable, op_args=op_args, op_kwargs=op_kwargs, **kwargs)
+
+
+def test_a_mapped_task_of_a_decorator_of_ones_own_gets_all_arguments_of_a_call() -> None:
+    with DAG("d"):
+        mapped = (
+            task_decorator_factory(lambda x, y: None, decorated_operator_class=_Strict, task_id="t").partial(y=1).expand(x=[2])
+        )
+    instance = mapped.operator.unmap({"x": 2})
+    assert (instance.op_args, instance.op_kwargs) == ([], {"y": 1, "x": 2})
+
+
 def test_loggers_have_airflows_names_in_packages_of_airflow() -> None:
     operator = type("AcmeOperator", (BaseOperator,), {"__module__": "airflow.providers.acme.operators.acme"})
     assert operator(task_id="t").log.name == "airflow.task.operators.airflow.providers.acme.operators.acme.AcmeOperator"

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["CpuResource", "DiskResource", "GpuResource", "RamResource", "Resource", "Resources"]
+__all__ = ["EB", "GB", "MB", "PB", "TB", "CpuResource", "DiskResource", "GpuResource", "RamResource", "Resource", "Resources"]
+
+MB = 1
+GB = 1024 * MB
+TB = 1024 * GB
+PB = 1024 * TB
+EB = 1024 * PB
 
 
 class Resource:
