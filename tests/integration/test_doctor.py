@@ -120,12 +120,12 @@ def test_a_module_beside_the_folder_is_found(folder: Path) -> None:
     """Projects have dags/, plugins/ and their own packages side by side."""
     project = folder.parent
     (project / "plugins" / "team_plugin").mkdir(parents=True)
-    (project / "src").mkdir()
+    (project / "src" / "team_package").mkdir(parents=True)
     (folder / "one.py").write_text("from airflow import DAG\nfrom team_plugin.operators import Load\n")
-    (folder / "two.py").write_text("from airflow import DAG\nfrom src.operators import Load\n")
+    (folder / "two.py").write_text("from airflow import DAG\nfrom team_package.operators import Load\n")
     shown = " ".join(doctor(str(folder)).stdout.split())
     assert f"Set TRADEWIND__CORE__PLUGINS_FOLDER={project.resolve() / 'plugins'}" in shown
-    assert f"Add PYTHONPATH={project.resolve()} to the environment of Tradewind" in shown
+    assert f"Add PYTHONPATH={project.resolve() / 'src'} to the environment of Tradewind" in shown
 
 
 def test_a_provider_package_that_a_plugin_needs_is_listed(folder: Path) -> None:

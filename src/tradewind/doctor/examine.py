@@ -71,7 +71,7 @@ def with_place_of_module(result: LoadResult, config: ParserConfig) -> LoadResult
     project, name = Path(config.folder).resolve().parent, missing[1].partition(".")[0]
     places = (
         (project / "plugins", "Set TRADEWIND__CORE__PLUGINS_FOLDER={}, or copy its content into the plugins folder"),
-        (project, "Add PYTHONPATH={} to the environment of Tradewind"),
+        (project / "src", "Add PYTHONPATH={} to the environment of Tradewind"),
     )
     for folder, todo in places:
         if folder != Path(config.plugins_folder) and ((folder / name).is_dir() or (folder / f"{name}.py").is_file()):

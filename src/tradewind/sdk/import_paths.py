@@ -1,8 +1,9 @@
-"""Where user code imports from: the plugins folder, and Airflow's names."""
+"""Where user code imports from: the plugins folder, the project, and Airflow's names."""
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 PLUGINS_FOLDER = "TRADEWIND__CORE__PLUGINS_FOLDER"
@@ -32,6 +33,26 @@ def plugins_folder() -> str:
     if found:
         return os.path.abspath(os.path.expanduser(found))
     return os.path.join(tradewind_home(), "plugins")
+
+
+def project_folder(bundle: str) -> str:
+    """The folder that holds a DAG folder. Projects have `include/` and `plugins/` beside `dags/`, and the images of Astronomer and
+    many Docker files make the packages of this folder importable.
+    """
+    return os.path.dirname(os.path.abspath(bundle))
+
+
+def add_project_folder(folder: str) -> None:
+    """Make modules of the project folder importable, after everything else; not of a folder such as /tmp, where everybody may
+    put a module.
+    """
+    if folder not in sys.path and os.path.isdir(folder) and not os.stat(folder).st_mode & stat.S_IWOTH:
+        sys.path.append(folder)
+
+
+def is_of_project(module: str, file: str, project: str) -> bool:
+    """Whether a module was imported from the project folder: not from a virtual environment or another source folder in it."""
+    return file.startswith(tuple(os.path.join(project, module.partition(".")[0]) + end for end in (os.sep, ".py")))
 
 
 def add_plugins_folder(folder: str) -> None:

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tradewind.model.ids import DAG_FILE_MODULE
 from tradewind.sdk.dag_files import files_of, import_files, is_zipped, may_hold_dags, source_text
 from tradewind.sdk.generation import CURRENT, generation_of
-from tradewind.sdk.import_paths import add_plugins_folder, plugins_folder, serve_airflow_names, set_airflow_home
+from tradewind.sdk.import_paths import (
+    add_plugins_folder,
+    add_project_folder,
+    is_of_project,
+    plugins_folder,
+    project_folder,
+    serve_airflow_names,
+    set_airflow_home,
+)
 from tradewind.sdk.open_dags import collecting
 from tradewind.sdk.plugin_links import add_plugin_links
 from tradewind.sdk.policies import apply_policies, policies_of_process
@@ -61,7 +69,7 @@ class Loaded(NamedTuple):
     duplicates: dict[str, str]
     """dag_ids that the file uses more than once, each with a sentence. The last DAG of this id is in `dags`."""
     sources: list[SourceFile]
-    """The DAG file itself first, then all modules imported from the DAG folder and the plugins folder."""
+    """The DAG file itself first, then all modules imported from the DAG folder, the plugins folder and the project folder."""
     volatile_because: str | None
     """Why the result may change although no file changed (`datetime.now in line 7`), or None."""
 
@@ -72,7 +80,8 @@ def module_of(file: str) -> str:
 
 
 def open_folders(bundle: str, file: str) -> None:
-    """Add the DAG folder and the folder of a DAG file to sys.path, make Airflow's names importable, and set `AIRFLOW_HOME`.
+    """Add the DAG folder, the folder of a DAG file, the plugins folder and the project folder to sys.path, make Airflow's names
+    importable, and set `AIRFLOW_HOME`.
 
     They come last, as in Airflow: a DAG file `docker.py`, or a folder `kubernetes` with DAG files, does not hide the package.
     """
@@ -82,6 +91,7 @@ def open_folders(bundle: str, file: str) -> None:
         if folder not in sys.path:
             sys.path.append(folder)
     add_plugins_folder(plugins_folder())
+    add_project_folder(project_folder(bundle))
 
 
 def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = True) -> Loaded:
@@ -179,11 +189,14 @@ def _modules_after(newest: tuple[str, ModuleType], before: int) -> list[str]:
 
 
 def _bundle_sources(bundle: str, path: str, modules: Iterable[str]) -> Iterator[SourceFile]:
-    """The files of those modules that are in the bundle or in the plugins folder."""
+    """The files of those modules that are in the bundle, in the plugins folder, or imported from the project folder."""
     roots = tuple(os.path.join(os.path.realpath(folder), "") for folder in (bundle, plugins_folder()))
+    project = project_folder(bundle)
     for name in modules:
         origin = getattr(sys.modules.get(name), "__file__", None)
-        if origin and origin != path and os.path.realpath(origin).startswith(roots) and os.path.exists(origin):
+        if not origin or origin == path or not os.path.exists(origin):
+            continue
+        if os.path.realpath(origin).startswith(roots) or is_of_project(name, origin, project):
             yield source_file(origin)
 
 

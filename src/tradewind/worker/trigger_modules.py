@@ -10,7 +10,7 @@ import os
 import sys
 
 from tradewind.execution.run_trigger import make_trigger
-from tradewind.sdk.import_paths import plugins_folder
+from tradewind.sdk.import_paths import is_of_project, plugins_folder, project_folder
 from tradewind.sdk.load import load_file, module_of, open_folders
 from tradewind.sdk.trigger import BaseTrigger
 from tradewind.wire.messages import TriggerOrder
@@ -21,6 +21,7 @@ class TriggerModules:
 
     def __init__(self) -> None:
         self._folders: set[str] = set()
+        self._projects: set[str] = set()
         self._seen: dict[str, tuple[int, int]] = {}
         """Name of a module below these folders → (size, mtime in nanoseconds) of its file when it was imported."""
 
@@ -40,12 +41,15 @@ class TriggerModules:
     def _add_folders(self, order: TriggerOrder) -> None:
         if not order.folder:
             return
-        folders = [order.folder, os.path.dirname(os.path.join(order.folder, order.file))]
-        others = [folder for folder in sys.path if folder in self._folders and folder not in folders]
+        project = project_folder(order.folder)
+        folders = [order.folder, os.path.dirname(os.path.join(order.folder, order.file)), project]
+        known = self._folders | self._projects
+        others = [folder for folder in sys.path if folder in known and folder not in folders]
         sys.path[:] = [folder for folder in sys.path if folder not in others and folder not in folders]
         open_folders(order.folder, order.file)
         sys.path += [folder for folder in others if folder not in sys.path]  # they come later: modules may have the same names
-        self._folders.update((*folders, plugins_folder()))
+        self._folders.update((*folders[:2], plugins_folder()))
+        self._projects.add(project)
 
     def _forget_changed_modules(self) -> None:
         """If one of the modules has changed, forget them all: any of them may have imported it."""
@@ -65,7 +69,7 @@ class TriggerModules:
             return
         found = getattr(sys.modules.get(root), "__file__", None) or ""
         first = next((folder for folder in sys.path if _contains_module(folder, root)), None)
-        if first is not None and first in self._folders and not found.startswith(first + os.sep):
+        if first is not None and first in self._folders | self._projects and not found.startswith(first + os.sep):
             for name in [name for name in self._seen if name == root or name.startswith(root + ".")]:
                 sys.modules.pop(name, None)
                 del self._seen[name]
@@ -75,7 +79,9 @@ class TriggerModules:
         beginnings = tuple(folder + os.sep for folder in self._folders)
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if name not in self._seen and isinstance(file, str) and file.startswith(beginnings):
+            if name in self._seen or not isinstance(file, str):
+                continue
+            if file.startswith(beginnings) or any(is_of_project(name, file, project) for project in self._projects):
                 self._seen[name] = _stamp(file)
 
 

@@ -117,13 +117,13 @@ def test_each_requirement_gets_a_verdict() -> None:
 
 
 def test_a_missing_module_beside_the_dag_folder(tmp_path: Path) -> None:
-    for name in ("dags", "include", "weaviate"):
-        (tmp_path / name).mkdir()
+    for name in ("dags", "src/team", "weaviate"):
+        (tmp_path / name).mkdir(parents=True)
     config = ParserConfig(folder=str(tmp_path / "dags"))
-    own = LoadResult(problem="ModuleNotFoundError: No module named 'include'. If …")
+    own = LoadResult(problem="ModuleNotFoundError: No module named 'team'. If …")
     assert with_place_of_module(own, config).problem == (
-        f"ModuleNotFoundError: No module named 'include'. It is in {tmp_path}: "
-        f"Add PYTHONPATH={tmp_path} to the environment of Tradewind"
+        f"ModuleNotFoundError: No module named 'team'. It is in {tmp_path}/src: "
+        f"Add PYTHONPATH={tmp_path}/src to the environment of Tradewind"
     )
     package = LoadResult(problem="ModuleNotFoundError: No module named 'weaviate'. Install it …: pip install weaviate-client")
     assert with_place_of_module(package, config) == package

@@ -47,6 +47,33 @@ def test_the_dag_folder_comes_before_the_folder_of_the_file(tmp_path: Path) -> N
     assert load(tmp_path, "team/first.py", source) == f"own.{tmp_path.name}"
 
 
+PROJECT = "from include.names import NAME\nfrom dags.helper import HELP\nfrom airflow import DAG\n\ndag = DAG(NAME + HELP)\n"
+
+
+def make_project(folder: Path) -> Path:
+    """A project with `include/` beside `dags/`; returns the DAG folder."""
+    for file, text in {"include/names.py": "NAME = 'of_the_project'\n", "dags/helper.py": "HELP = '_and_its_dags'\n"}.items():
+        (folder / file).parent.mkdir(parents=True)
+        (folder / file).write_text(text)
+    return folder / "dags"
+
+
+def test_packages_beside_the_dag_folder_can_be_imported(tmp_path: Path) -> None:
+    assert load(make_project(tmp_path), "first.py", PROJECT) == "of_the_project_and_its_dags"
+
+
+def test_a_package_beside_the_dag_folder_does_not_hide_a_module(tmp_path: Path) -> None:
+    (tmp_path / "wave.py").write_text("")
+    source = "import wave\nfrom airflow import DAG\n\ndag = DAG(wave.open.__name__)\n"
+    assert load(tmp_path / "dags", "first.py", source) == "open"
+
+
+def test_a_folder_where_everybody_may_write_is_no_project(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(AssertionError, match="No module named 'include'"):
+        load(make_project(tmp_path), "first.py", PROJECT)
+
+
 def test_airflow_home_is_set_for_dag_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "import os\nfrom airflow import DAG\n\ndag = DAG(os.path.basename(os.environ['AIRFLOW_HOME']))\n"
     monkeypatch.setenv("TRADEWIND_HOME", "/srv/our_home")

@@ -35,6 +35,18 @@ def test_modules_of_the_bundle_are_sources(tmp_path: Path) -> None:
     assert sources(tmp_path, "import sources_first\n") == ["file.py", "sources_second.py", "sources_first.py"]
 
 
+def test_packages_beside_the_dag_folder_are_sources_but_not_a_virtual_environment_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in ("include/__init__.py", "include/sources_names.py", "dags/sources_helper.py", "venv/site/sources_package.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path / "venv" / "site"))
+    text = "import include.sources_names, sources_helper, sources_package\n"
+    found = sources(tmp_path / "dags", text)
+    assert found == ["file.py", "__init__.py", "sources_names.py", "sources_helper.py"]
+
+
 def test_a_file_that_removes_the_module_that_was_imported_before_it_has_its_sources(tmp_path: Path) -> None:
     (tmp_path / "sources_helper.py").write_text("")
     newest = next(reversed(sys.modules))
