@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.model.moments import from_micros, to_micros
 from tradewind.sdk.conf import conf
@@ -35,6 +36,11 @@ class TaskInstanceKey(NamedTuple):
     def with_try_number(self, try_number: int) -> TaskInstanceKey:
         """The key of another try."""
         return self._replace(try_number=try_number)
+
+    @classmethod
+    def from_dict(cls, dictionary: Mapping[str, Any]) -> TaskInstanceKey:
+        """The key with these parts. Raises TypeError: a part is missing or unknown."""
+        return cls(**dictionary)
 
 
 def to_pendulum(micros: int | None) -> DateTime | None:

@@ -19,6 +19,7 @@ from airflow.executors.executor_loader import ExecutorLoader  # isort: skip
 from airflow.executors.executor_utils import ExecutorName  # isort: skip
 from airflow.executors.workloads.callback import CallbackDTO, CallbackFetchMethod  # isort: skip
 from airflow.models.callback import CallbackKey  # isort: skip
+from airflow.models.taskinstancekey import TaskInstanceKey  # isort: skip
 from airflow.utils.state import CallbackState  # isort: skip
 
 ID = UUID("12345678-1234-5678-1234-567812345678")
@@ -76,6 +77,14 @@ def test_events_have_the_state_of_their_kind_and_are_read_by_dag() -> None:
     }
     assert executor.get_event_buffer() == {other.key: (TaskState.SUCCESS, None)}
     assert executor.get_event_buffer() == {}
+
+
+def test_events_of_task_instances_are_recorded() -> None:
+    executor = Executor(parallelism=1)
+    key = TaskInstanceKey.from_dict({"dag_id": "etl", "task_id": "a", "run_id": "r", "try_number": 2})
+    executor.log_task_event(event="submit failure", extra="no capacity", ti_key=key)
+    executor.log_task_event(event="submit failure", extra="no capacity", ti_key=callback().key)
+    assert [(one.event, one.task_id, one.try_number) for one in executor._task_event_logs] == [("submit failure", "a", 2)]
 
 
 def test_a_workload_is_the_same_after_json_and_its_token_is_not_shown() -> None:

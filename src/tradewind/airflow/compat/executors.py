@@ -12,6 +12,7 @@ from tradewind.airflow.compat import stats
 from tradewind.airflow.compat.logging_mixin import LoggingMixin
 from tradewind.airflow.compat.module_loading import import_string
 from tradewind.airflow.compat.workloads import CallbackKey, CallbackState, ExecuteCallback, ExecuteTask
+from tradewind.execution.task_instance import TaskInstanceKey
 from tradewind.model.errors import NotYetSupported
 from tradewind.model.states import TaskState
 from tradewind.sdk.conf import conf
@@ -40,6 +41,18 @@ class ExecutorName(NamedTuple):
     module_path: str
     alias: str | None = None
     team_name: str | None = None
+
+
+class TaskEvent(NamedTuple):
+    """An event for the audit log, which nobody writes here: Tradewind has its own executors."""
+
+    event: str
+    extra: str
+    dag_id: str
+    task_id: str
+    run_id: str
+    try_number: int
+    map_index: int
 
 
 class ExecutorConf:
@@ -82,7 +95,7 @@ class BaseExecutor(LoggingMixin):
         self.running: set[Any] = set()
         self.event_buffer: dict[Any, EventBufferValueType] = {}
         self.attempts: dict[Any, Any] = {}
-        self._task_event_logs: deque[Any] = deque()
+        self._task_event_logs: deque[TaskEvent] = deque()
 
     def __repr__(self) -> str:
         team = f", team_name={self.team_name!r}" if self.team_name else ""
@@ -100,7 +113,7 @@ class BaseExecutor(LoggingMixin):
         """
         match workload:
             case ExecuteTask():
-                self.queued_tasks[workload.key] = workload
+                self.queued_tasks[workload.ti.key] = workload
             case ExecuteCallback() if self.supports_callbacks:
                 self.queued_callbacks[workload.key] = workload
             case ExecuteCallback():
@@ -202,8 +215,9 @@ class BaseExecutor(LoggingMixin):
         return [], []
 
     def log_task_event(self, *, event: str, extra: str, ti_key: Any) -> None:
-        """Record an event for the audit log of the task."""
-        self._task_event_logs.append((event, extra, ti_key))
+        """Record an event of a task instance. Events of callbacks are left out."""
+        if isinstance(ti_key, TaskInstanceKey):
+            self._task_event_logs.append(TaskEvent(event, extra, *ti_key))
 
     def debug_dump(self) -> None:
         """Write the lists to the log."""

@@ -6,9 +6,10 @@ Tradewind's executors get other messages. Executors of provider packages, and th
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -69,7 +70,8 @@ class CallbackState(StrEnum):
     FAILED = "failed"
 
 
-class CallbackKey(NamedTuple):
+@dataclass(frozen=True)
+class CallbackKey:
     """Identifies a callback."""
 
     id: str
