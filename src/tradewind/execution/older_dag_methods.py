@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind import timetables
@@ -34,6 +35,32 @@ class OlderDagMethods:
 
     def __init__(self, dag: DAG) -> None:
         self._dag = dag
+
+    # --- checks that tests of DAG files call ----------------------------------------------------------------------------
+
+    def test_cycle(self) -> bool:
+        """Check that the dependencies have no cycle. Returns False: there is none.
+
+        Raises:
+            CycleError: the message names the tasks of the cycle.
+        """
+        self._dag.topological_sort()
+        return False
+
+    def validate_schedule_and_params(self) -> None:
+        """Check the complete DAG, as each reading of its file does.
+
+        Raises:
+            CycleError: the dependencies contain a cycle.
+            DefinitionError: the message names what is not valid.
+        """
+        self._dag.validate()
+
+    def get_doc_md(self, doc_md: str | None) -> str | None:
+        """The text of a documentation: of the file that it names (`doc.md`, in the folder of the DAG file), otherwise itself."""
+        if doc_md is None or not doc_md.endswith(".md"):
+            return doc_md
+        return (Path(self._dag.fileloc).parent / doc_md).read_text(encoding="utf-8")
 
     # --- dates of the schedule ------------------------------------------------------------------------------------------
 

@@ -108,6 +108,7 @@ _OLDER_METHODS = frozenset(
         "get_active_runs",
         "get_concurrency_reached",
         "get_dagrun",
+        "get_doc_md",
         "get_is_paused",
         "get_last_dagrun",
         "get_latest_execution_date",
@@ -119,6 +120,8 @@ _OLDER_METHODS = frozenset(
         "latest_execution_date",
         "normalize_schedule",
         "previous_schedule",
+        "test_cycle",
+        "validate_schedule_and_params",
     }
 )
 """Methods and properties of Airflow 1 and 2's DAG that `older_dag_methods` has."""

@@ -380,6 +380,22 @@ class Connection:
     def set_password(self, value: str | None) -> None:
         self.password = value
 
+    def log_info(self) -> str:
+        """The parts as one line of text, without the password and the extra. Airflow 1 and 2 have it for logs."""
+        hidden = {name: "XXXXXXXX" if getattr(self, name) else None for name in ("password", "extra")}
+        return (
+            f"id: {self.conn_id}. Host: {self.host}, Port: {self.port}, Schema: {self.schema}, Login: {self.login}, "
+            f"Password: {hidden['password']}, extra: {hidden['extra']}"
+        )
+
+    debug_info = log_info
+
+    def parse_from_uri(self, uri: str) -> None:
+        """Replace the parts by those of a URI. Raises as `from_uri`."""
+        given = type(self).from_uri(uri, self.conn_id)
+        for name in ("conn_type", "host", "login", "password", "schema", "port", "extra"):
+            setattr(self, name, getattr(given, name))
+
     def get_uri(self) -> str:
         """The connection as a URI with quoted parts. `from_uri` is the inverse."""
         host, protocol = self.host or "", ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.execution.world import World, installed
+from tradewind.model.errors import CycleError
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.operator import BaseOperator
-from tradewind.sdk.variables import DatabaseNotReachable
+from tradewind.sdk.variables import Connection, DatabaseNotReachable
 from tradewind.wire.messages import FindRuns
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -82,3 +84,27 @@ def test_sub_dag_is_partial_subset() -> None:
         BaseOperator(task_id="a") >> BaseOperator(task_id="b")
         BaseOperator(task_id="c")
     assert dag.sub_dag("b").task_ids == dag.partial_subset("b").task_ids == ["a", "b"]
+
+
+def test_checks_of_tests_for_airflow_1_and_2(tmp_path: Path) -> None:
+    with DAG("d", schedule=None) as dag:
+        first, second = BaseOperator(task_id="a"), BaseOperator(task_id="b")
+        first >> second
+    assert dag.test_cycle() is False
+    dag.validate_schedule_and_params()
+    (tmp_path / "about.md").write_text("what it does")
+    dag.fileloc = str(tmp_path / "dag.py")
+    assert (dag.get_doc_md("about.md"), dag.get_doc_md("text"), dag.get_doc_md(None)) == ("what it does", "text", None)
+    second >> first
+    for check in (dag.test_cycle, dag.validate_schedule_and_params):
+        with pytest.raises(CycleError):
+            check()
+
+
+def test_older_methods_of_a_connection() -> None:
+    connection = Connection("db", "postgres", host="h", login="me", password="secret", port=1, extra='{"a": "b"}')
+    line = connection.log_info()
+    assert "Host: h, Port: 1" in line
+    assert "secret" not in line
+    connection.parse_from_uri("mysql://you@other/s")
+    assert (connection.conn_type, connection.host, connection.login, connection.password) == ("mysql", "other", "you", None)

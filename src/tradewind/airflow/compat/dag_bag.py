@@ -6,13 +6,15 @@ import logging
 import os
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
 
 from tradewind.airflow.compat.exceptions import AirflowDagDuplicatedIdException
+from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.conf import conf
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.dag_files import ENDING, files_of, is_zipped, may_hold_dags
@@ -78,6 +80,21 @@ class DagBag:
         self.safe_mode = safe_mode
         if more.get("collect_dags", True):
             self.collect_dags(folders, safe_mode=safe_mode)
+
+    read_dags_from_db = store_serialized_dags = has_logged = False
+    """Airflow 1 and 2's flags: all DAGs come from files."""
+    executor: Any = None
+    captured_warnings: Mapping[str, Any] = MappingProxyType({})
+    dags_hash: Mapping[str, str] = MappingProxyType({})
+    dags_last_fetched: Mapping[str, Any] = MappingProxyType({})
+
+    def collect_dags_from_db(self) -> NoReturn:
+        """Refuse: tests read files.
+
+        Raises:
+            NotYetSupported: always.
+        """
+        raise NotYetSupported("DagBag.collect_dags_from_db() has no database to read; DagBag(dag_folder=…) reads the files")
 
     def collect_dags(self, dag_folder: Folders | None = None, safe_mode: bool = True, **_more: Any) -> None:
         """Read every file of a folder, or one file."""
