@@ -199,7 +199,8 @@ def test_the_audit_log_and_the_history_say_who_and_why(bench: Bench) -> None:
     assert (entry.owner, json.loads(entry.extra or "")) == ("ann", {"state": "success", "count": 1, "reason": "checked"})
     (shown,) = inner.list_task_instances("d", "r").rows
     assert (shown.state, shown.note) == ("success", "see ticket 7")
-    assert (shown.pid, shown.executor) == (99, "StubExecutor"), "where it ran is still shown"
+    assert (shown.pid, shown.executor) == (99, None), "where it ran is still shown; the task names no executor"
+    assert [one.executor for one in inner.attempts_of_run(bench.run("r").id)] == ["StubExecutor"]
     assert inner.task_instance("d", "r", "a") == shown
     assert [one.state for one in inner.task_tries("d", "r", "a")] == ["success"]
     assert [one.outcome for one in inner.attempts("d", "r", "a")] == ["failed"], "what really happened stays"
