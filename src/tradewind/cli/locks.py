@@ -79,6 +79,22 @@ class HomeLock(WriterLock):
         return f"standalone is already running on this home folder (process {pid}{where})"
 
 
+def refuse_active_scheduler(settings: Settings) -> None:
+    """Refuse to replace the database of a server while a scheduler works with it, perhaps on another machine.
+
+    Raises:
+        StoreBusy: a scheduler has the lease.
+    """
+    from tradewind.store.factory import active_scheduler
+
+    found = active_scheduler(settings.store)
+    if found is not None:
+        raise StoreBusy(
+            f"the scheduler on {found.hostname} (process {found.pid}) works with {settings.store_name}. Stop all schedulers of "
+            "this database first, on every machine. If that process does not exist any more, its lease ends within a minute"
+        )
+
+
 def writer_lock(settings: Settings) -> WriterLock:
     """The lock of the process that writes to the database."""
     return WriterLock(settings.paths.lock)

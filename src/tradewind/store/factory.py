@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tradewind.model.errors import ConfigError, did_you_mean
 from tradewind.store.port import FullStore
-from tradewind.store.port.lease import Lease
+from tradewind.store.port.lease import Holder, Lease
 from tradewind.store.sql import schema
 from tradewind.store.sql.engine import Engine
 from tradewind.store.sql.store import SqlStore
@@ -146,6 +146,21 @@ def holds_nothing(url: str | PathLike[str], **options: Any) -> bool:
         return not any(engine.has_table(name) and engine.row(f"SELECT 1 FROM {name} LIMIT 1") for name in _FILLED)
     finally:
         engine.close()
+
+
+def active_scheduler(url: str | PathLike[str]) -> Holder | None:
+    """The active scheduler of a database, on whichever machine; None: there is none, or the database is a file. Raises as
+    `open_store`.
+    """
+    scheme, _ = split(fspath(url))
+    if scheme not in _LEASES:
+        return None
+    engine = connect(url, DatabaseOptions(), read_only=True)
+    try:
+        found: Holder | None = importlib.import_module(_LEASES[scheme]).active_scheduler(engine)
+    finally:
+        engine.close()
+    return found
 
 
 def erase(url: str | PathLike[str], **options: Any) -> bool:

@@ -25,7 +25,7 @@ from tradewind.model.errors import (
     StoreUnwritable,
 )
 from tradewind.model.rows import NewJob
-from tradewind.store.factory import copy_store, open_lease, open_reader, open_store, split
+from tradewind.store.factory import active_scheduler, copy_store, open_lease, open_reader, open_store, split
 from tradewind.store.memory import empty_database
 from tradewind.store.port.lease import Holder, Lease
 from tradewind.store.sql import schema
@@ -37,6 +37,19 @@ def store(postgres_url: str) -> Iterator[SqlStore]:
     store = open_store(postgres_url, busy_timeout_ms=200)
     yield store
     store.close()
+
+
+def test_an_active_scheduler_is_found_from_every_machine(postgres_url: str) -> None:
+    """`db restore` and `db reset` ask for it, before they replace its tables."""
+    assert active_scheduler(postgres_url) is None
+    store = open_store(postgres_url, holder="one")
+    lease = open_lease(postgres_url, store, "one", "box", 4711)
+    assert lease is not None
+    assert active_scheduler(postgres_url) is None, "it stands by"
+    lease.acquire(0)
+    assert active_scheduler(postgres_url) == Holder(lease.epoch, "box", 4711)
+    store.close()
+    assert active_scheduler(postgres_url) is None
 
 
 def test_a_session_that_is_another_one_is_explained(store: SqlStore) -> None:

@@ -12,7 +12,7 @@ import click
 
 from tradewind.cli.account_backups import ENDING, back_up_accounts, check_copy, restore_accounts
 from tradewind.cli.common import confirm
-from tradewind.cli.locks import exclusive_access
+from tradewind.cli.locks import exclusive_access, refuse_active_scheduler
 from tradewind.cli.worker_hosts import delete_spools
 from tradewind.model.errors import StoreError
 from tradewind.platform.private_file import sync_folder
@@ -115,6 +115,7 @@ def _restore_on_server(file: str, settings: Settings, yes: bool, accounts: bool)
         raise StoreError(f"{file} is not a backup of a PostgreSQL database; make one with: tradewind db backup FILE")
     settings.paths.prepare()
     with exclusive_access(settings):
+        refuse_active_scheduler(settings)
         confirm(f"This replaces the tables of Tradewind in {settings.store_name} with {file}. Continue?", yes)
         database_server.restore(settings, file)
         delete_spools(settings)

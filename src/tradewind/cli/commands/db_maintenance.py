@@ -12,7 +12,7 @@ import click
 from tradewind.cli.commands.dags_maintenance import remove_spills
 from tradewind.cli.common import MOMENT, command_client, confirm, reading
 from tradewind.cli.completers import complete_dags
-from tradewind.cli.locks import exclusive_access
+from tradewind.cli.locks import exclusive_access, refuse_active_scheduler
 from tradewind.cli.output import output_option, preview_format, show
 from tradewind.cli.progress import progress
 from tradewind.cli.worker_hosts import delete_spools
@@ -64,6 +64,7 @@ def reset(skip_init: bool, use_migration_files: bool, yes: bool) -> None:
     paths = settings.paths
     paths.prepare()
     with exclusive_access(settings):
+        refuse_active_scheduler(settings)
         confirm(f"This deletes all data in {settings.store_name}. It cannot be undone. Continue?", yes)
         gone = _delete_tables(settings) if settings.database.url is not None else _delete_files(paths.database)
         delete_spools(settings)

@@ -422,7 +422,7 @@ def _scheduler_blockers(scheduler: Scheduler | None) -> list[Blocker]:
         reason, ends = phrase("no_scheduler"), phrase("ends_scheduler")
         return [Blocker("no_scheduler", reason, ends, command="tradewind standalone", by_hand=True)]
     if scheduler.trouble is not None:
-        return [Blocker("store", phrase("store", problem=str(scheduler.trouble)), phrase("ends_store"))]
+        return [Blocker("store", phrase("store", problem=str(scheduler.trouble).rstrip(".")), phrase("ends_store"))]
     return []
 
 

@@ -216,6 +216,14 @@ def lease_name(holder: str) -> str:
     return f"{_LEASE_OF}{application_name(holder)}"
 
 
+def active_scheduler(engine: Engine) -> Holder | None:
+    """The scheduler whose lease has not ended; None: there is none. Raises our errors."""
+    if not engine.has_table("scheduler_lease"):
+        return None
+    row = engine.row(f"SELECT epoch, hostname, pid FROM scheduler_lease WHERE holder <> '' AND lease_until > {_NOW}")
+    return Holder(*row) if row is not None else None
+
+
 def open_lease(url: str, protected: Engine, holder: str, hostname: str, pid: int, address: str) -> PostgresLease:
     """See `store.factory.open_lease`."""
     assert isinstance(protected, PostgresEngine)
