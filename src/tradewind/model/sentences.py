@@ -268,7 +268,7 @@ TEMPLATES: dict[str, str] = {
     "group_empty": "Task group '{group}' of DAG '{dag}' has no tasks.",
     "no_group": "DAG '{dag}' has no task group '{group}'.",
     # --- callbacks ----------------------------------------------------------------------------------------------------------
-    "callback_parked": "Its {callback} failed {times} and is parked: {problem}. "
+    "callback_parked": "Its {callback} failed {times} and is not tried again by itself: {problem}. "
     "Try it now: tradewind callbacks retry {number}; give it up: tradewind callbacks drop {number}",
     "callback_again": "Its {callback} failed {times} and is tried again: {problem}. "
     "Try it now: tradewind callbacks retry {number}; give it up: tradewind callbacks drop {number}",

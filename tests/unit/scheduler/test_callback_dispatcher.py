@@ -201,7 +201,9 @@ def test_a_failing_request_is_retried_and_parked_in_the_end(bench: Bench, host: 
     assert item.parked == "tried 4 times, the last time: the pager is away"
     assert bench.scheduler.callbacks.due() is None
     (sentence,) = bench.why_answer("r1.a")["callbacks"]
-    assert sentence.startswith("Its on_failure_callback failed 4 times and is parked: the pager is away. Try it now: tradewind")
+    assert sentence.startswith(
+        "Its on_failure_callback failed 4 times and is not tried again by itself: the pager is away. Try it now: tradewind"
+    )
     assert bench.command("retry_callbacks", ids=[item.id]) == {"ids": [item.id]}
     assert bench.scheduler.callbacks.due() == 0, "at once"
     assert host.turn() == ["a.on_failure_callback[0]"]
