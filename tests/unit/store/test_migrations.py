@@ -48,6 +48,13 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
             server.drop_database(url)
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_each_migration_has_a_number_of_its_own(dialect: str) -> None:
+    """Two branches may have added the next number."""
+    numbers = [migration.number for migration in schema.migrations(dialect)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
 def test_a_migration_may_end_at_any_statement(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = schema.migrations(opener("tried").dialect.name)
     tried = 0
