@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tradewind.execution.context import get_current_context
 from tradewind.execution.task_instance import Branch
 from tradewind.model.errors import did_you_mean
 from tradewind.sdk.exceptions import AirflowException
@@ -61,11 +62,31 @@ def _tasks_of(task: BaseOperator, name: str) -> list[str]:
     )
 
 
+Tasks = Iterable[BaseOperator | str]
+
+
+def _skipped(ti: Any, tasks: Tasks) -> tuple[Any, Tasks]:
+    return ti, tasks
+
+
+def _skipped_in_airflow_2(
+    dag_run: Any, execution_date: Any, tasks: Tasks, session: Any = None, map_index: int = -1
+) -> tuple[Any, Tasks]:
+    """The running task and the tasks that it skips. A task can skip tasks of its own run only."""
+    return get_current_context()["ti"], tasks
+
+
 class SkipMixin:
     """For operators that skip tasks."""
 
-    def skip(self, ti: Any, tasks: Iterable[BaseOperator | str]) -> None:
-        """Skip exactly these tasks."""
+    def skip(self, *args: Any, **named: Any) -> None:
+        """Skip exactly these tasks: `skip(ti, tasks)`, or `skip(dag_run, execution_date, tasks)` as in Airflow 1 and 2.
+
+        Raises:
+            TypeError: other arguments.
+        """
+        is_older = len(args) + ("tasks" in named) > 2 or "dag_run" in named or "execution_date" in named
+        ti, tasks = (_skipped_in_airflow_2 if is_older else _skipped)(*args, **named)
         ids = tuple(task if isinstance(task, str) else task.task_id for task in tasks)
         if ids:
             ti.branch = Branch("skip", ids)

@@ -6,6 +6,7 @@ import logging
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,10 +16,11 @@ from tradewind import DAG, TaskGroup, task
 from tradewind.model.branch import Branch
 from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.model.states import Outcome
-from tradewind.operators.branch import BaseBranchOperator
+from tradewind.operators.branch import BaseBranchOperator, SkipMixin
 from tradewind.operators.empty import DummyOperator, EmptyOperator
 from tradewind.operators.python import BranchPythonOperator, PythonOperator, ShortCircuitOperator
 from tradewind.platform import HAVE_LINUX
+from tradewind.sdk.operator import BaseOperator
 
 if HAVE_LINUX:
     from tradewind.platform.linux import start_time, ticks_since_boot
@@ -246,6 +248,36 @@ def test_a_short_circuit_without_downstream_tasks_skips_nothing() -> None:
     with DAG("d", schedule=None):
         operator = ShortCircuitOperator(task_id="t", python_callable=lambda: False)
     assert carry_out(operator).branch is None
+
+
+class _Skips(SkipMixin, BaseOperator):
+    """Skips the next tasks with the arguments that a function makes from the context."""
+
+    def __init__(self, arguments: Callable[[Any], tuple[list[Any], dict[str, Any]]], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.arguments = arguments
+
+    def execute(self, context: Any) -> None:
+        args, named = self.arguments(context)
+        self.skip(*args, **named)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda context: ([context["ti"], context["task"].downstream_list], {}),
+        lambda context: ([], {"ti": context["ti"], "tasks": context["task"].downstream_list}),
+        lambda context: ([context["dag_run"], context["execution_date"], context["task"].downstream_list], {}),
+        lambda context: ([context["dag_run"], context["ti"].execution_date], {"tasks": ["a"], "session": None}),
+        lambda context: ([], {"dag_run": context["dag_run"], "execution_date": None, "tasks": ["a"], "map_index": -1}),
+    ],
+)
+def test_tasks_are_skipped_with_the_arguments_of_every_generation(arguments: Any) -> None:
+    with DAG("d", schedule=None):
+        operator = _Skips(arguments, task_id="t")
+        operator >> EmptyOperator(task_id="a")
+    result = carry_out(operator)
+    assert (result.outcome, result.branch) == (Outcome.SUCCESS, Branch("skip", ("a",)))
 
 
 @pytest.mark.spec("S410")
