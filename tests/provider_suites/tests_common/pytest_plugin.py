@@ -280,6 +280,11 @@ clean_dags_dagruns_and_dagbundles = clean_dags_and_dagruns
 
 
 @pytest.fixture
+def clean_executor_loader() -> None:
+    """Do nothing: the registry of executors reads the settings at each call."""
+
+
+@pytest.fixture
 def cleanup_providers_manager() -> Iterator[None]:
     """Read the descriptions of provider packages again, before and after the test."""
     from tradewind.provider_packages import offers
