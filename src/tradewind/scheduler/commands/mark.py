@@ -18,6 +18,7 @@ from tradewind.model.rows import Marked, RunRow
 from tradewind.model.states import FAILURES, FINISHED_RUNS, RunState, TaskState
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.effects import Effects
+from tradewind.scheduler.commands.mark_listeners import queue_run_listeners, queue_task_listeners
 from tradewind.scheduler.commands.notes import checked_note
 from tradewind.scheduler.commands.selection import (
     TaskSelection,
@@ -26,7 +27,6 @@ from tradewind.scheduler.commands.selection import (
     refuse_unwritten,
     runs_after,
 )
-from tradewind.scheduler.commands.told_listeners import tell_of_marks, tell_of_run
 from tradewind.store.port import Store
 from tradewind.wire import commands as c
 
@@ -73,7 +73,7 @@ def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResu
                     + (f": {reason}" if reason else "")
                 )
                 store.clear(row.id, [slot for slot, *_ in again], actor, now, cause)
-            tell_of_marks(context, row, selected.topology(row), slots, state)
+            queue_task_listeners(context, row, selected.topology(row), slots, state)
             if note is not None:
                 store.set_task_notes(row.id, slots, note, actor, now)
             context.effects.runs.add(row.id)
@@ -111,11 +111,11 @@ def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunSt
         for to, slots in plan.marks.items():
             _stop(store.mark(row.id, slots, to, actor, now, reason, executors=executors), to, context.effects)
             stopped = [slot for slot in slots if by_slot[slot][3] is TaskState.RUNNING]
-            tell_of_marks(context, row, topology, stopped, to)
+            queue_task_listeners(context, row, topology, stopped, to)
         if not stays and (row.state is not state or plan.teardowns):
             store.set_run_state(row.id, goal, actor, now, reason)
             if goal is state:
-                tell_of_run(context, row, topology, state)
+                queue_run_listeners(context, row, topology, state)
         if note is not None:
             store.set_run_note(row.id, note or None, actor, now)
         context.effects.runs.add(row.id)

@@ -1,4 +1,4 @@
-"""Tells the listeners of plugins of states that a person has set, as Airflow's API does.
+"""Queues calls of the listeners of plugins after a person has set a state, as Airflow's API does.
 
 The calls go through the outbox, in the transaction of the command: a process like that of a callback makes them, at least once.
 """
@@ -21,8 +21,10 @@ from tradewind.wire.messages import Call, encode
 _replace = msgspec.structs.replace
 
 
-def tell_of_marks(context: CommandContext, row: RunRow, topology: Topology, slots: Iterable[int], state: TaskState) -> None:
-    """Tell the listeners of task instances that a person has marked. Call it after the mark was written.
+def queue_task_listeners(
+    context: CommandContext, row: RunRow, topology: Topology, slots: Iterable[int], state: TaskState
+) -> None:
+    """Queue the calls of listeners for task instances that a person has marked. Call it after the mark was written.
 
     Args:
         slots: the slots of the task instances.
@@ -57,8 +59,8 @@ def tell_of_marks(context: CommandContext, row: RunRow, topology: Topology, slot
     context.effects.callbacks = True
 
 
-def tell_of_run(context: CommandContext, row: RunRow, topology: Topology, state: RunState) -> None:
-    """Tell the listeners of a run that a person has set to success or failed."""
+def queue_run_listeners(context: CommandContext, row: RunRow, topology: Topology, state: RunState) -> None:
+    """Queue the calls of listeners for a run that a person has set to success or failed."""
     event = LISTENED_RUN_MARKS.get(state)
     if event is None or event not in listened_events(context.store.plugins()):
         return
