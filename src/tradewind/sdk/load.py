@@ -107,17 +107,17 @@ def load_file(bundle: str, file: str, *, analyse: bool = True, policies: bool = 
     """
     path = os.path.join(bundle, file)
     open_folders(bundle, file)
-    before, newest = len(sys.modules), next(reversed(sys.modules.items()))
-    seen = source_file(path)
-    with collecting(_generation(path)) as collected:
-        namespace = _import_archive(path) if is_zipped(path) else _import_file(file, path)
-    found = collected.found(namespace)
-    if policies:
-        found = found._replace(dags=tuple(apply_policies(list(found.dags))))
-    add_plugin_links(found.dags)
-    if not analyse:
-        return Loaded(_by_id(found.dags), {}, [], None)
-    sources = [seen, *_bundle_sources(bundle, path, _modules_after(newest, before))]
+    with _NewModules() as new_modules:
+        seen = source_file(path)
+        with collecting(_generation(path)) as collected:
+            namespace = _import_archive(path) if is_zipped(path) else _import_file(file, path)
+        found = collected.found(namespace)
+        if policies:
+            found = found._replace(dags=tuple(apply_policies(list(found.dags))))
+        add_plugin_links(found.dags)
+        if not analyse:
+            return Loaded(_by_id(found.dags), {}, [], None)
+        sources = [seen, *_bundle_sources(bundle, path, new_modules.names())]
     if policies:
         known = {source.path for source in sources}
         sources += [source_file(name) for name in policies_of_process().files if name not in known and os.path.exists(name)]
@@ -170,22 +170,30 @@ def source_file(path: str) -> SourceFile:
     return SourceFile(path, facts.st_mtime_ns, facts.st_size)
 
 
-def _modules_after(newest: tuple[str, ModuleType], before: int) -> list[str]:
-    """Names of the modules that were imported after the module `newest`, which is given as (name, module).
+class _NewModules:
+    """Context manager that finds the modules that are imported inside.
 
-    Only new entries of `sys.modules` are read: a forked process copies the memory page of each name that it reads.
-
-    Args:
-        before: number of the modules when `newest` was the last one.
+    It puts an entry into `sys.modules`; new modules come after this entry. Only they are read, because a forked process copies the
+    memory page of each name that it reads.
     """
-    name, module = newest
-    try:
-        found = list(itertools.takewhile(lambda one: one != name, reversed(sys.modules)))
-    except RuntimeError:  # a thread of the file imports something at this moment
-        return list(sys.modules)
-    if sys.modules.get(name) is not module or len(found) < len(sys.modules) - before:
-        return list(sys.modules)  # the file has imported or reloaded `newest`, so that it is the last one again
-    return found[::-1]
+
+    def __init__(self) -> None:
+        self._mark = f"_tradewind_before_{id(self)}"
+
+    def __enter__(self) -> _NewModules:
+        sys.modules[self._mark] = ModuleType(self._mark)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.modules.pop(self._mark, None)
+
+    def names(self) -> list[str]:
+        """The names of the new modules, in the order in which their imports ended; of all modules if the entry was removed."""
+        try:
+            return list(itertools.takewhile(lambda name: name != self._mark, reversed(sys.modules)))[::-1]
+        except RuntimeError:  # a thread of the file imports something at this moment
+            names = list(sys.modules)
+            return names[names.index(self._mark) + 1 :] if self._mark in names else names
 
 
 def _bundle_sources(bundle: str, path: str, modules: Iterable[str]) -> Iterator[SourceFile]:

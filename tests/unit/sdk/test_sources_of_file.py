@@ -71,3 +71,18 @@ def test_a_module_that_is_imported_again_is_a_source(tmp_path: Path) -> None:
         "file.py",
         "sources_again.py",
     ]
+
+
+def test_the_same_file_again_has_no_other_modules_of_the_project(tmp_path: Path) -> None:
+    """The modules of the project folder that were imported before the file belong to somebody else."""
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "__init__.py").write_text("")
+    (tmp_path / "dags").mkdir()
+    importlib.import_module("others")
+    (tmp_path / "dags" / "earlier.py").write_text("")
+    load_file(
+        str(tmp_path / "dags"), "earlier.py"
+    )  # so that the module of the file below is the last one when it is read again
+    for _ in range(2):
+        assert sources(tmp_path / "dags", "import json\n") == ["file.py"]
+    assert not [name for name in sys.modules if name.startswith("_tradewind_before_")]
