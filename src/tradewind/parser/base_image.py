@@ -216,6 +216,7 @@ def _warm_up() -> None:
 
 
 _PARSE_NAME = linux.ProcessName("tw-parse")
+"""Made before the first fork: see `ProcessName`."""
 
 
 def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
