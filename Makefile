@@ -111,7 +111,7 @@ lint: $(VENV)/.dev ## ruff and strict type checking
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 docs: $(VENV)/.base ## write the pages that are generated from the code
-	@for page in states configuration cli api airflow_commands examples timetables; do $(BIN)/python docs/generate_$$page.py || exit 1; done
+	@for page in states configuration cli api airflow_commands examples timetables metrics; do $(BIN)/python docs/generate_$$page.py || exit 1; done
 
 lock: ## refresh both lock files (needs uv)
 	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
@@ -55,6 +56,9 @@ from tradewind.scheduler.waits.wait_index import ExamineWait, WaitDue, WaitResul
 from tradewind.store.port import Store
 from tradewind.store.views import listened_events
 from tradewind.wire.messages import Notice, Refused, Start, Workload
+
+if TYPE_CHECKING:
+    from tradewind.scheduler.metrics.scheduler_metrics import SchedulerMetrics  # loaded only if metrics are on
 
 log = Log("scheduler")
 
@@ -107,6 +111,8 @@ class Scheduler:
         self._attempts = AttemptHandler(state, self.hosts.why_lost)
         self._writer = GroupWriter(store, self.runs.quarantine_run)
         self.changes = Changes()
+        self.metrics: SchedulerMetrics | None = None
+        """Sends metrics; None: metrics are off."""
         self.trouble: str | None = None
         """Why the last write failed; None: it succeeded."""
         self._taken: list[Item] = []
@@ -478,6 +484,8 @@ class Scheduler:
             active_run.after.clear()
         self.batch.touched.clear()
         self._send_outputs()
+        if self.metrics is not None:
+            self.metrics.flush()
 
     def _writes(self, now: int) -> dict[int, RunWrite]:
         """Return the changes of each run. A run whose changes cannot be computed is quarantined."""
@@ -551,6 +559,8 @@ class Scheduler:
             self.callbacks.wake()
         if self.changes.wanted:
             self.changes.committed(active_run)
+        if self.metrics is not None:
+            self.metrics.batch_written(active_run, now)
         active_run.written(now)
         if changed:
             row = active_run.row

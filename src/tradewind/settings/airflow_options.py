@@ -210,7 +210,7 @@ _MEANINGLESS = {
     "local_kubernetes_executor": _NO_EXECUTOR,
     "logging": _OWN_LOG,
     "mesos": _NO_EXECUTOR,
-    "metrics": "metrics are not sent",
+    "metrics": "see docs/how-to/metrics.md",
     "profiling": "there is no profiler",
     "scheduler": _EVENTS,
     "sentry": "errors are not sent",

@@ -31,6 +31,7 @@ from tradewind.settings.sections import (
     Gateway,
     Ldap,
     Logging,
+    Metrics,
     Oidc,
     Operators,
     Parser,
@@ -106,6 +107,7 @@ class Settings(Frozen):
     ldap: Ldap
     api: Api
     logging: Logging
+    metrics: Metrics
     operators: Operators
     state_store: StateStore
     secrets: Secrets
@@ -272,6 +274,7 @@ def _sections(values: Mapping[str, Any]) -> dict[str, Any]:
         "ldap": Ldap,
         "api": Api,
         "logging": Logging,
+        "metrics": Metrics,
         "operators": Operators,
         "state_store": StateStore,
         "secrets": Secrets,

@@ -685,6 +685,28 @@ _SCHEDULER = (
         unit="seconds",
         description="Wait before the first retry of a callback or mail; each further wait is six times as long, up to an hour.",
     ),
+    Option(
+        section="scheduler",
+        key="pool_metrics_interval",
+        kind="duration",
+        default=5.0,
+        low=0.1,
+        high=DAY_SECONDS,
+        unit="seconds",
+        description="If metrics are on: time between two measurements of pools, executors and running runs.",
+        airflow=("scheduler.pool_metrics_interval",),
+    ),
+    Option(
+        section="scheduler",
+        key="ti_metrics_interval",
+        kind="duration",
+        default=30.0,
+        low=0.1,
+        high=DAY_SECONDS,
+        unit="seconds",
+        description="If metrics are on: time between two counts of the task instances of each task by state.",
+        airflow=("scheduler.ti_metrics_interval",),
+    ),
 )
 
 _RUNNER = (
@@ -1439,6 +1461,98 @@ _GATEWAY = (
     ),
 )
 
+
+def _metrics(
+    key: str,
+    kind: Kind,
+    default: int | float | bool | str | None,
+    description: str,
+    *older: str,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+) -> Option:
+    """A setting of metrics under Airflow's name.
+
+    Args:
+        older: its names in earlier releases of Airflow, the newest first.
+    """
+    return Option(
+        section="metrics",
+        key=key,
+        kind=kind,
+        default=default,
+        description=description,
+        unit=unit,
+        low=low,
+        high=high,
+        nullable=default is None,
+        airflow=(f"metrics.{key}", *older),
+    )
+
+
+_METRICS = (
+    _metrics("statsd_on", "bool", False, "Send metrics to a StatsD server (UDP).", "scheduler.statsd_on"),
+    _metrics("statsd_host", "str", "localhost", "Host of the StatsD server.", "scheduler.statsd_host"),
+    _metrics(
+        "statsd_port",
+        "int",
+        8125,
+        "Port of the StatsD server.",
+        "scheduler.statsd_port",
+        unit="port number",
+        low=1,
+        high=65535,
+    ),
+    _metrics(
+        "statsd_prefix", "str", "airflow", "Start of every name that is sent to the StatsD server.", "scheduler.statsd_prefix"
+    ),
+    _metrics("statsd_ipv6", "bool", False, "Use IPv6 for the StatsD server."),
+    _metrics("statsd_influxdb_enabled", "bool", False, "Append tags to the names, as Telegraf and InfluxDB read them."),
+    _metrics(
+        "statsd_datadog_enabled",
+        "bool",
+        False,
+        "Send metrics to a Datadog agent, with its tags. It replaces metrics.statsd_on.",
+        "scheduler.statsd_datadog_enabled",
+    ),
+    _metrics(
+        "statsd_datadog_metrics_tags",
+        "bool",
+        True,
+        "Send the tags of metrics to the Datadog agent.",
+        "scheduler.statsd_datadog_metrics_tags",
+    ),
+    _metrics(
+        "statsd_datadog_tags",
+        "str",
+        None,
+        "Tags of every metric that is sent to the Datadog agent: `key:value`, separated by commas.",
+        "scheduler.statsd_datadog_tags",
+    ),
+    _metrics(
+        "statsd_disabled_tags", "str", "job_id,run_id", "Tags that are not sent: regular expressions, separated by commas."
+    ),
+    _metrics(
+        "metrics_allow_list",
+        "str",
+        None,
+        "Send only metrics whose names match one of these regular expressions, separated by commas.",
+        "metrics.statsd_allow_list",
+        "scheduler.statsd_allow_list",
+    ),
+    _metrics(
+        "metrics_block_list",
+        "str",
+        None,
+        "Do not send metrics whose names match one of these regular expressions, separated by commas. It is ignored if "
+        "metrics.metrics_allow_list is set.",
+        "metrics.statsd_block_list",
+    ),
+    _metrics("legacy_names_on", "bool", True, "Send each metric under its older name too, which contains the ids."),
+)
+
+
 OPTIONS: tuple[Option, ...] = (
     *_CORE,
     *_DATABASE,
@@ -1450,6 +1564,7 @@ OPTIONS: tuple[Option, ...] = (
     *_OIDC,
     *_LDAP,
     *_LOGGING,
+    *_METRICS,
     *_OPERATORS,
     *_STATE_STORE,
     *_CELERY,

@@ -183,6 +183,8 @@ class Scheduler(Frozen):
     callback_timeout: float
     callback_retries: int
     callback_retry_delay: float
+    pool_metrics_interval: float
+    ti_metrics_interval: float
 
     resubmit_interval_us = _Micros("resubmit_interval")
     sweep_interval_us = _Micros("sweep_interval")
@@ -191,6 +193,8 @@ class Scheduler(Frozen):
     retention_interval_us = _Micros("retention_interval")
     callback_timeout_us = _Micros("callback_timeout")
     callback_retry_delay_us = _Micros("callback_retry_delay")
+    pool_metrics_interval_us = _Micros("pool_metrics_interval")
+    ti_metrics_interval_us = _Micros("ti_metrics_interval")
 
 
 class Runner(Frozen):
@@ -323,6 +327,24 @@ class Logging(Frozen):
     remote_base_log_folder: str | None
     remote_log_conn_id: str | None
     remote_storage_options: str | None
+
+
+class Metrics(Frozen):
+    """Where metrics are sent, and which."""
+
+    statsd_on: bool
+    statsd_host: str
+    statsd_port: int
+    statsd_prefix: str
+    statsd_ipv6: bool
+    statsd_influxdb_enabled: bool
+    statsd_datadog_enabled: bool
+    statsd_datadog_metrics_tags: bool
+    statsd_datadog_tags: str | None
+    statsd_disabled_tags: str
+    metrics_allow_list: str | None
+    metrics_block_list: str | None
+    legacy_names_on: bool
 
 
 class Operators(Frozen):

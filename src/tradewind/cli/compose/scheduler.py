@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 from tradewind.cli.compose.bundles import EXAMPLES_BUNDLE
 from tradewind.cli.compose.database import open_prepared
 from tradewind.cli.compose.gateway import gateway_address, worker_key
+from tradewind.cli.compose.metrics import add_scheduler_metrics
 from tradewind.cli.compose.scheduler_settings import scheduler_config
 from tradewind.cli.compose.service_process import do_nothing, reporting_progress
 
@@ -234,6 +235,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
             round(settings.logging.retention_days * DAY),
             settings.logging.max_total_mb * 1024 * 1024,
         ),
+        *add_scheduler_metrics(settings, scheduler),
     ]
 
 

@@ -1,0 +1,55 @@
+"""Takes the measurements of a process, and sends them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from tradewind.metrics.config import MetricsConfig
+from tradewind.metrics.lines import lines_of
+from tradewind.metrics.measurement import NO_TAGS, Kind, Measurement
+from tradewind.metrics.names import Names
+from tradewind.metrics.sender import Sender, sender_for
+from tradewind.model.errors import ConfigError
+from tradewind.observe.log import Log
+
+log = Log("metrics")
+
+
+class Meter:
+    """See the module. It never raises an error and never blocks; a measurement that cannot be sent is dropped.
+
+    Raises:
+        ConfigError: a regular expression of the settings is wrong.
+    """
+
+    def __init__(self, config: MetricsConfig, sender: Sender | None = None) -> None:
+        self._config = config
+        try:
+            self._names = Names(config)
+        except re.error as error:
+            raise ConfigError(
+                "metrics.metrics_allow_list, metrics.metrics_block_list or metrics.statsd_disabled_tags has a wrong regular "
+                f"expression {error.pattern!r}: {error}"
+            ) from error
+        self._sender = sender or sender_for(config.host, config.port, config.ipv6)
+        self._invalid_logged = False
+
+    def add(self, measurements: Iterable[Measurement]) -> None:
+        """Take measurements. They are sent by `flush`."""
+        for one in measurements:
+            self._sender.add(lines_of(one, self._names, self._config))
+        if self._names.invalid and not self._invalid_logged:
+            self._invalid_logged = True
+            log.warning("metrics are not sent because their names have characters that StatsD servers do not accept")
+
+    def send(self, kind: Kind, name: str, value: float, tags: Mapping[str, object] = NO_TAGS, rate: float = 1) -> None:
+        """Send one measurement at once."""
+        self.add((Measurement(kind, name, value, tags, rate),))
+        self.flush()
+
+    def flush(self) -> None:
+        self._sender.flush()
+
+    def close(self) -> None:
+        self._sender.close()

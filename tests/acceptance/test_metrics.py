@@ -1,0 +1,74 @@
+"""Metrics of a real run arrive at a StatsD server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.harness import Standalone
+from tests.statsd_server import StatsdServer
+
+DAG_FILE = """
+from airflow.sdk import DAG, task
+from airflow.stats import Stats
+
+with DAG("measured", schedule=None, is_paused_upon_creation=False):
+
+    @task
+    def good():
+        Stats.incr("orders", 3, tags={"shop": "north"})
+        with Stats.timer("import.duration"):
+            pass
+
+    @task
+    def bad():
+        raise ValueError("no")
+
+    good()
+    bad()
+"""
+
+
+@pytest.mark.spec("S372", "S471", "S503")
+def test_metrics_of_a_run_arrive_at_a_statsd_server(tmp_path: Path) -> None:
+    """The settings and the names are those of Airflow, so its dashboards go on working."""
+    with StatsdServer() as server:
+        standalone = Standalone(
+            tmp_path / "home",
+            environment={
+                "AIRFLOW__METRICS__STATSD_ON": "True",
+                "AIRFLOW__METRICS__STATSD_PORT": str(server.port),
+                "AIRFLOW__METRICS__STATSD_PREFIX": "flows",
+                "AIRFLOW__METRICS__STATSD_INFLUXDB_ENABLED": "True",
+            },
+        )
+        standalone.write_dag("measured.py", DAG_FILE)
+        with standalone.started():
+            standalone.wait_dag("measured")
+            run = standalone.trigger("measured")
+            assert standalone.wait_run("measured", run) == "failed"
+            server.wait_for(
+                "flows.ti.start.measured.good:1|c",
+                "flows.ti.start,dag_id=measured,task_id=good:1|c",
+                "flows.ti.finish.measured.good.success:1|c",
+                "flows.ti.finish.measured.bad.failed:1|c",
+                "flows.ti_failures,dag_id=measured,task_id=bad:1|c",
+                "flows.dag.measured.good.duration:",
+                "flows.dagrun.duration.failed.measured,run_type=manual:",
+                "flows.orders,shop=north:3|c",
+                "flows.import.duration:",
+                "flows.scheduler_heartbeat:1|c",
+                "flows.pool.open_slots.default_pool:128|g",
+            )
+
+
+def test_metrics_are_off_by_default(tmp_path: Path) -> None:
+    with StatsdServer() as server:
+        environment = {"AIRFLOW__METRICS__STATSD_PORT": str(server.port)}
+        standalone = Standalone(tmp_path / "home", environment=environment)
+        standalone.write_dag("measured.py", DAG_FILE)
+        with standalone.started():
+            standalone.wait_dag("measured")
+            standalone.wait_run("measured", standalone.trigger("measured"))
+        assert server.lines == []
