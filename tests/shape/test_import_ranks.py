@@ -115,6 +115,7 @@ LAZY_IMPORTS = {
     ("execution.macros", "execution.localized_dates"): "only for its two macros",
     ("sdk.entry_points", "configparser"): "5 ms; few packages have plugins",
     ("sdk.policies", "sdk.policy_hooks"): "loads pluggy; few packages have policies",
+    ("sdk.variables", "sdk.default_connections"): "only where a connection is missing",
     ("sdk.variables", "sdk.secrets_backends"): "it reads settings, and settings need variables",
     ("execution.task_instance", "execution.run_queries"): "it needs the class DagRun",
     ("sdk.plugins", "sdk.listeners"): "loads pluggy; few plugins have listeners",

@@ -32,7 +32,6 @@ api.common.experimental.mark_tasks
     all_subdag_tasks_query find_task_relatives get_all_dag_task_query get_execution_dates get_subdag_runs
     set_dag_run_state_to_failed set_dag_run_state_to_running set_dag_run_state_to_success set_state verify_dag_run_integrity
     verify_dagruns
-api.common.experimental.pool create_pool delete_pool get_pool get_pools
 api.common.mark_tasks
     all_subdag_tasks_query find_task_relatives get_all_dag_task_query get_execution_dates get_run_ids
     set_dag_run_state_to_failed set_dag_run_state_to_queued set_dag_run_state_to_running set_dag_run_state_to_success set_state

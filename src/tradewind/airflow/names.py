@@ -650,6 +650,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.models", "ScheduleInterval", "models.baseoperator:2"),
     ("tradewind.airflow.compat.xcom", "XCom BaseXCom", "models models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
     ("tradewind.airflow.compat.models", "Pool", "models.pool"),
+    ("tradewind.airflow.compat.pools", "*", "api.common.experimental.pool:1-2"),
     ("tradewind.airflow.compat.dag_bag", "DagBag", "models.dagbag models"),
     ("tradewind.airflow.compat.dag_bag", "FileLoadStat", "models.dagbag"),
     ("tradewind.airflow.compat.models", "SlaMiss", "models.slamiss:2"),

@@ -14,7 +14,7 @@ from tradewind.settings import Settings
 from tradewind.storage.local_spills import LocalSpills
 from tradewind.store.crypto import open_vault
 from tradewind.wire.empty_database import answer_from_nothing
-from tradewind.wire.messages import Failure, GetConnection, GetVariable, Lookup, RunnerAnswer, Value, XComPull
+from tradewind.wire.messages import Failure, GetConnection, GetVariable, ListRows, Lookup, RunnerAnswer, Value, XComPull
 from tradewind.wire.runtime import Question
 
 
@@ -51,7 +51,7 @@ class Deployment:
 
     def ask(self, question: Question) -> RunnerAnswer:
         """Answer from the database; a `Failure` if the database or the key cannot be read, or for other kinds of requests."""
-        if not isinstance(question, GetVariable | GetConnection | XComPull):
+        if not isinstance(question, GetVariable | GetConnection | ListRows | XComPull):
             return Failure(question.op, f"{type(question).__name__} is possible only inside a task")
         if isinstance(question, XComPull) and self.run is not None and question.dag_id == self.run[0]:
             question = msgspec.structs.replace(question, run_id=self.run[1])

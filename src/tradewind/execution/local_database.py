@@ -22,6 +22,7 @@ from tradewind.model.states import RunType
 from tradewind.sdk.conf import conf
 from tradewind.wire import runtime
 from tradewind.wire.messages import (
+    ChangeRows,
     Failure,
     FindRuns,
     GetConnection,
@@ -36,6 +37,7 @@ from tradewind.wire.messages import (
     XComPull,
     XComs,
 )
+from tradewind.wire.row_changes import change_tables
 
 if TYPE_CHECKING:
     from tradewind.execution.task_instance import TaskInstance
@@ -123,12 +125,15 @@ class LocalDatabase:
         self.variables: dict[str, str] = {}
         self.connections: dict[str, dict[str, Any]] = {}
         """Connection id → its parts."""
+        self.pools: dict[str, dict[str, Any]] = {}
+        """Name → slots, description and include_deferred of the pools that were added."""
 
     def reset(self) -> None:
         """Delete everything."""
         self.runs.clear()
         self.variables.clear()
         self.connections.clear()
+        self.pools.clear()
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
@@ -193,6 +198,8 @@ class LocalDatabase:
                 if question.value is not None:
                     self.variables[question.key] = question.value
                 return Value(question.op, found)
+            case ChangeRows():
+                return self._change(question)
             case GetConnection():
                 parts = self.connections.get(question.conn_id)
                 return Value(question.op, parts is not None, parts)
@@ -212,6 +219,12 @@ class LocalDatabase:
     def read_spill(self, name: str) -> bytes:
         """Raises NoRuntime: values of this process are never in files."""
         raise runtime.NoRuntime(f"there is no file {name} of a large XCom in this process")
+
+    def _change(self, question: ChangeRows) -> Value:
+        variables = {key: {"val": value} for key, value in self.variables.items()}
+        answer = change_tables({"connection": self.connections, "variable": variables, "pool": self.pools}, question)
+        self.variables = {key: str(row.get("val") or "") for key, row in variables.items()}
+        return answer
 
     def _xcoms(self, question: XComPull) -> Iterator[tuple[str, int, bytes, str | None]]:
         run = self.find(question.dag_id, question.run_id)
@@ -271,7 +284,9 @@ class LocalDatabase:
             case "connection":
                 yield from ({"conn_id": name} for name in self.connections)
             case "pool":
-                yield {"pool": "default_pool", "slots": 128, "description": "Default pool", "include_deferred": False}
+                default = {"slots": 128, "description": "Default pool", "include_deferred": False}
+                for name, row in {"default_pool": default, **self.pools}.items():
+                    yield {"pool": name, "slots": 0, "description": None, "include_deferred": False, **row}
             case "dag":
                 for dag_id in dict.fromkeys(run.dag_id for run in self.runs.values()):
                     dag = next(run.dag for run in self.runs.values() if run.dag_id == dag_id)
@@ -334,7 +349,7 @@ class _Layered:
             behind = self._behind.ask(question)
             if isinstance(behind, Value) and behind.found:
                 return behind
-        elif isinstance(question, SetVariable):
+        elif isinstance(question, SetVariable | ChangeRows):
             return self._behind.ask(question)
         return self._own.ask(question)
 

@@ -82,7 +82,9 @@ def compose_server(
         scheduler,
         executor,
         commands,
-        lambda question, attempt: answer(store, cipher, question, attempt, clock.wall()),
+        lambda question, attempt: answer(
+            store, cipher, question, attempt, clock.wall(), only_variables=not config.tasks_change_connections
+        ),
         duties(scheduler),
         socket_path,
         loop,

@@ -39,5 +39,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     """Safety net, interval: open waits for tasks of other DAGs are examined again."""
     repeat_lost: bool = False
     """An attempt that had started and was lost is repeated in the same try, unless its task chooses otherwise."""
+    tasks_change_connections: bool = True
+    """Tasks may change connections and pools. False: only variables."""
     scope: Scope = Scope()
     """The DAGs that this scheduler handles. It creates, starts, dispatches and ends no run of other DAGs."""

@@ -27,6 +27,7 @@ from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop, TimerHandle
+from tradewind.scheduler.attempts.change_effects import effects_of
 from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
 from tradewind.scheduler.changes import FLUSH_AFTER
 from tradewind.scheduler.commands.effects import Effects
@@ -54,6 +55,7 @@ from tradewind.wire.messages import (
     CallbackDone,
     CalledBack,
     Changed,
+    ChangeRows,
     ClientHello,
     CommandRequest,
     CommandResult,
@@ -636,7 +638,7 @@ class SchedulerServer:
         """Answer questions of tasks after the commit, so that the answers include its changes."""
         questions, self._questions = self._questions, []
         for peer, message in questions:
-            if self.scheduler.paused and isinstance(message.body, SetVariable | SetStateEntry | TriggerRun):
+            if self.scheduler.paused and isinstance(message.body, SetVariable | ChangeRows | SetStateEntry | TriggerRun):
                 self._questions.append((peer, message))  # it has to write, and waits for the store
                 continue
             fp("scheduler.before_answer")
@@ -645,6 +647,7 @@ class SchedulerServer:
                     self._trigger(peer, message, message.body)
                     continue
                 answer = self.answer(message.body, message.attempt)
+                self._note_changes(message.body, answer)
             except StoreRefused as error:
                 answer = Failure(message.body.op, str(error))
             except StoreError as error:
@@ -658,6 +661,16 @@ class SchedulerServer:
                 log.exception("a question of a task could not be answered", attempt=str(message.attempt))
                 answer = Failure(message.body.op, f"the scheduler could not answer: {error}")
             self._send_answer(peer, message, answer)
+
+    def _note_changes(self, question: RunnerRequest, answer: RunnerAnswer) -> None:
+        """Let the scheduler and the parser know what a task has changed: pools, variables, connections."""
+        if not isinstance(question, SetVariable | ChangeRows) or not isinstance(answer, Value):
+            return
+        try:
+            self._apply_effects(effects_of(question))
+        except Exception as error:
+            log.exception("the effect of a task's change could not be applied; everything is read from the store")
+            self.scheduler.record_failure(f"the effect of a change by a task could not be applied: {error}")
 
     @staticmethod
     def _send_answer(peer: Peer, message: FromRunner, answer: RunnerAnswer) -> None:

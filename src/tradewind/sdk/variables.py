@@ -22,7 +22,7 @@ from tradewind.sdk import older_hook_arguments, secret_registry
 from tradewind.sdk.columns import of_table
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, VariableNotFound
 from tradewind.wire import runtime
-from tradewind.wire.messages import Failure, GetConnection, GetVariable, ListRows, SetVariable, Value
+from tradewind.wire.messages import ChangeRows, Failure, GetConnection, GetVariable, ListRows, SetVariable, Value
 
 log = logging.getLogger("tradewind.task")
 
@@ -80,8 +80,8 @@ def request_value(request: runtime.Question, action: str) -> Value:
 
 
 def _uses_local_database(request: runtime.Question) -> bool:
-    """True if a test sets a variable and no runtime is installed: then the local database of the test stores it."""
-    return isinstance(request, SetVariable) and not runtime.is_installed() and _local_database().in_test_process()
+    """True if a test changes something and no runtime is installed: then the local database of the test stores it."""
+    return isinstance(request, SetVariable | ChangeRows) and not runtime.is_installed() and _local_database().in_test_process()
 
 
 def _ask_database(request: runtime.Question) -> Any:
@@ -166,10 +166,8 @@ class Variable:
         return self.val
 
     def set_val(self, value: Any) -> None:
-        """Store this variable with another value."""
+        """Give this object another value. `session.add(variable)` and `session.commit()` store it."""
         self.val = value
-        if self.key is not None:
-            Variable.set(self.key, value, self.description)
 
     @classmethod
     def get(
@@ -298,6 +296,10 @@ class Connection:
         self.extra: str | None = extra if isinstance(extra, str) or extra is None else json.dumps(dict(extra))
         if uri is not None:
             self._read_uri(uri)
+
+    def __str__(self) -> str:
+        """The id, as in Airflow."""
+        return self.conn_id or ""
 
     def __repr__(self) -> str:
         return f"<Connection {self.conn_id!r} {self.conn_type or 'without type'} host={self.host!r}>"
@@ -543,10 +545,11 @@ class Connection:
             return outside[0]
         answer = request_value(GetConnection(op=0, conn_id=conn_id), f"cannot read connection {conn_id!r}")
         if answer.found:
-            if isinstance(answer.value, str):
-                return cls.from_text(answer.value, conn_id)
-            return cls.from_json({k: v for k, v in answer.value.items() if v is not None}, conn_id)
+            return _connection_of(answer, conn_id)
+        if conn_id in _of_file:
+            return _of_file[conn_id]
         hint = f" Did you mean {answer.value!r}?" if isinstance(answer.value, str) else ""
+        hint += _hint_at_default(conn_id)
         raise AirflowNotFoundException(
             f"there is no connection {conn_id!r}.{hint or _nearest_in_environment(CONNECTION_PREFIXES, conn_id)} "
             f"Add it with `tradewind connections add {conn_id} --conn-uri URI`, "
@@ -560,6 +563,47 @@ class Connection:
         import asyncio
 
         return await asyncio.to_thread(cls.get, conn_id)
+
+
+def _hint_at_default(conn_id: str) -> str:
+    """A sentence for a connection that every new database of Airflow has."""
+    from tradewind.sdk.default_connections import DEFAULT_CONNECTIONS  # lazy import: only this error message needs the table
+
+    if conn_id not in DEFAULT_CONNECTIONS:
+        return ""
+    return " A new database of Airflow has it as an example: `tradewind connections create-default-connections` adds such examples."
+
+
+def _connection_of(answer: Value, conn_id: str) -> Connection:
+    if isinstance(answer.value, str):
+        return Connection.from_text(answer.value, conn_id)
+    return Connection.from_json({name: value for name, value in answer.value.items() if value is not None}, conn_id)
+
+
+def stored_connection(conn_id: str) -> Connection | None:
+    """The connection of the database with this id, also if the environment or a secrets backend has another one.
+
+    None: there is none.
+
+    Raises:
+        DatabaseNotReachable: no task is running.
+        AirflowException: the runtime could not answer.
+    """
+    answer = request_value(GetConnection(op=0, conn_id=conn_id), f"cannot read connection {conn_id!r}")
+    return _connection_of(answer, conn_id) if answer.found else None
+
+
+_OF_FILE_MAX = 1_000
+"""Maximum number of connections that DAG files add in one process."""
+
+_of_file: dict[str, Connection] = {}
+"""The connections that DAG files have added at their top level in this process. Stored connections have priority."""
+
+
+def add_for_file(connection: Connection) -> None:
+    """Let this process, and those that are forked from it, use a connection that a DAG file adds at its top level."""
+    if connection.conn_id and len(_of_file) < _OF_FILE_MAX:
+        _of_file[connection.conn_id] = connection
 
 
 class BaseHook:

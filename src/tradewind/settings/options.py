@@ -561,6 +561,15 @@ _SCHEDULER = (
     ),
     Option(
         section="scheduler",
+        key="tasks_may_change",
+        kind="choice",
+        default="all",
+        choices=("all", "variables"),
+        description="What the code of tasks and callbacks may change: all = variables, connections and pools, as in Airflow 1 and "
+        "2 (session.add(Connection(…)), session.commit()); variables = only variables, as in Airflow 3.",
+    ),
+    Option(
+        section="scheduler",
         key="resubmit_interval",
         kind="duration",
         default=10.0,

@@ -171,6 +171,7 @@ class Scheduler(Frozen):
 
     requeue_limit: int
     lost_attempts: str
+    tasks_may_change: str
     resubmit_interval: float
     sweep_interval: float
     wait_recheck_interval: float

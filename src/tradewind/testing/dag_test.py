@@ -50,7 +50,7 @@ from tradewind.testing import inline_executor
 from tradewind.testing.attempts import make_attempt
 from tradewind.testing.frozen_clock import frozen_now
 from tradewind.testing.inline_executor import InlineExecutor
-from tradewind.testing.inline_runtime import InlineRuntime, Outside
+from tradewind.testing.inline_runtime import InlineRuntime, Outside, RehearsedChanges
 from tradewind.testing.jumping_clock import JumpingClock
 from tradewind.testing.results import TestedAttempt, TestedRun, tested_run
 from tradewind.testing.secret_files import read_connections, read_variables
@@ -125,7 +125,8 @@ def run_dag_test(
     success_pattern = re.compile(mark_success_pattern) if mark_success_pattern else None
     test_run = _TestRun(dag, definition, success_pattern, say, keep_logs)
     kept = local_database.database() if local_database.is_open() else None
-    test_run.only_task, test_run.outside = only_task, outside or kept
+    behind = outside or kept
+    test_run.only_task, test_run.outside = only_task, None if behind is None else RehearsedChanges(behind)
     variables, connections = fake_secrets()
     for variable in [*variables, *(read_variables(variable_file_path) if variable_file_path else ())]:
         test_run.store.set_variable(variable, "dag.test", test_run.clock.wall())
@@ -197,7 +198,7 @@ class _TestRun:
         self._success_pattern = success_pattern
         self._say = say
         self.only_task: str | None = None
-        self.outside: Outside | None = None
+        self.outside: RehearsedChanges | None = None
         self._interrupted = False
         self._executor = InlineExecutor(self._execute_attempt)
         self._scheduler = Scheduler(self.store, self.clock, inline_config(), self._executor, 0, lambda notice: None)

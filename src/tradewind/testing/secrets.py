@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tradewind.execution.local_database import database
 from tradewind.model.errors import DefinitionError
 from tradewind.model.rows import ConnectionRow, VariableRow
 from tradewind.sdk.variables import Connection
@@ -13,7 +14,8 @@ from tradewind.store.memory import MemoryStore
 from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.testing.secret_files import connection_row, variable_row
 from tradewind.wire import runtime
-from tradewind.wire.messages import SetVariable, Value
+from tradewind.wire.messages import ChangeRows, SetVariable, Value
+from tradewind.wire.row_changes import change_tables
 
 _BY = "a test"
 
@@ -80,6 +82,12 @@ def _part(conn_id: str, value: Any) -> str | Mapping[str, Any] | Connection:
     raise DefinitionError(f"connection {conn_id!r} is {value!r}; it must be a URI, a mapping of its parts or a Connection")
 
 
+def _parts_of(row: ConnectionRow) -> dict[str, Any]:
+    """The parts of a connection that are set, as `FakeConnections` takes them."""
+    parts = {name: value.decode() if isinstance(value, bytes) else value for name, value in row._asdict().items()}
+    return {name: value for name, value in parts.items() if value is not None and name != "conn_id"}
+
+
 class _TestRuntime:
     """Answers requests of the test itself, outside of any task."""
 
@@ -88,6 +96,8 @@ class _TestRuntime:
     def ask(self, question: runtime.Question) -> Any:
         if isinstance(question, SetVariable) and _variables:
             return self._set(question, _variables[-1])
+        if isinstance(question, ChangeRows):
+            return self._change(question)
         store = MemoryStore()
         variables, connections = fake_secrets()
         for variable in variables:
@@ -98,6 +108,28 @@ class _TestRuntime:
 
     def read_spill(self, name: str) -> bytes:
         raise LookupError(name)
+
+    @staticmethod
+    def _change(question: ChangeRows) -> Value:
+        """Change the variables and connections of the innermost blocks. Pools exist only in the memory of the process."""
+        variables, connections = fake_secrets()
+        before = {
+            "variable": {row.key: {"val": row.value.decode(), "description": row.description} for row in variables},
+            "connection": {row.conn_id: _parts_of(row) for row in connections},
+            "pool": database().pools,
+        }
+        answer = change_tables(before, question)
+        if answer.found:
+            for change in question.changes:
+                fakes: list[Any] = _variables if change.table == "variable" else _connections
+                if change.table == "pool" or not fakes:
+                    continue
+                row = before[change.table].get(change.key)
+                for fake in fakes:
+                    fake.pop(change.key, None)
+                if row is not None:
+                    fakes[-1][change.key] = row["val"] if change.table == "variable" else row
+        return answer
 
     @staticmethod
     def _set(question: SetVariable, variables: FakeVariables) -> Value:

@@ -14,7 +14,7 @@ task instance in the run, and the fence under which the attempt was dispatched.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -257,6 +257,33 @@ class GetConnection(msgspec.Struct, frozen=True, tag="connection"):
     conn_id: str
 
 
+class RowChange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A change of a connection, a variable or a pool.
+
+    Attributes:
+        table: `connection`, `variable` or `pool`.
+        key: connection id, key of the variable, name of the pool.
+        verb: `add`: there must be no row with this key; `change`: there must be one; `put`: add or change; `delete`: no row stays.
+        values: column → value. `change` and `put` leave the other columns of an existing row as they are.
+    """
+
+    table: str
+    key: str
+    verb: Literal["add", "change", "put", "delete"]
+    values: dict[str, Any] = {}
+
+
+class ChangeRows(msgspec.Struct, frozen=True, tag="change_rows"):
+    """Change rows in one transaction, as `session.commit()` of Airflow does.
+
+    Answered by `Value`. `found` False: nothing was changed, because the row `value["key"]` of `value["table"]` exists already
+    (`value["verb"]` is `add`) or does not exist (`change`).
+    """
+
+    op: int
+    changes: tuple[RowChange, ...]
+
+
 class GetTaskStates(msgspec.Struct, frozen=True, omit_defaults=True, tag="task_states"):
     """Read states of task instances of a DAG at given logical dates. Sensors for tasks of other DAGs send this.
 
@@ -396,6 +423,7 @@ RunnerRequest = (
     | XComPull
     | GetVariable
     | SetVariable
+    | ChangeRows
     | GetConnection
     | GetTaskStates
     | GetPreviousRun

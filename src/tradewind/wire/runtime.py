@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from tradewind.model.errors import TradewindError
 from tradewind.wire.messages import (
+    ChangeRows,
     FindRuns,
     GetAsset,
     GetAssetEvents,
@@ -34,6 +35,7 @@ Question = (
     XComPull
     | GetVariable
     | SetVariable
+    | ChangeRows
     | GetConnection
     | GetTaskStates
     | GetPreviousRun

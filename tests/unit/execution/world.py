@@ -13,6 +13,7 @@ from tradewind.model.states import RunType
 from tradewind.sdk.operator import BaseOperator
 from tradewind.wire import runtime
 from tradewind.wire.messages import (
+    ChangeRows,
     Failure,
     FindRuns,
     GetAsset,
@@ -33,6 +34,7 @@ from tradewind.wire.messages import (
     XComPull,
     XComs,
 )
+from tradewind.wire.row_changes import change_tables
 
 DAY = "2024-03-05T00:00:00Z"
 
@@ -74,6 +76,8 @@ class World:
                 else:
                     self.variables[key] = value
                 return Value(0, found=before)
+            case ChangeRows():
+                return self._change(question)
             case GetConnection(conn_id=conn_id):
                 return Value(0, found=conn_id in self.connections, value=self.connections.get(conn_id))
             case GetTaskStates():
@@ -111,6 +115,16 @@ class World:
                 return XComs(0, tuple(pulled))
             case GetAsset() | GetAssetEvents() | MaskSecrets():
                 return Value(0, found=False)
+
+    def _change(self, question: ChangeRows) -> Value:
+        variables = {key: {"val": value} for key, value in self.variables.items()}
+        pools = {row["pool"]: row for row in self.tables.get("pool", [])}
+        answer = change_tables({"connection": self.connections, "variable": variables, "pool": pools}, question)
+        self.variables = {key: row["val"] for key, row in variables.items()}
+        self.tables["connection"] = [{"conn_id": key} for key in self.connections]
+        self.tables["variable"] = [{"key": key, "description": row.get("description")} for key, row in variables.items()]
+        self.tables["pool"] = [{"description": None, **row, "pool": key} for key, row in pools.items()]
+        return answer
 
     def read_spill(self, name: str) -> bytes:
         return self.spills[name]

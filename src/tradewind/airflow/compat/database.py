@@ -1,16 +1,18 @@
 """`airflow.utils.db` in tests of DAG files: the functions that create, fill and empty Airflow's metadata database.
 
 In a process that runs tests (pytest, unittest, `core.unit_test_mode`) the rows are in the memory of the process: see
-`tradewind.execution.local_database`. In other processes they are refused: Tradewind's services create their database themselves.
+`tradewind.execution.local_database`. In other processes they are refused, except those for connections: Tradewind's services create
+their database themselves.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tradewind.airflow.compat.default_connections import DEFAULT_CONNECTIONS
+from tradewind.airflow.compat.session import session_or_new
 from tradewind.execution.local_database import LocalDatabase, in_test_process, open_database
 from tradewind.model.errors import NotYetSupported
+from tradewind.sdk.default_connections import DEFAULT_CONNECTIONS
 from tradewind.sdk.variables import Connection
 from tradewind.wire import runtime
 
@@ -72,15 +74,19 @@ checkdb = check_migrations = check_and_run_migrations = check
 add_default_pool_if_not_exists = synchronize_log_template = bootstrap_dagbag = check
 
 
-def create_default_connections(*_args: Any, **_options: Any) -> None:
-    """Add the connections of a new database of Airflow (`fs_default`, `http_default` …). Raises as `initdb`."""
-    kept = _database("create_default_connections")
-    for conn_id, parts in DEFAULT_CONNECTIONS.items():
-        kept.add_connection(Connection(conn_id, **parts))
+def create_default_connections(session: Any = None, **_options: Any) -> None:
+    """Add those connections of a new database of Airflow (`fs_default`, `http_default` …) that do not exist.
+
+    Args:
+        session: adds them at its commit. None: they are added at once.
+    """
+    with session_or_new(session) as own:
+        known = {connection.conn_id for connection in own.query(Connection)}
+        own.add_all(Connection(name, **parts) for name, parts in DEFAULT_CONNECTIONS.items() if name not in known)
 
 
 def merge_conn(conn: Connection, session: Any = None) -> None:
-    """Add a connection, unless there is one with its id. Raises as `initdb`."""
-    kept = _database("merge_conn")
-    if conn.conn_id not in kept.connections:
-        kept.add_connection(conn)
+    """Add a connection, unless there is one with its id. See `create_default_connections` for the session."""
+    with session_or_new(session) as own:
+        if own.query(Connection).filter_by(conn_id=conn.conn_id).first() is None:
+            own.add(conn)

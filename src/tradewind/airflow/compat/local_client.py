@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
+from tradewind.airflow.compat import pools
+from tradewind.airflow.compat.models import Pool
 from tradewind.execution.context import get_current_context
 from tradewind.execution.other_runs import trigger_run
 from tradewind.execution.run_queries import find_runs
@@ -52,7 +54,7 @@ def trigger_dag(
 
 
 class Client:
-    """The client of the API that a task may use. Only `trigger_dag` works."""
+    """The client of the API that a task may use: `trigger_dag`, and the methods for pools."""
 
     def __init__(self, api_base_url: str | None = None, auth: Any = None, session: Any = None) -> None:
         """The arguments have no effect."""
@@ -65,10 +67,34 @@ class Client:
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise NotYetSupported(
-            "with this client a task can only trigger DAGs; for pools, lineage and deletion use the REST API (/api/v2)"
+            "with this client a task can only trigger DAGs and change pools; for lineage and the deletion of DAGs use the REST API "
+            "(/api/v2)"
         )
 
-    delete_dag = get_pool = get_pools = create_pool = delete_pool = get_lineage = _refuse
+    delete_dag = get_lineage = _refuse
+
+    def create_pool(
+        self, name: str, slots: int | str, description: str = "", include_deferred: bool = False
+    ) -> tuple[str, int, str | None]:
+        """Store a pool: (name, slots, description). See `pools.create_pool`."""
+        made = Pool.create_or_update_pool(name, pools.slots_of(name, slots), description, include_deferred)
+        return _as_tuple(made)
+
+    def get_pool(self, name: str) -> tuple[str, int, str | None]:
+        """The pool with this name. Raises as `pools.get_pool`."""
+        return _as_tuple(pools.get_pool(name))
+
+    def get_pools(self) -> list[tuple[str, int, str | None]]:
+        """All pools."""
+        return [_as_tuple(pool) for pool in pools.get_pools()]
+
+    def delete_pool(self, name: str) -> tuple[str, int, str | None]:
+        """Delete a pool. Raises as `pools.delete_pool`."""
+        return _as_tuple(pools.delete_pool(name))
+
+
+def _as_tuple(pool: Pool) -> tuple[str, int, str | None]:
+    return str(pool.pool), pool.slots or 0, pool.description
 
 
 LocalClient = Client

@@ -12,9 +12,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from tradewind.airflow.compat.exceptions import PoolNotFound
+from tradewind.airflow.compat.session import session_or_new
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk import open_dags
 from tradewind.sdk.columns import Column, table_element
+from tradewind.sdk.exceptions import AirflowException
 
 __all__ = [
     "DagModel",
@@ -139,43 +142,107 @@ class Trigger(Table):
 
 
 class Pool(Table):
-    """Pools."""
+    """Pools. `session.add(Pool(pool="wide", slots=4))` and `session.commit()` store one."""
 
     DEFAULT_POOL_NAME = "default_pool"
 
+    def __init__(
+        self,
+        pool: str | None = None,
+        slots: int | None = 0,
+        description: str | None = None,
+        include_deferred: bool = False,
+        team_name: str | None = None,
+        **_ignored: Any,
+    ) -> None:
+        """A pool; see `session.add`.
+
+        Args:
+            slots: -1 is unlimited.
+            team_name: has no effect.
+        """
+        self.id = self.pool = pool
+        self.slots = slots
+        self.description = description
+        self.include_deferred = include_deferred
+        self.team_name = team_name
+
+    def __repr__(self) -> str:
+        return str(self.pool)
+
+    def to_json(self) -> dict[str, Any]:
+        """The columns as a mapping."""
+        names = ("id", "pool", "slots", "description", "include_deferred")
+        return {name: getattr(self, name) for name in names}
+
+    @staticmethod
+    def is_default_pool(id: str) -> bool:
+        """Whether this is the id of the default pool."""
+        return id == Pool.DEFAULT_POOL_NAME
+
     @classmethod
     def get_pool(cls, pool_name: str, session: Any = None) -> Any:
-        """The pool with this name as a row that can be read: `pool`, `slots`. None if there is none."""
-        return _queries().matching(cls, {"pool": pool_name})
+        """The pool with this name. None if there is none. Its changes are stored by the commit of the session."""
+        return _queries().matching(cls, {"pool": pool_name}, session)
 
     @classmethod
     def get_default_pool(cls, session: Any = None) -> Any:
         """The default pool; see `get_pool`."""
-        return cls.get_pool(cls.DEFAULT_POOL_NAME)
+        return cls.get_pool(cls.DEFAULT_POOL_NAME, session)
 
     @classmethod
     def get_pools(cls, session: Any = None) -> list[Any]:
         """All pools; see `get_pool`."""
-        found: list[Any] = _queries().Query((cls,)).all()
+        found: list[Any] = _queries().Query((cls,), session).all()
         return found
 
     @classmethod
-    def create_or_update_pool(cls, name: str, slots: int, description: str = "", *_more: Any, **_options: Any) -> Any:
-        """The pool as a DAG file that is read describes it; nothing is stored, and a warning says so.
+    def create_or_update_pool(
+        cls,
+        name: str,
+        slots: int,
+        description: str = "",
+        include_deferred: bool = False,
+        *_more: Any,
+        session: Any = None,
+        **_options: Any,
+    ) -> Any:
+        """Store a pool. While a DAG file is read, nothing is stored, and a warning says so.
+
+        Args:
+            session: stores the pool at its commit. None: it is stored at once.
 
         Raises:
-            NotYetSupported: no DAG file is read.
+            AirflowException: the name is empty, or the scheduler refuses the pool.
         """
+        made = cls(pool=name, slots=slots, description=description, include_deferred=bool(include_deferred))
         if not _queries().changes_nothing(f"Pool.create_or_update_pool({name!r})"):
-            _queries().refuse("Pool.create_or_update_pool()")
-        return cls(pool=name, slots=slots, description=description)
+            with session_or_new(session) as own:
+                own.merge(made)
+        return made
 
     @classmethod
     def delete_pool(cls, name: str, session: Any = None) -> Any:
-        """The pool, which stays. Raises as `create_or_update_pool`."""
-        if not _queries().changes_nothing(f"Pool.delete_pool({name!r})"):
-            _queries().refuse("Pool.delete_pool()")
-        return cls.get_pool(name)
+        """Delete a pool, and return it. While a DAG file is read, nothing is deleted, and a warning says so.
+
+        Args:
+            session: as in `create_or_update_pool`.
+
+        Raises:
+            AirflowException: it is the default pool.
+            PoolNotFound: there is no such pool.
+        """
+        if _queries().changes_nothing(f"Pool.delete_pool({name!r})"):
+            return cls.get_pool(name)
+        if cls.is_default_pool(name):
+            raise AirflowException(f"the pool {name!r} cannot be deleted: tasks without a pool use it")
+        with session_or_new(session) as own:
+            found = cls.get_pool(name, own)
+            if found is None:
+                known = ", ".join(pool.pool for pool in cls.get_pools())
+                raise PoolNotFound(f"there is no pool {name!r}; there are {known}")
+            own.delete(found)
+        return found
 
 
 def __getattr__(name: str) -> Any:

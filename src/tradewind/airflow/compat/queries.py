@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from tradewind.airflow.compat import query_joins, test_rows
+from tradewind.airflow.compat.pending_changes import kind_of
 from tradewind.airflow.compat.query_results import MultipleResultsFound, NoResultFound, Row, one_of
 from tradewind.airflow.compat.query_rows import rows_of
 from tradewind.execution.local_database import open_database
@@ -31,17 +32,30 @@ AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-def refuse(what: str) -> NoReturn:
+INSTEAD = {
+    "DagRun": "`tradewind dags clear` to run it again, `tradewind db clean` for old runs",
+    "TaskInstance": "`tradewind tasks clear` to run it again, `tradewind db clean` for old runs",
+    "DagModel": "`tradewind dags pause`, `tradewind dags delete`",
+}
+"""Name of a table → the commands that change its rows."""
+
+
+def refuse(what: str, table: Any = None) -> NoReturn:
     """Refuse a change of rows, or a query that is not supported.
+
+    Args:
+        table: the table that would be changed.
 
     Raises:
         NotYetSupported: the message says what to use instead.
     """
+    command = INSTEAD.get(getattr(table, "__name__", ""))
     raise NotYetSupported(
-        f"{what} needs Airflow's metadata database, which user code cannot reach. Queries with filter, join, order_by, group_by, "
-        "limit, count, first and all work, and select(…) with execute, scalars and scalar. To change something use Variable.set, "
-        "ti.xcom_push, trigger_dag, the command line (`tradewind airflow …`) or the REST API (/api/v2); to read more, ti.xcom_pull "
-        "or the REST API"
+        f"{what} needs Airflow's metadata database, which user code cannot reach."
+        f"{f' Use {command}.' if command else ''} Queries with filter, join, order_by, group_by, "
+        "limit, count, first and all work, and select(…) with execute, scalars and scalar. Connections, variables and pools can be "
+        "added, changed and deleted. To change something else use ti.xcom_push, trigger_dag, the command line "
+        "(`tradewind airflow …`) or the REST API (/api/v2); to read more, ti.xcom_pull or the REST API"
     )
 
 
@@ -69,14 +83,16 @@ class Exists:
 class Query:
     """A query of tables. Its methods return a new query, or the result."""
 
-    def __init__(self, what: tuple[Any, ...]) -> None:
+    def __init__(self, what: tuple[Any, ...], session: Any = None) -> None:
         """Create a query.
 
         Args:
             what: tables, columns, and SQLAlchemy's functions of columns.
+            session: the session that notes changes of the objects that are found. None: changes of them are not stored.
         """
         if not what:
             refuse("session.query() without a table")
+        self._session = session
         self._what = tuple(unwrapped(one) for one in what)
         self._conditions: tuple[Condition, ...] = ()
         self._orders: tuple[Order, ...] = ()
@@ -205,31 +221,51 @@ class Query:
     union_all = intersect = except_ = subquery = having = cte = scalar_subquery = as_scalar = union
 
     def delete(self, *_args: Any, **_options: Any) -> int:
-        """Only for XComs: do nothing and log a warning, because XComs are removed together with their run.
+        """Delete connections, variables and pools at the commit of the session. Returns how many.
 
-        In a process that runs tests, delete the objects in its memory. While a DAG file is read, change nothing.
+        XComs are not deleted, because they are removed together with their run: a warning is logged. In a process that runs tests,
+        delete the objects in its memory. While a DAG file is read, change nothing.
 
         Raises:
             NotYetSupported: another table.
         """
-        if test_rows.is_possible():
+        if test_rows.is_possible() and kind_of(self._table) is None:
             return test_rows.delete_all(self._objects)
         if changes_nothing(f"deleting from {self._table.__name__}"):
             return 0
+        if kind_of(self._table) is not None and self._session is not None:
+            found = self._objects()
+            for one in found:
+                self._session.delete(one)
+            return len(found)
         if self._table.__name__ not in ("XCom", "BaseXCom", "XComModel"):
-            refuse(f"deleting from {self._table.__name__}")
+            refuse(f"deleting from {self._table.__name__}", self._table)
         log.warning("session.query(XCom).delete() does nothing: XComs are removed with their run (tradewind db clean)")
         return 0
 
-    def update(self, *_args: Any, **_options: Any) -> int:
-        """Refuse a change: queries do not change rows. While a DAG file is read, change nothing.
+    def update(self, values: Mapping[Any, Any], *_args: Any, **_options: Any) -> int:
+        """Change connections, variables and pools at the commit of the session. Returns how many.
+
+        While a DAG file is read, change nothing.
+
+        Args:
+            values: column, or its name → the new value.
 
         Raises:
-            NotYetSupported: no DAG file is read.
+            NotYetSupported: another table, or a value that is computed from columns.
         """
         if changes_nothing(f"changing rows of {self._table.__name__}"):
             return 0
-        refuse(f"changing rows of {self._table.__name__}")
+        if kind_of(self._table) is None or self._session is None:
+            refuse(f"changing rows of {self._table.__name__}", self._table)
+        named = {getattr(unwrapped(column), "name", column): unwrapped(value) for column, value in values.items()}
+        if any(isinstance(value, Expression) or hasattr(value, "__clause_element__") for value in named.values()):
+            refuse(f"changing rows of {self._table.__name__} to values that are computed from columns", self._table)
+        found = self._objects()
+        for one in found:
+            for name, value in named.items():
+                setattr(one, name, value)
+        return len(found)
 
     # --- results ----------------------------------------------------------------------------------------------------
 
@@ -241,7 +277,8 @@ class Query:
         if self._joins or len(self._tables) > 1:
             found: list[Any] = query_joins.joined(self._table, self._tables[1:], self._joins, condition, refuse)
         else:
-            found = list(rows_of(self._table, condition.equal_of(self._table)))
+            rows = rows_of(self._table, condition.equal_of(self._table))
+            found = list(rows if self._session is None else self._session.pending.seen(self._table, rows))
         found = [row for row in found if condition.test(row)]
         for order in reversed(self._orders):
             found.sort(key=lambda row, by=order.column: _sortable(by.value(row)), reverse=order.descending)  # type: ignore[misc]
@@ -412,6 +449,6 @@ def _sortable(value: Any) -> tuple[bool, Any]:
     return value is not None, value if value is not None else 0
 
 
-def matching(table: Any, values: Mapping[str, Any]) -> Any:
-    """The object of a table with these values, or None."""
-    return Query((table,)).filter_by(**values).first()
+def matching(table: Any, values: Mapping[str, Any], session: Any = None) -> Any:
+    """The object of a table with these values, or None. See `Query` for the session."""
+    return Query((table,), session).filter_by(**values).first()

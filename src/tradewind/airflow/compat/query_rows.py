@@ -12,10 +12,10 @@ from tradewind.execution.other_instances import OtherTaskInstance
 from tradewind.execution.task_instance import DagRun, TaskInstance, run_of
 from tradewind.execution.xcom_codec import decode_xcom
 from tradewind.model.errors import NotYetSupported
-from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
-from tradewind.sdk.variables import Connection, Variable, request_value
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.variables import Connection, Variable, request_value, stored_connection
 from tradewind.wire import runtime
-from tradewind.wire.messages import Failure, FindRuns, ListRows, XComPull
+from tradewind.wire.messages import Failure, FindRuns, GetVariable, ListRows, XComPull
 
 Equal = Mapping[str, frozenset[Any]]
 """Column → values. An object must have one of these values."""
@@ -50,12 +50,6 @@ class StoredDag(Stored):
     table = "DagModel"
 
 
-class StoredPool(Stored):
-    """A pool."""
-
-    table = "Pool"
-
-
 class StoredXCom(Stored):
     """An XCom; `value` is decoded."""
 
@@ -84,24 +78,27 @@ def _names(known: Iterable[str], wanted: frozenset[Any] | None) -> list[str]:
 
 
 def _variables(equal: Equal) -> Iterator[Variable]:
+    """The stored variables, without those of the environment and of a secrets backend, as in Airflow."""
     for row in _list("variable"):
         if not _names([row["key"]], equal.get("key")):
             continue
-        yield Variable(row["key"], Variable.get(row["key"], None), row["description"])
+        answer = request_value(GetVariable(0, row["key"]), f"cannot read variable {row['key']!r}")
+        if answer.found:
+            yield Variable(row["key"], answer.value, row["description"])
 
 
 def _connections(equal: Equal) -> Iterator[Connection]:
+    """The stored connections; see `_variables`."""
     wanted = equal.get("conn_id")
     for name in wanted if wanted is not None else [row["conn_id"] for row in _list("connection")]:
-        try:
-            yield Connection.get(name)
-        except AirflowNotFoundException:
-            continue
+        found = stored_connection(name)
+        if found is not None:
+            yield found
 
 
-def _pools(_equal: Equal) -> Iterator[StoredPool]:
+def _pools(_equal: Equal) -> Iterator[Pool]:
     for row in _list("pool"):
-        yield StoredPool(id=row["pool"], **row)
+        yield Pool(**row)
 
 
 def _dags(_equal: Equal) -> Iterator[StoredDag]:

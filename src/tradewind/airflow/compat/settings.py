@@ -1,4 +1,4 @@
-"""`airflow.settings`: the values that DAG files read. There is no database session in a process that runs user code."""
+"""`airflow.settings`: the values that DAG files read, and the sessions of `session`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.airflow.compat.configuration import AIRFLOW_HOME
-from tradewind.airflow.compat.session import Session
+from tradewind.airflow.compat.session import ScopedSession
 from tradewind.sdk.conf import conf
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ __all__ = [  # noqa: F822  the folders and the zone come with `__getattr__`
     "engine",
 ]
 
+Session = ScopedSession()
+
 engine = None
 """There is no SQLAlchemy engine here."""
 
@@ -65,6 +67,11 @@ EXECUTE_TASKS_NEW_PYTHON_INTERPRETER = False
 LAZY_LOAD_PLUGINS = True
 RBAC = True
 """Airflow 1.10: the web server asks for permissions."""
+
+
+def get_session() -> ScopedSession:
+    """Airflow 2.11 and 3: as `Session`."""
+    return Session
 
 
 def configure_orm(disable_connection_pool: bool = False, pool_class: Any = None) -> None:

@@ -38,5 +38,6 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
         callback_timeout=scheduler.callback_timeout_us,
         callback_retries=scheduler.callback_retries,
         callback_retry_delay=scheduler.callback_retry_delay_us,
+        tasks_change_connections=scheduler.tasks_may_change == "all",
         scope=watched_scope(settings),
     )

@@ -8,7 +8,7 @@ Secrets are decrypted only for the answer. The answer says that they are secrets
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import msgspec
@@ -20,12 +20,14 @@ from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
 from tradewind.model.waits import RunRef, TasksWait
 from tradewind.scheduler.assets.answers import asset_answer, events_answer
 from tradewind.scheduler.attempts.asked_tasks import asked_tasks
+from tradewind.scheduler.attempts.row_changes import change_rows
 from tradewind.scheduler.attempts.state_requests import set_state_entry, state_answer
 from tradewind.scheduler.attempts.table_answers import table_answer
 from tradewind.scheduler.runs.facts import run_facts
 from tradewind.store.port import RowReader, Store
 from tradewind.wire.messages import (
     AttemptKey,
+    ChangeRows,
     Failure,
     FindRuns,
     GetAsset,
@@ -60,7 +62,9 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_answer = msgspec.msgpack.Decoder(Value).decode
 
 
-def answer(store: Store, cipher: Cipher, question: RunnerRequest, attempt: AttemptKey, at: int) -> RunnerAnswer:
+def answer(
+    store: Store, cipher: Cipher, question: RunnerRequest, attempt: AttemptKey, at: int, *, only_variables: bool = False
+) -> RunnerAnswer:
     """Answer one request of an attempt.
 
     Args:
@@ -68,11 +72,21 @@ def answer(store: Store, cipher: Cipher, question: RunnerRequest, attempt: Attem
             gives the same answer and has no second effect.
         attempt: the attempt that asks.
         at: the current time.
+        only_variables: changes of connections and pools get a `Failure`.
 
     Raises:
         StoreError: the store cannot be used now.
         ConfigError: a secret cannot be decrypted.
+        Conflict: a change is not valid.
     """
+    if only_variables and isinstance(question, ChangeRows):
+        wrong = next((change for change in question.changes if change.table != "variable"), None)
+        if wrong is not None:
+            return Failure(
+                question.op,
+                f"tasks of this deployment may not change the {wrong.table} {wrong.key!r}: scheduler.tasks_may_change is "
+                f"variables. Use `tradewind {wrong.table}s`, or set it to all",
+            )
     return _WritingAnswers(store, cipher, attempt, at).answer(question)
 
 
@@ -225,29 +239,49 @@ class _WritingAnswers(_Answers):
         match question:
             case SetVariable():
                 return self._set_variable(question)
+            case ChangeRows():
+                return self._change_rows(question)
             case SetStateEntry():
                 return set_state_entry(self._writer, question, self._attempt, self._at)
             case _:
                 return super().answer(question)
 
     def _set_variable(self, question: SetVariable) -> Value:
-        """Write a variable once for each op of an attempt: a repeated request gets the same answer and changes nothing."""
+        return self._once(question.op, lambda actor: self._write_variable(question, actor))
+
+    def _write_variable(self, question: SetVariable, actor: str) -> Value:
         store, at = self._writer, self._at
-        op = "task/{}/{}/{}/{}".format(*self._attempt, question.op)
+        found = store.variable(question.key) is not None
+        if question.value is not None:
+            row = VariableRow(question.key, self._cipher.encrypt(question.value).encode(), question.description, True)
+            store.set_variable(row, actor, at)
+        elif found:
+            store.delete_variable(question.key, actor, at)
+        return Value(question.op, found)
+
+    def _change_rows(self, question: ChangeRows) -> Value:
+        def write(actor: str) -> Value:
+            impossible = change_rows(self._writer, self._cipher, question, actor, self._at)
+            return Value(question.op, impossible is None, impossible)
+
+        return self._once(question.op, write)
+
+    def _once(self, number: int, write: Callable[[str], Value]) -> Value:
+        """Write once for each op of an attempt: a repeated request gets the same answer and changes nothing.
+
+        Args:
+            number: the op; 0: each request writes.
+            write: writes in the open transaction, under the name of the task for the audit log.
+        """
+        store = self._writer
+        op = "task/{}/{}/{}/{}".format(*self._attempt, number)
         with store.transaction():
-            known = store.command_result(op) if question.op else None
+            known = store.command_result(op) if number else None
             if known is not None:
                 return _decode_answer(known)
-            actor = self._named()
-            found = store.variable(question.key) is not None
-            if question.value is not None:
-                row = VariableRow(question.key, self._cipher.encrypt(question.value).encode(), question.description, True)
-                store.set_variable(row, actor, at)
-            elif found:
-                store.delete_variable(question.key, actor, at)
-            answer = Value(question.op, found)
-            if question.op:
-                store.save_command_result(op, _encode(answer), at)
+            answer = write(self._named())
+            if number:
+                store.save_command_result(op, _encode(answer), self._at)
         return answer
 
 

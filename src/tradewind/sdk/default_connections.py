@@ -1,4 +1,4 @@
-"""The connections that a new database of Airflow has. Tests of DAG files and of provider packages expect them."""
+"""The connections that a new database of Airflow has: `tradewind connections create-default-connections` adds them."""
 
 from __future__ import annotations
 
