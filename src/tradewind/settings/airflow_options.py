@@ -227,7 +227,7 @@ _MEANINGLESS_OPTIONS = {
     "core.donot_pickle": "code is not pickled",
     "core.enable_xcom_pickling": "XComs are stored as JSON, data frames of pandas as Parquet",
     "core.hostname_callable": "the name of the machine is used",
-    "core.load_default_connections": "there are no default connections",
+    "core.load_default_connections": "tradewind connections create-default-connections adds them",
     "core.task_runner": "each task runs in a process of its own",
     "core.unit_test_mode": "see docs/how-to/test-your-dags.md",
 }

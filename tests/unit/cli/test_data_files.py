@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Run
+from tradewind.sdk.default_connections import DEFAULT_CONNECTIONS
 
 
 @pytest.mark.parametrize("ending", ["json", "yaml"])
@@ -101,4 +102,15 @@ def test_a_connection_is_tested_by_reaching_its_host(run: Run, known: Path, tmp_
         web.shutdown()
     assert run("connections", "test", "web").exit_code == 1
     assert "'near'" in run("connections", "test", "nera").stderr
-    assert "Nothing was changed" in run("connections", "create-default-connections").stdout
+
+
+def test_the_connections_of_a_new_airflow_are_added(run: Run, known: Path) -> None:
+    run("connections", "add", "http_default", "--conn-uri", "https://ours.example")
+    run("airflow", "connections", "create-default-connections")
+    found = {row["conn_id"]: row for row in json.loads(run("connections", "list", "-o", "json").stdout)}
+    assert len(found) == len(DEFAULT_CONNECTIONS)
+    assert found["postgres_default"]["conn_type"] == "postgres"
+    fields = json.loads(run("connections", "get", "http_default", "-o", "json").stdout)
+    assert "ours.example" in json.dumps(fields), "a connection that exists stays"
+    again = run("connections", "create-default-connections")
+    assert f"0 default connections are stored; {len(DEFAULT_CONNECTIONS)} existed" in again.stdout

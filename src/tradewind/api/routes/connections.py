@@ -32,6 +32,7 @@ from tradewind.model.errors import ConfigError, Conflict, NotFound, did_you_mean
 from tradewind.model.phrases import english, phrase
 from tradewind.model.rows import ConnectionRow
 from tradewind.model.secret_names import MASK
+from tradewind.sdk.default_connections import DEFAULT_CONNECTIONS
 from tradewind.wire.commands import DeleteConnection, SetConnection
 
 router = APIRouter(prefix="/api/v2/connections", tags=["Connection"])
@@ -150,14 +151,13 @@ def patch_connection(api: Api, caller: Caller, connection_id: str, body: NewConn
 @router.post("/defaults", status_code=204, responses=error_responses(503))
 @allow("edit", "connection")
 def create_default_connections(api: Api, caller: Caller) -> Response:
-    """Create the default connections that do not exist yet. There is one: `fs_default` for the root of the file system."""
-    if api.reader().connection(_DEFAULT.conn_id) is None:
-        api.control().call(_DEFAULT, actor=caller.name)
+    """Create the connections of a new database of Airflow (`http_default`, `postgres_default` …) that do not exist yet."""
+    known = {row.conn_id for row in api.reader().connections()}
+    for conn_id, parts in DEFAULT_CONNECTIONS.items():
+        if conn_id not in known:
+            extra = {"extra": json.dumps(parts["extra"])} if "extra" in parts else {}
+            api.control().call(SetConnection(conn_id, **{**parts, **extra}), actor=caller.name)
     return Response(status_code=204)
-
-
-_DEFAULT = SetConnection("fs_default", "fs", extra='{"path": "/"}')
-"""Airflow creates about fifty examples that connect to nothing; DAG files rely on this one."""
 
 
 def _create(api: Services, caller: Identity, body: NewConnection) -> None:

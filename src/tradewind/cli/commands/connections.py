@@ -179,5 +179,21 @@ def delete(conn_id: str) -> None:
 
 @connections.command("create-default-connections")
 def create_default_connections() -> None:
-    """Do nothing: Tradewind has no default connections, which would point to hosts that you do not have."""
-    click.echo("Tradewind has no default connections. Add the ones you need: tradewind connections add. Nothing was changed.")
+    """Add the connections that a new database of Airflow has (http_default, postgres_default …).
+
+    They are examples, and most of them point to hosts that do not exist. Connections that exist are not changed.
+    """
+    from tradewind.sdk.default_connections import DEFAULT_CONNECTIONS
+    from tradewind.sdk.variables import Connection  # lazy import: it parses all written forms of connections
+    from tradewind.wire import commands as c
+
+    with reading(load()) as store:
+        known = {row.conn_id for row in store.connections()}
+    missing = {name: parts for name, parts in DEFAULT_CONNECTIONS.items() if name not in known}
+    client = command_client()
+    for name, parts in missing.items():
+        client.call(c.SetConnection(name, **given_fields(Connection(name, **parts))))
+    say(
+        f"{len(missing)} default connections are stored; {len(DEFAULT_CONNECTIONS) - len(missing)} existed and are unchanged.",
+        f"Successfully added {len(missing)} default connections",
+    )
