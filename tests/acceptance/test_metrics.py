@@ -60,6 +60,12 @@ def test_metrics_of_a_run_arrive_at_a_statsd_server(tmp_path: Path) -> None:
                 "flows.import.duration:",
                 "flows.scheduler_heartbeat:1|c",
                 "flows.pool.open_slots.default_pool:128|g",
+                "flows.dag_processor_heartbeat:1|c",
+                "flows.dag_processing.processes,file_path=measured.py,action=start:1|c",
+                "flows.dag_processing.processes,file_path=measured.py,action=stop:-1|c",
+                "flows.dag_processing.last_duration.dags-folder.measured:",
+                "flows.dagbag_size:1|g",
+                "flows.job_start:1|c",
             )
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,6 +31,9 @@ from tradewind.platform.clock import Clock
 from tradewind.platform.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, decode_answer, encode, send_order
 from tradewind.platform.loop import Loop, TimerHandle
 from tradewind.wire.messages import AssetsCreated, TimetableAnswer, TimetableQuestion
+
+if TYPE_CHECKING:
+    from tradewind.parser.metrics import ParserMetrics  # loaded only if metrics are on
 
 log = Log("parse")
 
@@ -71,6 +75,11 @@ class Job(msgspec.Struct, eq=False):
     timer: TimerHandle | None = None
     timed_out: bool = False
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether the request is to read a DAG file."""
+        return self.ask is None and not self.plugins and self.import_error is None and self.created is None
+
 
 class ParseChildren:
     """Reads files, `config.processes` at a time.
@@ -89,6 +98,8 @@ class ParseChildren:
         """When the last job ended."""
         self.look_up: SendLookup | None = None
         """Answers lookups of files that are being imported. None: their lookups fail."""
+        self.metrics: ParserMetrics | None = None
+        """None: metrics are off."""
         self._kill_orphans = kill_orphans
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
         self._queue: deque[Job] = deque()
@@ -324,6 +335,8 @@ class ParseChildren:
         job.pid = answer.pid
         self._living[answer.pid] = job
         job.timer = self.loop.call_later(self.config.timeout, lambda: self._on_timeout(job))
+        if self.metrics is not None and job.is_reading:
+            self.metrics.began(job.file)
 
     def _retry_job(self, job: Job) -> None:
         if not self._closed:
@@ -344,6 +357,7 @@ class ParseChildren:
                 pass
 
     def _on_exit(self, job: Job, status: int) -> None:
+        self._count_end(job)
         self._drain(job, at_most=1 << 10)
         memory, path = _read_all(job.memory), self._path(job)
         if job.timed_out:
@@ -354,6 +368,10 @@ class ParseChildren:
             cpu_seconds = max(1, -(-self.config.timeout // SECOND)) + 1
             report = _failed(problems.from_status(status, _text(memory), path, cpu_seconds))
         self._finish_job(job, report)
+
+    def _count_end(self, job: Job) -> None:
+        if self.metrics is not None and job.is_reading:
+            self.metrics.ended(job.file, timed_out=job.timed_out)
 
     def _path(self, job: Job) -> str:
         return os.path.join(job.folder, job.file)
@@ -384,13 +402,15 @@ class ParseChildren:
         wait = self._waits.failed()
         log.error("the zygote of the parser died and is started again", exit_code=code, reading=len(suspects))
         for job in reversed(suspects):
+            if job.pid:
+                self._count_end(job)
             if job.alone:
                 status = -code if code < 0 else code << 8
                 path = self._path(job)
                 self._finish_job(job, _failed(problems.from_status(status, "", path, 0, zygote_died=True)))
             else:
                 self._release(job)
-                job.alone, job.timed_out, job.output = True, False, bytearray()
+                job.alone, job.timed_out, job.output, job.pid = True, False, bytearray(), 0
                 self._queue.appendleft(job)
         self.loop.call_later(wait, self._start_again)
 

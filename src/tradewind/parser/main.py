@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +18,9 @@ from tradewind.parser.service import ParserService
 from tradewind.platform import linux
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop
+
+if TYPE_CHECKING:
+    from tradewind.metrics.meter import Meter  # loaded only if metrics are on
 
 log = Log("parser")
 
@@ -99,6 +103,10 @@ class ParserProcess:
         below = [service.read_again_below(readings) for service in self.services]
         return any(below)
 
+    def broken_files(self) -> int:
+        """The number of files with an import error."""
+        return sum(not file.good for service in self.services for file in service.files.values())
+
     def _kill_orphans(self) -> None:
         """Called when the zygote has ended. Every child of this process, except the fetches, was left behind by a DAG file."""
         killed = linux.reap_and_kill_orphans(frozenset().union(*(refresher.pids for refresher in self.refreshers)))
@@ -114,12 +122,21 @@ class ParserProcess:
         self.children.close()
 
 
-def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callable[[], None] = lambda: None) -> None:
+def main(
+    config: ParserConfig,
+    loop: Loop,
+    passes: int = 0,
+    passes_done: Callable[[], None] = lambda: None,
+    meter: Meter | None = None,
+    metrics_interval: int = 5 * SECOND,
+) -> None:
     """Parse until SIGTERM or SIGINT. Called by the composition root, in a process that does nothing else.
 
     Args:
         passes: read every DAG file at least this many times, changed or not, then call `passes_done`; 0: no such limit. The
             parser continues to watch the files after that.
+        meter: sends metrics; None: metrics are off.
+        metrics_interval: between two heartbeats in the metrics, microseconds.
     """
     linux.set_name("tw-parser")
     linux.become_subreaper()
@@ -128,6 +145,13 @@ def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callabl
     loop.on_signal(signal.SIGINT, loop.stop)
     process = ParserProcess(config, loop, clock, owns_process=True)
     log.info("watching DAG files", folder=config.folder, seconds_between_scans=config.rescan_interval / SECOND)
+    metrics = None
+    if meter is not None:
+        from tradewind.parser.metrics import ParserMetrics  # lazy import: only where metrics are on
+
+        metrics = ParserMetrics(meter, loop, metrics_interval, process.children.busy, process.broken_files)
+        process.children.metrics = metrics
+        metrics.beat()
     process.start()
     if passes:
         Passes(process, loop, passes, passes_done).check()
@@ -135,6 +159,8 @@ def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callabl
         loop.run()
     finally:
         process.close()
+        if metrics is not None:
+            metrics.close()
         loop.close()
 
 

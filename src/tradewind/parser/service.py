@@ -311,6 +311,8 @@ class ParserService:
         if self.config.only:
             found.keep(self.config.covers)
         self.scans += 1
+        if self.children.metrics is not None:
+            self.children.metrics.scanned()
         self._log_unreadable(found)
         new = {self._compare(name, found) for name in found.files}
         for name, why in found.unusable.items():
@@ -471,6 +473,8 @@ class ParserService:
         if file.timer is not None:
             file.timer.cancel()
         del self.files[file.name]
+        if self.children.metrics is not None:
+            self.children.metrics.gone(self.config.bundle, file.name)
         if file.known:
             self.outbox.put(file.name, None)
 
@@ -509,6 +513,8 @@ class ParserService:
         """Evaluate the result of a reading; see the module's docstring."""
         file.reading = False
         file.last_end = self.clock.monotonic()
+        if self.children.metrics is not None:
+            self.children.metrics.read(self.config.bundle, file.name, read.duration)
         if self.files.get(file.name) is not file:
             return
         if file.folder != self.config.folder:

@@ -242,6 +242,7 @@ class Scheduler:
         self.take_due_timers()
         while self.busy and not self.paused and not self.superseded:
             self._taken = []
+            began = 0 if self.metrics is None else self.clock.monotonic()
             try:
                 self._decide()
             except StoreError as error:
@@ -253,6 +254,9 @@ class Scheduler:
             self._commit(self._taken)
             if not self.paused and not self.superseded:
                 self._after_commit_steps()
+            if self.metrics is not None:
+                self.metrics.batch_done(began, self.clock.monotonic())
+                self.metrics.flush()
             self.take_due_timers()
 
     def _after_commit_steps(self) -> None:
@@ -484,8 +488,6 @@ class Scheduler:
             active_run.after.clear()
         self.batch.touched.clear()
         self._send_outputs()
-        if self.metrics is not None:
-            self.metrics.flush()
 
     def _writes(self, now: int) -> dict[int, RunWrite]:
         """Return the changes of each run. A run whose changes cannot be computed is quarantined."""

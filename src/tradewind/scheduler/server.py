@@ -461,6 +461,8 @@ class SchedulerServer:
                 self.scheduler.watchers.ended(message.key, message.end)
             elif not self._is_repeated(message.key, TriggerFired):
                 self.scheduler.push(WaitResult(*message.key, message.end))
+                if self.scheduler.metrics is not None:
+                    self.scheduler.metrics.trigger_ended(message.end)
         elif isinstance(message, WatcherEvent):
             self.scheduler.watchers.fired(message)
         elif isinstance(message, Goodbye):
@@ -468,6 +470,8 @@ class SchedulerServer:
         elif isinstance(message, LogTrouble):
             peer.log_trouble = message.trouble
         elif isinstance(message, CallbackDone):
+            if self.scheduler.metrics is not None and not message.ok:
+                self.scheduler.metrics.callback_failed(self.store, message.callback_id)
             self.scheduler.callbacks.done(message)
         elif isinstance(message, CommandRequest):
             self._on_request(message, lambda result: peer.connection.send(encode(result)))

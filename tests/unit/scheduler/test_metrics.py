@@ -11,8 +11,11 @@ from tradewind.metrics.config import MetricsConfig
 from tradewind.metrics.measurement import Measurement
 from tradewind.metrics.meter import Meter
 from tradewind.metrics.sender import Sender
+from tradewind.model.definition import DeadlineDefinition
 from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome
+from tradewind.model.waits import TriggerEnd
+from tradewind.scheduler.callbacks import missed_deadlines
 from tradewind.scheduler.duties.metrics import SendMetrics
 from tradewind.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 
@@ -30,7 +33,7 @@ class Kept(Meter):
     def take(self) -> list[tuple[str, float, dict[str, object]]]:
         """Name, value and tags of the measurements since the last call."""
         found, self.found = self.found, []
-        return [(one.name, one.value, dict(one.tags)) for one in found]
+        return [(one.name, one.value, dict(one.tags)) for one in found if one.name != "scheduler.scheduler_loop_duration"]
 
     def names(self) -> list[str]:
         return [name for name, _, _ in self.take()]
@@ -39,7 +42,7 @@ class Kept(Meter):
 @pytest.fixture
 def meter(bench: Bench) -> Kept:
     found = Kept()
-    bench.scheduler.metrics = SchedulerMetrics(found)
+    bench.scheduler.metrics = SchedulerMetrics(found, "vm-1")
     return found
 
 
@@ -122,6 +125,9 @@ def test_gauges(bench: Bench, meter: Kept) -> None:
     duty.run_once()
     found = {(name, *map(str, tags.values())): value for name, value, tags in meter.take()}
     assert found["scheduler_heartbeat",] == 1
+    assert found["triggerer_heartbeat",] == 1
+    assert found["triggers.running", "vm-1"] == 0
+    assert found["dagbag_size",] == 1
     assert found["scheduler.dagruns.running",] == 1
     assert found["scheduler.tasks.executable",] == 2
     assert found["scheduler.tasks.starving",] == 1
@@ -170,3 +176,52 @@ def test_an_error_in_the_metrics_does_not_stop_the_run(bench: Bench, monkeypatch
     bench.trigger("d", "r")
     bench.finish("r.t")
     assert bench.states("r") == {"t": "success"}
+
+
+def test_each_batch_has_a_duration(bench: Bench, meter: Kept) -> None:
+    bench.dag("d", task("t"))
+    bench.trigger("d", "r")
+    assert "scheduler.scheduler_loop_duration" in [one.name for one in meter.found]
+
+
+@pytest.mark.parametrize(("error", "name"), [(None, "triggers.succeeded"), ("it broke", "triggers.failed")])
+def test_triggers(bench: Bench, meter: Kept, error: str | None, name: str) -> None:
+    assert bench.scheduler.metrics is not None
+    bench.scheduler.metrics.trigger_ended(TriggerEnd(error=error))
+    assert meter.take() == [(name, 1, {})]
+
+
+def test_a_lost_attempt(bench: Bench, meter: Kept) -> None:
+    bench.dag("d", task("t"))
+    bench.trigger("d", "r")
+    bench.start("r.t")
+    meter.take()
+    bench.vanish("r.t")
+    names = meter.names()
+    assert {"scheduler.tasks.killed_externally", "task_instances_without_heartbeats_killed", "ti_failures"} <= set(names)
+    assert "ti.finish" not in names, "its process has reported nothing"
+
+
+def test_deadlines(bench: Bench, meter: Kept) -> None:
+    assert bench.scheduler.metrics is not None
+    bench.dag("d", task("t"), deadlines=(DeadlineDefinition("queued_at", SECOND, name="slow", callback="page"),))
+    bench.trigger("d", "r")
+    assert ("deadline_alerts.deadline_created", 1, {"dag_id": "d"}) in meter.take()
+    bench.clock.advance(2 * SECOND)
+    missed_deadlines.record_missed(
+        bench.store, bench.clock.wall(), bench.scheduler.epoch, bench.scheduler.metrics.deadline_missed
+    )
+    assert meter.take() == [("deadline_alerts.deadline_missed", 1, {"dag_id": "d", "dagrun_id": "r"})]
+
+
+def test_a_failed_callback_names_its_dag(bench: Bench, meter: Kept) -> None:
+    assert bench.scheduler.metrics is not None
+    bench.dag("d", task("t"))
+    bench.trigger("d", "r")
+    run = bench.store.need_run("d", "r")
+    bench.store.add_outbox_item("callback", "one", b"", bench.clock.wall(), run=run.id)
+    (item,) = bench.store.due_outbox_items(bench.clock.wall(), 10)
+    meter.take()
+    bench.scheduler.metrics.callback_failed(bench.store, item.id)
+    bench.scheduler.metrics.callback_failed(bench.store, 4711)
+    assert meter.take() == [("dag.callback_exceptions", 1, {"dag_id": "d"}), ("dag.callback_exceptions", 1, {})]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,29 +19,40 @@ def metrics_are_on(settings: Settings) -> bool:
     return settings.metrics.statsd_on or settings.metrics.statsd_datadog_enabled
 
 
-def open_meter(settings: Settings) -> Meter | None:
-    """The meter of this process; None: metrics are off.
+@contextmanager
+def service_meter(settings: Settings) -> Iterator[Meter | None]:
+    """The meter of this service while it runs; None: metrics are off. The start and the end of the service are counted.
 
     Raises:
         ConfigError: a regular expression of the settings is wrong.
     """
     if not metrics_are_on(settings):
-        return None
+        yield None
+        return
     from tradewind.metrics.config import read_config
     from tradewind.metrics.meter import Meter
 
     config = read_config(lambda key: getattr(settings.metrics, key))
-    return None if config is None else Meter(config)
+    if config is None:
+        yield None
+        return
+    meter = Meter(config)
+    meter.send("count", "job_start", 1)
+    try:
+        yield meter
+    finally:
+        meter.send("count", "job_end", 1)
+        meter.close()
 
 
-def add_scheduler_metrics(settings: Settings, scheduler: Scheduler) -> list[Duty]:
+def add_scheduler_metrics(settings: Settings, scheduler: Scheduler, meter: Meter | None) -> list[Duty]:
     """Let the scheduler send metrics, if metrics are on. Returns the duties for this."""
-    meter = open_meter(settings)
     if meter is None:
         return []
     from tradewind.scheduler.duties.metrics import SendMetrics
     from tradewind.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 
-    scheduler.metrics = SchedulerMetrics(meter)
+    scheduler.metrics = SchedulerMetrics(meter, socket.gethostname())
+    scheduler.callbacks.on_deadline_missed = scheduler.metrics.deadline_missed
     chosen = settings.scheduler
     return [SendMetrics(scheduler, chosen.pool_metrics_interval_us, chosen.ti_metrics_interval_us)]

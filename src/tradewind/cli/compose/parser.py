@@ -24,6 +24,7 @@ from tradewind.cli.compose.bundles import (
     versioned_bundles,
     watched_bundle,
 )
+from tradewind.cli.compose.metrics import service_meter
 from tradewind.cli.compose.service_process import do_nothing, reporting_progress
 from tradewind.cli.compose.user_code import prepare_for_user_code, user_settings
 
@@ -67,7 +68,8 @@ def run_parser(
     with reporting_progress(settings, "parser", loop, alive):
         bundle, folder, only = watched_bundle(settings)
         config = msgspec.structs.replace(parser_config(settings, folder, bundle, only), all_bundles=read_bundles(settings))
-        main(config, loop, passes, passes_done)
+        with service_meter(settings) as meter:
+            main(config, loop, passes, passes_done, meter, settings.scheduler.pool_metrics_interval_us)
 
 
 def parse_bundle(settings: Settings, folder: str, bundle: str) -> list[FileOutcome]:

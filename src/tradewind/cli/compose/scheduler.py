@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 from tradewind.cli.compose.bundles import EXAMPLES_BUNDLE
 from tradewind.cli.compose.database import open_prepared
 from tradewind.cli.compose.gateway import gateway_address, worker_key
-from tradewind.cli.compose.metrics import add_scheduler_metrics
+from tradewind.cli.compose.metrics import add_scheduler_metrics, service_meter
 from tradewind.cli.compose.scheduler_settings import scheduler_config
 from tradewind.cli.compose.service_process import do_nothing, reporting_progress
 
@@ -115,7 +115,8 @@ def run_scheduler(
         server.loop.call_later(
             LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended
         )  # for the workers of a machine that does not come back
-    with reporting_progress(settings, "scheduler", server.loop, alive):
+    with service_meter(settings) as meter, reporting_progress(settings, "scheduler", server.loop, alive):
+        server.duties += add_scheduler_metrics(settings, server.scheduler, meter)
         server.run()
     if renewal is not None and (renewal.lost is not None or server.scheduler.superseded):
         raise StoreBusy(renewal.lost or "another scheduler has taken over")
@@ -235,7 +236,6 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
             round(settings.logging.retention_days * DAY),
             settings.logging.max_total_mb * 1024 * 1024,
         ),
-        *add_scheduler_metrics(settings, scheduler),
     ]
 
 

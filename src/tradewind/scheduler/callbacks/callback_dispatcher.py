@@ -74,6 +74,7 @@ class CallbackDispatcher:
         self._results: list[CallbackDone] = []
         self._own: list[tuple[AttemptKey, bool]] = []
         """Attempt → whether its process has called all callbacks itself (False: it ended before)."""
+        self.on_deadline_missed: missed_deadlines.OnMiss | None = None
         self._awake = True
         self._next: int | None = None
 
@@ -143,7 +144,7 @@ class CallbackDispatcher:
         self._awake = False
         try:
             self._write_results(now)
-            if missed_deadlines.record_missed(self._store, now, self._epoch):
+            if missed_deadlines.record_missed(self._store, now, self._epoch, self.on_deadline_missed):
                 self.wake()
             absence_ends = self._give_up_absent_workers(now)
             self._send_due(now)

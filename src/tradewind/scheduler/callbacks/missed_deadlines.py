@@ -6,6 +6,8 @@ nothing until they are due. A miss and the callbacks that follow from it are wri
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from tradewind.kernel import callbacks, deadlines
@@ -25,8 +27,15 @@ AT_A_TIME = 50
 """Maximum number of deadlines that one call handles."""
 
 
-def record_missed(store: Store, now: int, epoch: int) -> bool:
+OnMiss = Callable[[str, str], None]
+"""Called with the DAG id and the run id of a run that has missed a deadline."""
+
+
+def record_missed(store: Store, now: int, epoch: int, on_miss: OnMiss | None = None) -> bool:
     """Handle deadlines that are due, and return whether more may be due.
+
+    Args:
+        on_miss: called for each deadline of a run that was missed.
 
     Raises:
         Stale: a scheduler with a newer epoch has started.
@@ -37,7 +46,9 @@ def record_missed(store: Store, now: int, epoch: int) -> bool:
         try:
             with store.transaction():
                 must_be_newest(store, epoch)
-                _record(store, item, now)
+                missed = _record(store, item, now)
+            if missed is not None and on_miss is not None:
+                on_miss(missed.dag_id, missed.run_id)
         except Exception as error:  # a deadline that fails must not stop the others
             if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
                 raise
@@ -46,32 +57,35 @@ def record_missed(store: Store, now: int, epoch: int) -> bool:
     return len(due) == AT_A_TIME
 
 
-def _record(store: Store, item: OutboxItem, now: int) -> None:
+def _record(store: Store, item: OutboxItem, now: int) -> RunRow | None:
+    """Handle one deadline. Returns the run if it has missed a deadline of its own."""
     store.delete_outbox_item(item.id)
     row = store.run(item.run) if item.run is not None else None
     if row is None:
-        return
+        return None
     try:
         definition = store.definition(row.version)
     except NotFound:
-        return
+        return None
     kind, number = deadlines.read_name(item.payload.decode())
     if kind == deadlines.SLA:
         _sla(store, row, definition, number, item, now)
-    elif deadlines.run_missed(row.state, row.ended_at, item.due_at):
-        _alert(store, row, definition, number, item, now)
+    elif deadlines.run_missed(row.state, row.ended_at, item.due_at) and _alert(store, row, definition, number, item, now):
+        return row
+    return None
 
 
-def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, item: OutboxItem, now: int) -> None:
+def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, item: OutboxItem, now: int) -> bool:
+    """Record the miss of a deadline. False: the DAG does not have it any more, or it was recorded before."""
     if number >= len(definition.deadlines):
-        return  # the deadline and its callback were removed from the DAG
+        return False  # the deadline and its callback were removed from the DAG
     alert = definition.deadlines[number]
     name = item.payload.decode()
-    if store.record_deadline_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, None, name, alert.name, item.due_at, now)):
-        log.warning("a run missed its deadline", dag_id=row.dag_id, run_id=row.run_id, deadline=alert.name or name)
-        _post(
-            store, row, definition, item, Call("deadline", number, of_run=True, due=item.due_at, run_state=row.state.value), now
-        )
+    if not store.record_deadline_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, None, name, alert.name, item.due_at, now)):
+        return False
+    log.warning("a run missed its deadline", dag_id=row.dag_id, run_id=row.run_id, deadline=alert.name or name)
+    _post(store, row, definition, item, Call("deadline", number, of_run=True, due=item.due_at, run_state=row.state.value), now)
+    return True
 
 
 def _sla(store: Store, row: RunRow, definition: DagDefinition, sla: int, item: OutboxItem, now: int) -> None:

@@ -125,6 +125,9 @@ def _created(active_run: ActiveRun) -> Iterator[Measurement]:
     operators = Counter(_operator(active_run, new.slot) for new in active_run.new_rows)
     if _starts_now(active_run) and not row.clear_number:
         operators += Counter(_operator(active_run, slot) for slot in range(row.task_count))
+        alerts = len(active_run.topology.definition.deadlines)
+        if alerts:
+            yield Measurement("count", "deadline_alerts.deadline_created", alerts, {"dag_id": row.dag_id})
     for operator, count in operators.items():
         yield Measurement("count", "task_instance_created", count, _run_tags(active_run) | {"task_type": operator})
     if active_run.asset_events:
