@@ -412,7 +412,12 @@ ROWS: tuple[Row, ...] = (
     ),
     (
         "tradewind.sdk.partitions",
-        "AssetTriggeredTimetable PartitionedAssetTimetable",
+        "PartitionedAssetTimetable",
+        "timetables.simple:3 sdk.definitions.timetables.assets:3",
+    ),
+    (
+        "tradewind.sdk.assets",
+        "AssetTriggeredTimetable",
         "timetables.simple:3 sdk.definitions.timetables.assets:3",
     ),
     (

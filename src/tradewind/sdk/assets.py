@@ -18,6 +18,7 @@ from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, Condition, 
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
 from tradewind.timetables.base import Timetable
+from tradewind.timetables.of_schedule import timetable_of
 
 MAX_CHARACTERS = 1500
 """Maximum number of characters of a name or URI, as in Airflow."""
@@ -276,8 +277,53 @@ class AssetOrTimeSchedule(Timetable):
         inner = self.timetable
         return f"Asset or {inner.summary if isinstance(inner, Timetable) else inner}"
 
+    def serialize(self) -> dict[str, Any]:
+        inner = timetable_of(self.timetable, "UTC")
+        module = type(inner).__module__.replace("tradewind.timetables", "airflow.timetables", 1)
+        encoded = {"__type": f"{module}.{type(inner).__name__}", "__var": inner.serialize()}
+        return {"asset_condition": as_serialized(self.asset_condition), "timetable": encoded}
+
 
 DatasetOrTimeSchedule = AssetOrTimeSchedule
+
+
+class AssetTriggeredTimetable(Timetable):
+    """Runs when assets are updated: the timetable of a DAG whose schedule is an asset, a list of assets or a condition.
+
+    Args:
+        assets: an asset, a condition, or a list (all of them).
+    """
+
+    def __init__(self, assets: Any) -> None:
+        self.asset_condition = as_condition(assets)
+
+    @property
+    def summary(self) -> str:
+        return "Asset"
+
+    def serialize(self) -> dict[str, Any]:
+        return {"asset_condition": as_serialized(self.asset_condition)}
+
+
+def timetable_of_assets(schedule: Any) -> Timetable:
+    """The timetable of a schedule on assets. A timetable is returned unchanged."""
+    return schedule if isinstance(schedule, Timetable) else AssetTriggeredTimetable(schedule)
+
+
+def as_serialized(given: BaseAsset) -> dict[str, Any]:
+    """Airflow's JSON form of an asset or a condition, as in a serialized timetable."""
+    match given:
+        case Asset():
+            facts = {"name": given.name, "uri": given.uri, "group": given.group, "extra": dict(given.extra or {})}
+            return {"__type": "asset", **facts}
+        case AssetAlias():
+            return {"__type": "asset_alias", "name": given.name, "group": given.group}
+        case AssetRef():
+            return {"__type": "asset_ref", **({"name": given.name} if given.name else {"uri": given.uri})}
+        case _Combined():
+            kind = "asset_all" if isinstance(given, AssetAll) else "asset_any"
+            return {"__type": kind, "objects": [as_serialized(one) for one in given.objects]}
+    raise DefinitionError(f"{given!r} is a {type(given).__name__}, not an asset, an alias, a reference or a condition")
 
 
 def split_schedule(schedule: Any) -> tuple[Any, BaseAsset | None]:
@@ -291,6 +337,8 @@ def split_schedule(schedule: Any) -> tuple[Any, BaseAsset | None]:
         if isinstance(inner, AssetOrTimeSchedule | BaseAsset):
             raise DefinitionError("the timetable of AssetOrTimeSchedule must not contain assets; give all assets in assets=")
         return inner, schedule.asset_condition
+    if isinstance(schedule, AssetTriggeredTimetable):
+        return None, schedule.asset_condition
     if isinstance(schedule, BaseAsset):
         return None, schedule
     if isinstance(schedule, Timetable) and schedule.partitioned and hasattr(schedule, "asset_condition"):

@@ -764,7 +764,11 @@ class DAG:
 
     @property
     def timetable(self) -> Any:
-        """The part of the schedule that is about time, as a timetable."""
+        """The schedule as a timetable: of a schedule on assets, an `AssetTriggeredTimetable` or `AssetOrTimeSchedule`."""
+        if self.asset_condition is not None:
+            from tradewind.sdk.assets import timetable_of_assets  # lazy import: a plain schedule needs no assets
+
+            return timetable_of_assets(self.schedule)
         from tradewind.timetables.of_schedule import timetable_of  # lazy import: few DAG files ask for it
 
         return timetable_of(None if self.time_schedule is NOTSET else self.time_schedule, self.timezone_name or "UTC")

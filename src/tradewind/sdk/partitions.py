@@ -697,13 +697,6 @@ def _text_of(mapper: PartitionMapper, part: Any) -> str:
     return part.isoformat() if isinstance(part, datetime) else str(part)
 
 
-class AssetTriggeredTimetable:
-    """A schedule on assets, like a list of assets. A call returns the assets as a schedule."""
-
-    def __new__(cls, assets: Any) -> Any:
-        return assets
-
-
 class PartitionedAssetTimetable(Timetable):
     """A DAG that runs once for each partition key, when the events of its assets have come for this key.
 

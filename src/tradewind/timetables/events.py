@@ -41,7 +41,7 @@ class EventsTimetable(BuiltInTimetable):
 
     @property
     def summary(self) -> str:
-        return f"{len(self.event_dates)} events"
+        return self._description or f"{len(self.event_dates)} events"
 
     def as_schedule(self, timezone: str = "UTC") -> Schedule:
         tz = zone(timezone).tz

@@ -65,7 +65,7 @@ EVERY = [
     (
         EventsTimetable([START + timedelta(days=1), START], restrict_to_events=True, description="Twice"),
         EventsSchedule((to_micros(START), to_micros(START) + DAY), True, "Twice"),
-        "2 events",
+        "Twice",
     ),
 ]
 
