@@ -55,8 +55,9 @@ class CreatedRun(DagRun):
         self._instances: dict[tuple[str, int], TaskInstance] = {}
 
     def set_state(self, state: Any) -> None:
-        """Set the state of the run."""
-        self.state = self._row.facts["state"] = str(getattr(state, "value", state))
+        """Set the state of the run, and its dates."""
+        super().set_state(state)
+        self._row.facts["state"] = self.state
 
     def get_task_instance(self, task_id: str, session: Any = None, *, map_index: int = -1) -> TaskInstance | None:
         """The task instance of a task, with its current state; None: the DAG has no such task."""

@@ -54,6 +54,8 @@ def _hand_made() -> Any:
 class OlderInstanceMethods:
     """Base of `TaskInstance`."""
 
+    task: Any = None
+    """Listeners of packages ask whether a task instance has its task."""
     raw = False
     test_mode = False
     job_id: int | None = None

@@ -69,6 +69,10 @@ def _date_of(name: str, doc: str | None = None) -> Any:
     return property(read, write, doc=doc)
 
 
+_ENDED = frozenset({"success", "failed"})
+"""States of a run that has ended."""
+
+
 class DagRun(OlderRunMethods):
     """A run of a DAG, read-only. Dates are pendulum datetimes in UTC; None for a date that the run does not have (yet)."""
 
@@ -230,14 +234,24 @@ class DagRun(OlderRunMethods):
         return self.state
 
     def set_state(self, state: Any) -> None:
-        """Set the state, in tests.
+        """Set the state, in tests. A run that starts gets a start date, and one that ends gets an end date.
 
         Raises:
             NotYetSupported: a scheduler has started this process; only the states of tasks decide the state of a run.
         """
         if runtime.is_installed() and not runtime.is_local():
             raise NotYetSupported("dag_run.set_state() cannot change a run; its state follows from the states of its tasks")
-        self.state = str(getattr(state, "value", state))
+        before, self.state = self.state, str(getattr(state, "value", state))
+        if self.state == before:
+            return
+        now = datetime.now(UTC)
+        if self.state in _ENDED:
+            self.end_date = self.end_date if before in _ENDED else now
+        elif self.state == "queued":
+            self.queued_at, self.start_date, self.end_date = now, None, None
+        elif self.state == "running":
+            self.start_date = now if before in _ENDED else self.start_date or now
+            self.end_date = None
 
     def refresh_from_db(self, *_args: Any, **_options: Any) -> None:
         """Do nothing: the object has the values of the run when the object was made."""

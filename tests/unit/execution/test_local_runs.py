@@ -243,3 +243,27 @@ def test_a_dry_run_renders_a_copy() -> None:
     ti = TaskInstance(bash, START)
     ti.dry_run()
     assert (ti.task.bash_command, bash.bash_command) == ("echo 2024-03-05", "echo {{ ds }}")
+
+
+def test_set_state_sets_the_dates_of_a_run() -> None:
+    run = daily().create_dagrun(logical_date=START, run_type="manual", state="queued")
+    assert (run.start_date, run.end_date) == (None, None)
+    run.set_state("running")
+    began = run.start_date
+    assert began is not None
+    run.set_state("success")
+    ended = run.end_date
+    assert (run.start_date, ended >= began) == (began, True)
+    run.set_state("failed")
+    assert run.end_date == ended
+    run.set_state("running")
+    assert (run.start_date >= ended, run.end_date) == (True, None)
+    run.set_state("queued")
+    assert (run.start_date, run.queued_at >= ended) == (None, True)
+
+
+def test_a_task_instance_whose_task_was_deleted_has_none() -> None:
+    run = daily().create_dagrun(logical_date=START, run_type="manual", state="queued")
+    ti = run.get_task_instances()[0]
+    del ti.task
+    assert ti.task is None
