@@ -24,6 +24,8 @@ class Case(NamedTuple):
     kind: str
     """failed, error (also: a file that cannot be collected)"""
     message: str
+    needs_database: bool = False
+    """Airflow marks the test with `db_test`."""
 
 
 class Outcome(NamedTuple):
@@ -37,6 +39,8 @@ class Outcome(NamedTuple):
     bad: list[Case]
     output: str
     """The end of pytest's output."""
+    passed_with_database: int = 0
+    """Those of the passed tests that Airflow marks with `db_test`."""
 
     @property
     def share(self) -> float:
@@ -91,18 +95,20 @@ def run(package: str, folder: Path, *arguments: str, limit: float = TIME_LIMIT_S
 
 
 def _read(report: Path, package: str, version: str, output: str) -> Outcome:
-    passed, skipped, bad = 0, Counter[str](), []
+    passed, with_database, skipped, bad = 0, 0, Counter[str](), []
     for case in ET.parse(report).iter("testcase"):
         name = f"{case.get('classname') or ''}::{case.get('name')}"
         ends = {child.tag: child for child in case}
         end = ends.get("failure", ends.get("error"))
+        needs_database = case.find("properties/property[@name='db_test']") is not None
         if end is not None:
-            bad.append(Case(name, "failed" if "failure" in ends else "error", _message(end)))
+            bad.append(Case(name, "failed" if "failure" in ends else "error", _message(end), needs_database))
         elif "skipped" in ends:
             skipped[next(iter((ends["skipped"].get("message") or "").splitlines()), "")[:120]] += 1
         else:
             passed += 1
-    return Outcome(package, version, passed, skipped, bad, output)
+            with_database += needs_database
+    return Outcome(package, version, passed, skipped, bad, output, with_database)
 
 
 def _message(end: ET.Element) -> str:

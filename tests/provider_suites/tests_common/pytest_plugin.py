@@ -68,12 +68,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         reason = next((text for marker, text in _SYSTEMS.items() if item.get_closest_marker(marker)), None)
-        if DB_TESTS_RUN:
-            pass
-        elif item.get_closest_marker("db_test") and not item.get_closest_marker("non_db_test_override"):
-            reason = "needs Airflow's metadata database (db_test)"
+        if needs_database(item):
+            item.user_properties.append(("db_test", "yes"))
+            if not DB_TESTS_RUN:
+                reason = reason or "needs Airflow's metadata database (db_test)"
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def needs_database(item: pytest.Item) -> bool:
+    """Whether Airflow marks a test with `db_test`, or the test opens a session of the metadata database."""
+    if item.get_closest_marker("non_db_test_override"):
+        return False
+    return item.get_closest_marker("db_test") is not None or "session" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture
