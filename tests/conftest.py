@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -25,10 +27,20 @@ else:
     hypothesis.settings.load_profile("suite")
 
 
+RUNTIME_DIR = tempfile.mkdtemp(prefix="tradewind-tests-", dir="/tmp")
+"""Holds the sockets of homes with long paths, which would be left in /tmp otherwise."""
+
+
 def pytest_configure() -> None:
     """Remove the settings of the shell in which the suite was started."""
     for name in [name for name in os.environ if name.startswith(SETTINGS)]:
         del os.environ[name]
+    os.environ["XDG_RUNTIME_DIR"] = RUNTIME_DIR
+
+
+def pytest_unconfigure() -> None:
+    """Remove the folder of the sockets."""
+    shutil.rmtree(RUNTIME_DIR, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)
