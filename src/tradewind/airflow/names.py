@@ -492,13 +492,13 @@ ROWS: tuple[Row, ...] = (
     ),
     ("tradewind.airflow.compat.hooks", "PackageIndexHook", f"hooks.package_index:2 {_STANDARD}.hooks.package_index:3"),
     (
-        "tradewind.airflow.compat.links",
+        "tradewind.operators.run_links",
         "TriggerDagRunLink",
         f"operators.trigger_dagrun:2 operators.dagrun_operator:2 {_STANDARD}.operators.trigger_dagrun:3",
     ),
     (
-        "tradewind.airflow.compat.links",
-        "ExternalTaskSensorLink ExternalDagLink",
+        "tradewind.operators.run_links",
+        "ExternalTaskSensorLink=ExternalDagLink ExternalDagLink",
         f"sensors.external_task:2 sensors.external_task_sensor:2 {_STANDARD}.sensors.external_task:3",
     ),
     ("tradewind.airflow.compat.resources", "*", "utils.operator_resources"),

@@ -63,7 +63,14 @@ def log_url(dag_id: str, run_id: str, task_id: str, map_index: int = -1, try_num
     """The URL of a task log; the setting `api.base_url` is its first part."""
     from urllib.parse import quote  # lazy import: most tasks do not need it
 
-    base = str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
     mapped = f"/mapped/{map_index}" if map_index >= 0 else ""
     tried = "" if try_number is None else f"?try_number={try_number}"
-    return f"{base}/dags/{quote(dag_id)}/runs/{quote(run_id)}/tasks/{quote(task_id)}{mapped}{tried}"
+    return f"{run_url(dag_id, run_id)}/tasks/{quote(task_id)}{mapped}{tried}"
+
+
+def run_url(dag_id: str, run_id: str) -> str:
+    """The URL of the page of a run; the setting `api.base_url` is its first part."""
+    from urllib.parse import quote  # lazy import: most tasks do not need it
+
+    base = str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
+    return f"{base}/dags/{quote(dag_id)}/runs/{quote(run_id)}"

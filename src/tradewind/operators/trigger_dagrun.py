@@ -14,8 +14,10 @@ from tradewind.execution.state_queries import run_state
 from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import DefinitionError, did_you_mean
 from tradewind.model.moments import iso, parse_moment
+from tradewind.model.run_links import TRIGGERED_DAG_ID, TRIGGERED_RUN_ID
 from tradewind.model.states import RunState
 from tradewind.model.waits import TasksWait
+from tradewind.operators.run_links import TriggerDagRunLink
 from tradewind.sdk import open_dags
 from tradewind.sdk.exceptions import (
     AirflowException,
@@ -26,8 +28,8 @@ from tradewind.sdk.exceptions import (
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import NOTSET
 
-XCOM_RUN_ID = "trigger_run_id"
-XCOM_DAG_ID = "trigger_dag_id"
+XCOM_RUN_ID = TRIGGERED_RUN_ID
+XCOM_DAG_ID = TRIGGERED_DAG_ID
 
 # tests replace this clock
 _sleep: Callable[[float], None] = time.sleep
@@ -86,6 +88,7 @@ class TriggerDagRunOperator(BaseOperator):
     )
     template_fields_renderers: Mapping[str, str] = {"conf": "py"}
     ui_color = "#ffefeb"
+    operator_extra_links: Collection[Any] = (TriggerDagRunLink(),)
 
     _continue_in = "execute_complete"
     """The method that is called when the scheduler ends the wait."""

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tradewind.model.run_links import COMPUTED_KEYS
+
 if TYPE_CHECKING:
     from tradewind.execution.task_instance import TaskInstance
     from tradewind.sdk.operator import BaseOperator
@@ -44,8 +46,13 @@ def key_of(link: Any) -> str:
 
 
 def push_links(task: BaseOperator, ti: TaskInstance) -> None:
-    """Push the URLs of the task's links. An error in one link is logged and does not affect the others."""
+    """Push the URLs of the task's links. An error in one link is logged and does not affect the others.
+
+    Links to runs of other DAGs are left out: the API computes them.
+    """
     for link in task.operator_extra_links:
+        if key_of(link) in COMPUTED_KEYS:
+            continue
         try:
             address = link.get_link(operator=task, ti_key=ti.key)
             if address:

@@ -18,6 +18,7 @@ from tradewind.model.states import Outcome, RunState, TaskState
 from tradewind.model.wait_plans import TasksPlan
 from tradewind.model.waits import TasksWait, Wait, judge
 from tradewind.operators.empty import EmptyOperator
+from tradewind.operators.run_links import ExternalDagLink
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
 from tradewind.sensors.base import BaseSensorOperator
 
@@ -51,6 +52,7 @@ class ExternalTaskSensor(BaseSensorOperator):
         "external_task_group_id",
     )
     ui_color = "#4db7db"
+    operator_extra_links: Collection[Any] = (ExternalDagLink(),)
 
     def __init__(
         self,
@@ -230,6 +232,7 @@ class ExternalTaskMarker(EmptyOperator):
 
     template_fields: Collection[str] = ("external_dag_id", "external_task_id", "logical_date")
     ui_color = "#4db7db"
+    operator_extra_links: Collection[Any] = (ExternalDagLink(),)
 
     def __init__(
         self,

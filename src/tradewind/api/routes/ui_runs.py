@@ -178,6 +178,6 @@ def get_page_task(api: Api, dag_id: str, run_id: str, task_id: str, map_index: N
             upstream=[] if task is None else list(task.upstream),
             downstream=below,
             instances=len(known),
-            extra_links=extra_links(reader, row.id, task, map_index),
+            extra_links=extra_links(reader, row, task, map_index, instance.rendered_fields, ""),
         )
     )

@@ -192,9 +192,13 @@ function Facts({ found, shown }: { found: PageTask; shown: Schemas["TriedView"] 
   );
 }
 
-/** A link that the operator defines, to the job that it started. The task wrote the URL: only web addresses become links. */
+/** A link that the operator defines: to a page of Tradewind, or to the job that it started. The task may have written the URL: only web
+addresses become links. */
 function ExtraLink({ name, url }: { name: string; url: string | null }) {
   const t = useText();
+  const [, dagId, runId] = url?.match(/^\/dags\/([^/?#]+)(?:\/runs\/([^/?#]+))?$/) ?? [];
+  if (dagId && runId) return <Link to="/dags/$dagId/runs/$runId" params={{ dagId: decodeURIComponent(dagId), runId: decodeURIComponent(runId) }}>{name}</Link>;
+  if (dagId) return <Link to="/dags/$dagId" params={{ dagId: decodeURIComponent(dagId) }}>{name}</Link>;
   if (!url || !/^https?:\/\//i.test(url)) return <span title={t("task.noLink")}>{name}</span>;
   return <a href={url} target="_blank" rel="noreferrer" className={styles.extraLink} title={url}>{name} <ExternalLink size={12} aria-hidden /></a>;
 }
