@@ -218,13 +218,13 @@ def updates_of(ti: TaskInstance) -> tuple[AssetUpdate, ...]:
 
 
 class EmittedAssetEvent(NamedTuple):
-    """An event that a task emits, as listeners get it. The attributes are those of Airflow."""
+    """An event of an asset, as listeners get it. The attributes are those of Airflow. The source is None if no task emitted it."""
 
     asset: Asset
     extra: dict[str, Any]
-    source_dag_id: str
-    source_task_id: str
-    source_run_id: str
+    source_dag_id: str | None
+    source_task_id: str | None
+    source_run_id: str | None
     source_map_index: int
     source_aliases: list[AssetAlias]
     partition_key: str | None

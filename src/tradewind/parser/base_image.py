@@ -257,8 +257,8 @@ def _handle_order(order: ParseOrder) -> ChildReport:
         return timetable_child.answer(order.ask, order.folder, order.memory_limit)
     if order.import_error is not None:
         return plugins_child.report_import_error(*order.import_error)
-    if order.created is not None:
-        return plugins_child.report_created_assets(order.created)
+    if order.changed_assets is not None:
+        return plugins_child.call_asset_listeners(order.changed_assets)
     return plugins_child.read_plugins(order.folder) if order.plugins else read_file(order)
 
 

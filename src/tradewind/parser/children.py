@@ -30,7 +30,7 @@ from tradewind.platform.backoff import Backoff
 from tradewind.platform.clock import Clock
 from tradewind.platform.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, decode_answer, encode, send_order
 from tradewind.platform.loop import Loop, TimerHandle
-from tradewind.wire.messages import AssetsCreated, TimetableAnswer, TimetableQuestion
+from tradewind.wire.messages import AssetsChanged, TimetableAnswer, TimetableQuestion
 
 if TYPE_CHECKING:
     from tradewind.parser.metrics import ParserMetrics  # loaded only if metrics are on
@@ -64,7 +64,7 @@ class Job(msgspec.Struct, eq=False):
     ask: TimetableQuestion | None = None
     plugins: bool = False
     import_error: tuple[str, str, str] | None = None
-    created: AssetsCreated | None = None
+    changed_assets: AssetsChanged | None = None
     alone: bool = False
     pid: int = 0
     memory: int = -1
@@ -147,9 +147,9 @@ class ParseChildren:
         self._queue.append(Job(".", self.config.plugins_folder, lambda read: None, import_error=import_error))
         self._start_jobs()
 
-    def report_created_assets(self, created: AssetsCreated) -> None:
-        """Let the listeners of plugins know of new assets and aliases."""
-        self._queue.append(Job(".", self.config.plugins_folder, lambda read: None, created=created))
+    def call_asset_listeners(self, changed: AssetsChanged) -> None:
+        """Let the listeners of plugins know of new assets and aliases, and of events."""
+        self._queue.append(Job(".", self.config.plugins_folder, lambda read: None, changed_assets=changed))
         self._start_jobs()
 
     def busy(self) -> int:
@@ -246,7 +246,7 @@ class ParseChildren:
             job.plugins,
             job.import_error,
             config.find_connections,
-            job.created,
+            job.changed_assets,
         )
         job.memory = os.memfd_create("report", os.MFD_CLOEXEC)
         job.pipe, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)

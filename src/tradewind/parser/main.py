@@ -81,7 +81,7 @@ class ParserProcess:
         self.link.on_up = lambda: self._all(ParserService.on_scheduler_connected)
         self.link.on_changed = lambda what: self._all(lambda service: service.lookup_changed(what))
         self.link.on_read_file = lambda file: self._all(lambda service: service.read_file(file))
-        self.link.on_assets_created = lambda message: self._all(lambda service: service.tell_created_assets(message))
+        self.link.on_assets_changed = lambda message: self._all(lambda service: service.tell_changed_assets(message))
         self.children.look_up = self.link.look_up
 
     def start(self) -> None:

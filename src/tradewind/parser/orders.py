@@ -6,7 +6,7 @@ import msgspec
 
 from tradewind.model.definition import DefinitionDefaults
 from tradewind.parser.parse_result import ChildReport
-from tradewind.wire.messages import AssetsCreated, TimetableQuestion
+from tradewind.wire.messages import AssetsChanged, TimetableQuestion
 
 REPORT = b"TWR1"
 """The prefix of a report in the memory file. Without this prefix, the content is a crash note."""
@@ -34,7 +34,7 @@ class ParseOrder(msgspec.Struct, frozen=True):
     """(event, path of the file, stack trace): call the listeners of this event instead of reading a file."""
     find_connections: bool = False
     """Report the connection ids of the operators, too."""
-    created: AssetsCreated | None = None
+    changed_assets: AssetsChanged | None = None
     """Tell the listeners of these assets and aliases instead of reading a file."""
 
 

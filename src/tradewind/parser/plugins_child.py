@@ -8,7 +8,7 @@ from tradewind.model.assets import AliasKey
 from tradewind.parser import problems
 from tradewind.parser.parse_result import ChildReport, PluginsReport
 from tradewind.sdk.plugins import FILE, describe_plugin, load_plugins
-from tradewind.wire.messages import AssetsCreated
+from tradewind.wire.messages import AssetsChanged
 
 
 def report_import_error(event: str, path: str, stack_trace: str) -> ChildReport:
@@ -19,13 +19,14 @@ def report_import_error(event: str, path: str, stack_trace: str) -> ChildReport:
     return ChildReport()
 
 
-def report_created_assets(created: AssetsCreated) -> ChildReport:
-    """Call the listeners of `on_asset_created` and `on_asset_alias_created`, and those of Airflow 2's names."""
-    from tradewind.sdk.assets import from_leaf  # lazy import: as below
+def call_asset_listeners(changed: AssetsChanged) -> ChildReport:
+    """Call the listeners of new assets and aliases, and of events that no task has emitted, also by Airflow 2's names."""
+    from tradewind.execution.asset_events import EmittedAssetEvent  # lazy import: as below
+    from tradewind.sdk.assets import Asset, from_leaf  # lazy import: as below
     from tradewind.sdk.listeners import get_listener_manager  # lazy import: loads pluggy; few deployments have such listeners
 
     listeners = get_listener_manager()
-    for leaf in created.assets:
+    for leaf in changed.created:
         made = from_leaf(leaf)
         if isinstance(leaf, AliasKey):
             listeners.call("on_asset_alias_created", asset_alias=made)
@@ -33,6 +34,13 @@ def report_created_assets(created: AssetsCreated) -> ChildReport:
         else:
             listeners.call("on_asset_created", asset=made)
             listeners.call("on_dataset_created", dataset=made)
+    for event in changed.events:
+        asset = from_leaf(event.asset)
+        assert isinstance(asset, Asset)
+        emitted = EmittedAssetEvent(asset, event.extra, None, None, None, -1, [], event.partition_key)
+        listeners.call("on_asset_changed", asset=asset)
+        listeners.call("on_dataset_changed", dataset=asset)
+        listeners.call("on_asset_event_emitted", asset_event=emitted)
     return ChildReport()
 
 

@@ -23,7 +23,7 @@ from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
     LOOKUP_CHANGED,
     READ_FILE,
-    AssetsCreated,
+    AssetsChanged,
     ClientHello,
     CommandResult,
     FromRunner,
@@ -61,7 +61,7 @@ class SchedulerLink:
         on_ask: called with a request to a custom timetable; calls back with the answer.
         on_changed: called with `variable bucket` or `connection db` when it was changed or deleted.
         on_read_file: called with the name of a DAG file that a person wants to be read again.
-        on_assets_created: called with assets and aliases that are new.
+        on_assets_changed: called with assets and aliases that are new.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SchedulerLink:
         on_ask: OnAsk | None = None,
         on_changed: Callable[[str], None] = lambda what: None,
         on_read_file: Callable[[str], None] = lambda file: None,
-        on_assets_created: Callable[[AssetsCreated], None] = lambda message: None,
+        on_assets_changed: Callable[[AssetsChanged], None] = lambda message: None,
     ) -> None:
         self.loop = loop
         self.path = path
@@ -82,7 +82,7 @@ class SchedulerLink:
         self.on_ask = on_ask
         self.on_changed = on_changed
         self.on_read_file = on_read_file
-        self.on_assets_created = on_assets_created
+        self.on_assets_changed = on_assets_changed
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
         self._disconnected_since: int | None = None
         self._warned = False
@@ -158,8 +158,8 @@ class SchedulerLink:
             self.on_changed(message.text)
         elif isinstance(message, Notice) and message.kind == READ_FILE:
             self.on_read_file(message.text)
-        elif isinstance(message, AssetsCreated):
-            self.on_assets_created(message)
+        elif isinstance(message, AssetsChanged):
+            self.on_assets_changed(message)
         elif isinstance(message, TimetableQuestion) and self.on_ask is not None:
             # answered only over the same connection: over a new one the scheduler sends the request again
             self.on_ask(message, lambda answer: connection.send(encode(answer)) if connection is self._connection else None)

@@ -48,7 +48,7 @@ from tradewind.platform import linux
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop, TimerHandle
 from tradewind.wire.commands import KnownFile, KnownFiles, MoveToBundleVersion, result_of
-from tradewind.wire.messages import AssetsCreated, CommandResult
+from tradewind.wire.messages import AssetsChanged, CommandResult
 
 log = Log("parser")
 
@@ -72,9 +72,10 @@ QUICK_READINGS_MAX, QUICK_GAP = 5, 2 * SECOND
 _UNUSABLE = "unusable: "
 """The prefix of the fingerprint of a name that ends in `.py` but is not a readable file."""
 
-ASSET_CREATION_EVENTS = frozenset(
+ASSET_CREATION_LISTENERS = frozenset(
     {"on_asset_created", "on_asset_alias_created", "on_dataset_created", "on_dataset_alias_created"}
 )
+ASSET_EVENT_LISTENERS = frozenset({"on_asset_changed", "on_dataset_changed", "on_asset_event_emitted"})
 UNREPORTED_MAX = 1_000
 """Problems that are kept for listeners until the plugins are loaded."""
 
@@ -149,7 +150,7 @@ class ParserService:
         """The events for which plugins have listeners. None: the plugins were not loaded yet."""
         self._unreported: list[tuple[File, Problem, bool]] = []
         """Problems from before the plugins were loaded, at most `UNREPORTED_MAX`."""
-        self._created: list[AssetsCreated] = []
+        self._changed_assets: list[AssetsChanged] = []
         """Messages of new assets from before the plugins were loaded, at most `UNREPORTED_MAX`."""
         self._moving = False
         self.watch = open_watch(loop, self.on_change) if config.version is None else None
@@ -355,8 +356,8 @@ class ParserService:
         self._listened = frozenset(event for plugin in found for event in plugin.get("listener_events", ()))
         while self._unreported:
             self._notify_listeners(*self._unreported.pop(0))
-        while self._created:
-            self.tell_created_assets(self._created.pop(0))
+        while self._changed_assets:
+            self.tell_changed_assets(self._changed_assets.pop(0))
         self.send(as_command(read.report, self.clock.wall()), lambda answer: None)
 
     def _watch_folder(self, path: str) -> None:
@@ -577,12 +578,16 @@ class ParserService:
             path = os.path.join(file.folder or self.config.folder, file.name)
             self.children.report_import_error(event, path, problem.stack_trace or problem.message)
 
-    def tell_created_assets(self, message: AssetsCreated) -> None:
-        """Tell the listeners of plugins of assets and aliases that are new."""
-        if self._listened is None and self.config.reports_plugins and len(self._created) < UNREPORTED_MAX:
-            self._created.append(message)
-        elif self._listened is not None and not self._listened.isdisjoint(ASSET_CREATION_EVENTS):
-            self.children.report_created_assets(message)
+    def tell_changed_assets(self, message: AssetsChanged) -> None:
+        """Tell the listeners of plugins of new assets and aliases, and of events that a person has created."""
+        if self._listened is None and self.config.reports_plugins and len(self._changed_assets) < UNREPORTED_MAX:
+            self._changed_assets.append(message)
+        elif self._listened is not None:
+            events = (ASSET_CREATION_LISTENERS if message.created else set()) | (
+                ASSET_EVENT_LISTENERS if message.events else set()
+            )
+            if not self._listened.isdisjoint(events):
+                self.children.call_asset_listeners(message)
 
     def _wait_for_scheduler(self, file: File) -> None:
         """Read the file again when the scheduler is reachable."""

@@ -49,7 +49,7 @@ from tradewind.wire.messages import (
     PROTOCOL,
     READ_FILE,
     WATCHER_RUN,
-    AssetsCreated,
+    AssetsChanged,
     AttemptGone,
     AttemptKey,
     CallbackDone,
@@ -344,8 +344,12 @@ class SchedulerServer:
         except StoreError as error:
             self.scheduler.record_failure(str(error))
             return
-        if created and self.parser is not None:
-            self.parser.connection.send(encode(AssetsCreated(tuple(created))))
+        self._tell_parser_of_assets(AssetsChanged(created=tuple(created)))
+
+    def _tell_parser_of_assets(self, changed: AssetsChanged) -> None:
+        """Let the parser call the listeners of plugins, at most once."""
+        if (changed.created or changed.events) and self.parser is not None:
+            self.parser.connection.send(encode(changed))
 
     def _recover(self) -> None:
         self._recovering = False
@@ -797,6 +801,7 @@ class SchedulerServer:
     def _apply_effects(self, effects: Effects) -> None:
         effects.apply(self.scheduler)
         self._tell_created_assets()
+        self._tell_parser_of_assets(AssetsChanged(events=tuple(effects.asset_events)))
         if self.scheduler.changes.wanted:
             effects.note(self.scheduler)
         for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):

@@ -820,10 +820,19 @@ class Changed(msgspec.Struct, frozen=True, tag="changed"):
 # --- scheduler ⇄ parser: custom timetables ------------------------------------------------------------------
 
 
-class AssetsCreated(msgspec.Struct, frozen=True, tag="assets_created"):
-    """Assets or aliases are new. A child process of the parser tells the listeners of plugins."""
+class OutsideAssetEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An event of an asset that no task has emitted."""
 
-    assets: tuple[AssetKey | AliasKey, ...]
+    asset: AssetKey
+    extra: dict[str, Any] = {}
+    partition_key: str | None = None
+
+
+class AssetsChanged(msgspec.Struct, frozen=True, omit_defaults=True, tag="assets_changed"):
+    """Assets or aliases are new, or a person has created events. A child process of the parser calls the listeners of plugins."""
+
+    created: tuple[AssetKey | AliasKey, ...] = ()
+    events: tuple[OutsideAssetEvent, ...] = ()
 
 
 RunFields = tuple[int | None, int | None, int | None, int, str | None, int | None, str | None]
@@ -921,7 +930,7 @@ FromScheduler = (
     | Notice
     | Changed
     | TimetableQuestion
-    | AssetsCreated
+    | AssetsChanged
 )
 
 encode = msgspec.msgpack.Encoder().encode

@@ -15,7 +15,7 @@ from tradewind.model.assets import AliasKey, AssetKey
 from tradewind.model.definition import CustomSchedule, decode_definition
 from tradewind.sdk.import_paths import PLUGINS_FOLDER
 from tradewind.wire.commands import Command, RegisterPlugins
-from tradewind.wire.messages import AssetsCreated
+from tradewind.wire.messages import AssetsChanged, OutsideAssetEvent
 
 PLUGIN = """
 from tradewind import AirflowPlugin
@@ -187,10 +187,36 @@ class Created:
         note("alias", asset_alias.name, asset_alias.group)
 
 
+class Changed:
+    @hookimpl
+    def on_asset_changed(self, asset):
+        note("changed", asset.name, asset.uri)
+
+    @hookimpl
+    def on_asset_event_emitted(self, asset_event):
+        event = asset_event
+        note("event", event.asset.name, str(event.extra), str(event.source_dag_id), str(event.partition_key))
+
+
 class Ours(AirflowPlugin):
     name = "ours"
-    listeners = [Broken(), Created()]
+    listeners = [Broken(), Created(), Changed()]
 """
+
+
+def test_listeners_are_told_of_events_that_a_person_has_created(tmp_path: Path, plugins: Path) -> None:
+    """Also of those that came before the plugins were loaded."""
+    (plugins / "our_plugin.py").write_text(ASSET_LISTENER)
+    result = plugins / "created.txt"
+    running, _ = started(tmp_path, plugins)
+    try:
+        event = OutsideAssetEvent(AssetKey("a", "s3://a"), {"rows": 2}, "2026-01-01")
+        running.service.tell_changed_assets(AssetsChanged(events=(event,)))
+        running.start()
+        running.until(lambda: result.exists() and len(result.read_text().splitlines()) == 2)
+        assert result.read_text().splitlines() == ["changed a s3://a/", "event a {'rows': 2} None 2026-01-01"]
+    finally:
+        running.close()
 
 
 def test_listeners_are_told_of_new_assets(tmp_path: Path, plugins: Path) -> None:
@@ -200,10 +226,10 @@ def test_listeners_are_told_of_new_assets(tmp_path: Path, plugins: Path) -> None
     running, _ = started(tmp_path, plugins)
     asset = AssetKey("a", "s3://a", "g", b'{"k": 1}')
     try:
-        running.service.tell_created_assets(AssetsCreated((asset, AliasKey("x"))))
+        running.service.tell_changed_assets(AssetsChanged((asset, AliasKey("x"))))
         running.start()
         running.until(lambda: result.exists() and len(result.read_text().splitlines()) == 2)
-        running.service.tell_created_assets(AssetsCreated((AssetKey("b", "b"),)))
+        running.service.tell_changed_assets(AssetsChanged((AssetKey("b", "b"),)))
         running.until(lambda: len(result.read_text().splitlines()) == 3)
         assert result.read_text().splitlines() == ["asset a s3://a/ g {'k': 1}", "alias x asset", "asset b b asset {}"]
     finally:

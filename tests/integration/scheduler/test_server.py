@@ -15,6 +15,7 @@ import pytest
 from tests.commands import PlainClient, request
 from tests.unit.scheduler.bench import DEFAULTS, task
 from tradewind.executors.local import LocalExecutor
+from tradewind.model.assets import AssetKey, AssetUse
 from tradewind.model.definition import DagDefinition, encode_definition, version_hash
 from tradewind.model.errors import NotFound, StoreBusy, Unreachable, WireError, WrongArgument
 from tradewind.model.moments import SECOND
@@ -33,6 +34,7 @@ from tradewind.wire.messages import (
     CLIENT_PROTOCOL,
     PROTOCOL,
     Accepted,
+    AssetsChanged,
     AttemptGone,
     Cancel,
     ClientHello,
@@ -41,6 +43,7 @@ from tradewind.wire.messages import (
     GetVariable,
     HostHello,
     Notice,
+    OutsideAssetEvent,
     Reconcile,
     Refused,
     Report,
@@ -321,6 +324,19 @@ def test_a_repeated_command_is_executed_once(deployment: Deployment) -> None:
         line.close()
     assert answers[0] == answers[1]
     assert answers[0].error is None
+
+
+def test_the_parser_is_told_of_an_event_that_a_person_has_created(deployment: Deployment) -> None:
+    """Its child process calls the listeners of plugins."""
+    asset = AssetKey("a", "a")
+    deployment.dag("d", task("t"), asset_uses=(AssetUse("t", "outlet", asset),))
+    parser = Line(deployment.socket)
+    parser.say(ClientHello("parser", 1, answers_timetables=True))
+    parser.hear_of(Welcome)
+    with deployment.client() as client:
+        client.call("create_asset_event", name="a", extra={"rows": 2})
+    assert parser.hear_of(AssetsChanged).events == (OutsideAssetEvent(asset, {"rows": 2}),)
+    parser.close()
 
 
 def test_a_task_triggers_once_in_each_try(deployment: Deployment) -> None:

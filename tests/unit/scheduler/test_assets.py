@@ -19,7 +19,7 @@ from tradewind.model.rows import Batch
 from tradewind.model.states import Outcome, RunState, RunType
 from tradewind.scheduler.assets.answers import waits_for_assets
 from tradewind.scheduler.explain.why import why, why_no_run
-from tradewind.wire.messages import AssetUpdate
+from tradewind.wire.messages import AssetUpdate, OutsideAssetEvent
 
 A, B, C = (AssetKey(name, f"s3://bucket/{name}") for name in "abc")
 
@@ -213,6 +213,12 @@ def test_an_event_written_without_a_scheduler_starts_its_run_later(bench: Bench)
     assert result.error is None
     bench.restart()
     assert consumed(bench, "c") == [[1]]
+
+
+def test_listeners_are_told_of_an_event_that_a_person_has_created(bench: Bench) -> None:
+    consumer(bench, "c", A)
+    _, effects = bench.commands.run(bench.ask_for("create_asset_event", name="a", extra={"rows": 2}, partition_key="k"))
+    assert effects.asset_events == [OutsideAssetEvent(AssetKey("a", A.uri, A.group), {"rows": 2}, "k")]
 
 
 def test_a_superseded_scheduler_consumes_nothing(bench: Bench) -> None:

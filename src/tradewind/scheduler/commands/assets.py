@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tradewind.model.assets import AssetKey
 from tradewind.model.errors import Conflict, NotFound, TradewindError, did_you_mean
 from tradewind.model.rows import AssetRow, NewAssetEvent
 from tradewind.model.states import RunType
@@ -13,7 +14,7 @@ from tradewind.scheduler.commands.trigger import check_partition_key, trigger
 from tradewind.scheduler.commands.trigger import timetable_question as trigger_question
 from tradewind.store.port import Store
 from tradewind.wire import commands as c
-from tradewind.wire.messages import TimetableQuestion
+from tradewind.wire.messages import OutsideAssetEvent, TimetableQuestion
 
 
 def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> c.CreateAssetEventResult:
@@ -33,6 +34,8 @@ def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> 
         event = event._replace(partition_key=check_partition_key(command.partition_key))
     (number,), consumers = store.record_asset_events([event])
     context.effects.dags |= consumers
+    key = AssetKey(asset.name, asset.uri, asset.group, asset.extra or b"")
+    context.effects.asset_events.append(OutsideAssetEvent(key, extra, event.partition_key))
     detail = {"asset": asset.name, "uri": asset.uri, "event": number}
     store.write_audit("create asset event", context.actor, now, detail=detail)
     return c.CreateAssetEventResult(number, asset.id, asset.name, asset.uri, asset.group, extra, now)

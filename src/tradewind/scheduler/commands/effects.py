@@ -8,7 +8,7 @@ import msgspec
 
 from tradewind.model.rows import RemovedRun, RunRow
 from tradewind.scheduler.changes import POOLS, TRIAGE
-from tradewind.wire.messages import AttemptKey
+from tradewind.wire.messages import AttemptKey, OutsideAssetEvent
 
 if TYPE_CHECKING:
     from tradewind.scheduler.core import Scheduler
@@ -41,6 +41,8 @@ class Effects(msgspec.Struct):
     """(run, slot) of task instances whose question a person has answered."""
     noted: dict[int, str | None] = {}
     """Runs whose note was changed → the note."""
+    asset_events: list[OutsideAssetEvent] = []
+    """Events that a person has created, for the listeners of plugins."""
 
     def apply(self, scheduler: Scheduler) -> None:
         """Update the memory of the scheduler after the commit of the command."""
