@@ -11,18 +11,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+import anyio.to_thread
 from fastapi import Request, Response
 from starlette.types import ASGIApp, Message
 
 from tradewind.api.auth.guard import ACCEPTS_BASIC
 from tradewind.api.responses import json_response
 from tradewind.api.services import Services
+from tradewind.model.definition import DeltaSchedule, Schedule
 from tradewind.model.ids import named_run_id
 from tradewind.model.moments import iso, parse_moment
 from tradewind.model.states import RunType
+from tradewind.store.port import Reader
 
 Json = Any
 Translate = Callable[[Json], Json]
@@ -237,13 +241,27 @@ def _dag(dag: Json) -> Json:
         "pickle_id": None,
         "scheduler_lock": None,
         "default_view": "grid",
-        "schedule_interval": None
-        if dag["timetable_summary"] is None
-        else {"__type": "CronExpression", "value": dag["timetable_summary"]},
+        "schedule_interval": _schedule_interval(dag["timetable_summary"], None),
         "next_dagrun": dag["next_dagrun_logical_date"],
         "next_dagrun_create_after": dag["next_dagrun_run_after"],
         "tags": [{"name": tag["name"]} for tag in dag["tags"]],
     }
+
+
+def _schedule_interval(written: str | None, schedule: Schedule | None) -> Json | None:
+    """The schedule as the author wrote it, in the form of Airflow 2."""
+    if isinstance(schedule, DeltaSchedule) and not schedule.delta.parts:
+        whole = timedelta(microseconds=schedule.delta.micros)
+        return {"__type": "TimeDelta", "days": whole.days, "seconds": whole.seconds, "microseconds": whole.microseconds}
+    return None if written is None else {"__type": "CronExpression", "value": written}
+
+
+def add_written_schedules(answer: Json, reader: Reader) -> None:
+    """Replace the schedules of the DAGs in an answer by the texts of their authors: `@daily`, not `0 0 * * *`."""
+    for dag in [answer, *(answer.get("dags") or ())]:
+        if "schedule_interval" in dag and (plan := reader.dag(dag["dag_id"])) is not None:
+            found = reader.definition(plan.version)
+            dag["schedule_interval"] = _schedule_interval(found.schedule_summary, found.schedule)
 
 
 # --- the route --------------------------------------------------------------------------------------------------------
@@ -284,7 +302,12 @@ class Airflow2Api:
         if not content or "json" not in sent.get("content-type", ""):
             return Response(content, status, media_type=sent.get("content-type"))
         answer = json.loads(content)
-        return json_response(answer_of(answer) if status < 400 else _problem(answer, status), status)
+        if status >= 400:
+            return json_response(_problem(answer, status), status)
+        shown = answer_of(answer)
+        if isinstance(shown, dict) and ("schedule_interval" in shown or "dags" in shown):
+            await anyio.to_thread.run_sync(lambda: add_written_schedules(shown, api.reader()))
+        return json_response(shown, status)
 
     async def _call(
         self, request: Request, method: str, target: str, query: str, headers: dict[str, str], body: bytes

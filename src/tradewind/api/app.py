@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -253,10 +254,18 @@ async def _error_response(request: Request, error: Exception) -> Response:
 
 
 async def _invalid_response(request: Request, error: Exception) -> Response:
-    """422 in its declared form. The refused value is left out: it may be a password, or not representable in JSON."""
+    """422 in its declared form. A refused value of the body is left out: it may be a password, or not representable in JSON."""
     assert isinstance(error, RequestValidationError)
-    detail = [{"loc": one["loc"], "msg": one["msg"], "type": one["type"]} for one in error.errors()]
-    return json_response({"detail": detail}, 422)
+    return json_response({"detail": [_invalid_value(one) for one in error.errors()]}, 422)
+
+
+def _invalid_value(found: Mapping[str, Any]) -> dict[str, Any]:
+    """One refused value, as Airflow describes it: `input` is the value, `ctx` has the limits that it does not keep."""
+    shown = {"loc": found["loc"], "msg": found["msg"], "type": found["type"]}
+    if found["loc"][0] in ("query", "path") and isinstance(found.get("input"), str):
+        shown["input"] = found["input"]
+    context = {name: value for name, value in (found.get("ctx") or {}).items() if isinstance(value, str | int | float)}
+    return {**shown, "ctx": context} if context else shown
 
 
 async def _fault_response(request: Request, error: Exception) -> Response:

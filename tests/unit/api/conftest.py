@@ -188,9 +188,9 @@ class World:
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    def dag(self, dag_id: str = "sales", tasks: int = 3, bundle: str = "dags") -> None:
+    def dag(self, dag_id: str = "sales", tasks: int = 3, bundle: str = "dags", **more: Any) -> None:
         chain = tuple(TaskDefinition(f"t{i}", upstream=(f"t{i - 1}",) if i else ()) for i in range(tasks))
-        data = encode_definition(DagDefinition(dag_id, tasks=chain, tags=("money",)))
+        data = encode_definition(DagDefinition(dag_id, tasks=chain, tags=("money",), **more))
         found = ParsedFile(bundle, f"{dag_id}.py", "h", (ParsedDag(dag_id, data, version_hash(data)),), None, 9, False, 1)
         self.store.register_file(found, paused_at_creation=True)
 

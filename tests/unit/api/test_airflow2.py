@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.api.conftest import PASSWORD, World
 from tradewind.api.airflow2 import FORMS, find, replacement
+from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule, NoSchedule, Schedule
 
 BASIC = {"Authorization": "Basic " + base64.b64encode(f"admin:{PASSWORD}".encode()).decode()}
 
@@ -45,6 +46,25 @@ def test_dags_have_the_fields_of_airflow_2(world: World) -> None:
     assert dag["is_active"] is True
     assert dag["root_dag_id"] is None
     assert dag["tags"] == [{"name": "money"}]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "written", "shown"),
+    [
+        (CronSchedule(("0 0 * * *",)), "@daily", {"__type": "CronExpression", "value": "@daily"}),
+        (CronSchedule(("0 6 * * *",)), "0 6 * * *", {"__type": "CronExpression", "value": "0 6 * * *"}),
+        (
+            DeltaSchedule(Delta(90_000_000_000)),
+            "1 day, 1:00:00",
+            {"__type": "TimeDelta", "days": 1, "seconds": 3600, "microseconds": 0},
+        ),
+        (NoSchedule(), None, None),
+    ],
+)
+def test_a_schedule_is_shown_as_it_is_written(world: World, schedule: Schedule, written: str | None, shown: Any) -> None:
+    world.dag(schedule=schedule, schedule_summary=written)
+    assert v1(world, "GET", "dags/sales").json()["schedule_interval"] == shown
+    assert v1(world, "GET", "dags").json()["dags"][0]["schedule_interval"] == shown
 
 
 def test_keys_are_managed(world: World) -> None:

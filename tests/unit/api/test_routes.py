@@ -603,3 +603,19 @@ def test_jobs_are_listed_with_airflows_fields(world: World) -> None:
         assert world.json(f"/api/v2/jobs?{query}")["total_entries"] == types, query
     world.clock.advance(MINUTE)
     assert world.json("/api/v2/jobs?is_alive=true")["total_entries"] == 0
+
+
+def test_a_refused_query_is_repeated_with_its_limits(world: World) -> None:
+    """As in Airflow, whose clients read `input`."""
+    (found,) = world.json("/api/v2/dags?limit=x", status=422)["detail"]
+    assert (found["loc"], found["type"], found["input"]) == (["query", "limit"], "int_parsing", "x")
+
+
+def test_a_dag_becomes_a_favorite_once(world: World) -> None:
+    """As in Airflow, a repetition is a conflict."""
+    world.dag()
+    answers = [
+        world.request("POST", f"/api/v2/dags/sales/{path}") for path in ("favorite", "favorite", "unfavorite", "unfavorite")
+    ]
+    assert [answer.status_code for answer in answers] == [204, 409, 204, 409]
+    assert "is already a favorite of admin" in answers[1].json()["detail"]

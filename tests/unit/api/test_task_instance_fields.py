@@ -91,6 +91,7 @@ def test_the_try_before_a_retry_has_failed(shop: World) -> None:
     _attempt(shop, 0, S.UP_FOR_RETRY)
     tries = shop.get(f"{RUN}/taskInstances/plain/tries").json()["task_instances"]
     assert [(one["try_number"], one["state"], one["duration"]) for one in tries] == [(1, "failed", 59.0)]
+    assert shop.get(f"{RUN}/taskInstances/plain/tries/1").json()["state"] == "up_for_retry", "as in Airflow"
 
 
 @pytest.mark.parametrize("state", [S.SKIPPED, S.UPSTREAM_FAILED])

@@ -178,10 +178,10 @@ def get_dag_details(api: Api, caller: Caller, dag_id: str) -> Response:
     return json_response(msgspec.structs.replace(found, is_favorite=reader.is_favorite(dag_id, caller.name)))
 
 
-@router.post("/dags/{dag_id}/favorite", status_code=204, responses=error_responses(404, 503))
+@router.post("/dags/{dag_id}/favorite", status_code=204, responses=error_responses(404, 409, 503))
 @allow("edit", "favorite")
 def favorite_dag(api: Api, caller: Caller, dag_id: str) -> Response:
-    """Make a DAG a favorite of the user."""
+    """Make a DAG a favorite of the user. 409: it is one already."""
     api.control().call(SetFavorite(dag_id, True), actor=caller.name)
     return Response(status_code=204)
 

@@ -263,11 +263,15 @@ def _tries(reader: Reader, dag_id: str, run_id: str, task_id: str, map_index: in
 @router.get(_INSTANCES + "/{task_id}/tries/{task_try_number}", responses=described(TriedView, also=(404,)))
 @allow("read", "task_instance")
 def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_number: Number, map_index: Number = -1) -> Response:
-    """One try of a task instance."""
-    tries = _tries(api.reader(), dag_id, dag_run_id, task_id, map_index)
+    """One try of a task instance. As in Airflow, the latest one has the state of the task instance: `up_for_retry` instead of the
+    `failed` of the list.
+    """
+    reader = api.reader()
+    tries = _tries(reader, dag_id, dag_run_id, task_id, map_index)
     for one in tries:
         if one.try_number == task_try_number:
-            return json_response(one)
+            state = reader.task_instance(dag_id, dag_run_id, task_id, map_index).state if one is tries[-1] else one.state
+            return json_response(msgspec.structs.replace(one, state=state))
     known = ", ".join(str(one.try_number) for one in tries if one.try_number) or "none yet"
     raise NotFound(f"{task_id} in {dag_run_id} had no try {task_try_number}; its tries: {known}")
 

@@ -279,10 +279,11 @@ class DagOperations(AssetOperations):
         with self.engine.transaction():
             self.need_dag(dag_id)
             if is_favorite:
-                self.engine.run(
+                if not self.engine.run(
                     "INSERT INTO dag_favorite (user_name, dag_id) VALUES (?, ?) ON CONFLICT (user_name, dag_id) DO NOTHING",
                     (user, dag_id),
-                )
+                ):
+                    raise Conflict(f"DAG {dag_id} is already a favorite of {user}")
             elif not self.engine.run("DELETE FROM dag_favorite WHERE user_name = ? AND dag_id = ?", (user, dag_id)):
                 raise Conflict(f"DAG {dag_id} is not a favorite of {user}")
 
