@@ -353,6 +353,9 @@ TEMPLATES: dict[str, str] = {
     "error_backfill_before_start": "DAG {dag} starts at {bound} (start_date), and the backfill ends before, at {asked}",
     "error_backfill_after_end": "DAG {dag} ended at {bound} (end_date), and the backfill starts after it, at {asked}",
     "error_nothing_planned": "the schedule of DAG {dag} has no run between {start} and {end}",
+    "error_backfill_backwards": "the task {task} depends on the past, so its runs cannot be made backwards",
+    "error_backfill_past": "the task {task} depends on the past, so a date whose run is left as it is may block the runs after it. "
+    "Choose which existing runs are run again: reprocess behavior 'failed' or 'completed'",
     "error_future": "a backfill is for the past, and {end} is in the future",
     "error_role": "{name} has the role {role}, which has no permission to {action} {resource}.",
     "error_dag_forbidden": "{name} may not {action} {resource} of the DAG '{dag}'.",

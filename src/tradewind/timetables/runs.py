@@ -213,12 +213,17 @@ def _next_cron_trigger(schedule: CronSchedule, last: RunTimes | None, bounds: Bo
     return _interval(*(max(passed) if passed else min(spans)))
 
 
+def _other_tick(clock: Ticks, tick: int, steps: int) -> int | None:
+    """The tick that is so many steps later, or earlier if `steps` is negative. None if it does not exist."""
+    found: int | None = tick
+    for _ in range(abs(steps)):
+        found = None if found is None else clock.after(found) if steps > 0 else clock.before(found)
+    return found
+
+
 def partition_run(schedule: CronSchedule, partition: CronPartition, moment: int) -> RunTimes | None:
     """The run at a tick, with the partition key and date that belong to it. None if the partition's tick does not exist."""
-    clock = ticks(schedule.expressions[0], schedule.timezone)
-    date: int | None = moment
-    for _ in range(abs(partition.offset)):
-        date = None if date is None else clock.after(date) if partition.offset > 0 else clock.before(date)
+    date = _other_tick(ticks(schedule.expressions[0], schedule.timezone), moment, partition.offset)
     if date is None:
         return None
     local = from_micros(date).astimezone(zone(schedule.timezone).tz)
@@ -228,13 +233,16 @@ def partition_run(schedule: CronSchedule, partition: CronPartition, moment: int)
 def partitions_between(schedule: CronSchedule, partition: CronPartition, start: int, end: int) -> Iterator[RunTimes]:
     """The runs of a backfill: one for each tick whose partition date is in [start, end].
 
-    As in Airflow, the clock times of `start` and `end` in UTC mean the same clock times in the time zone of the schedule.
+    As in Airflow, the clock times of `start` and `end` in UTC mean the same clock times in the time zone of the schedule, and a run
+    starts at its partition date. With a positive offset, it starts at the tick of the scheduled run, which is earlier.
     """
     tz, clock = zone(schedule.timezone).tz, ticks(schedule.expressions[0], schedule.timezone)
     first, last = (to_micros(aware(from_micros(moment).replace(tzinfo=None), tz)) for moment in (start, end))
     date = clock.at_or_after(first)
     while date is not None and date <= last:
-        yield RunTimes(None, None, None, date, cron_key(from_micros(date).astimezone(tz), partition.key_format), date)
+        due = _other_tick(clock, date, -partition.offset) if partition.offset > 0 else date
+        key = cron_key(from_micros(date).astimezone(tz), partition.key_format)
+        yield RunTimes(None, None, None, date if due is None else due, key, date)
         date = clock.after(date)
 
 

@@ -497,6 +497,8 @@ class CreateBackfill(Command[CreateBackfillResult], frozen=True, tag="create_bac
     dry_run: bool = False
     run_on_latest_version: bool | None = None
     """Whether repeated runs move to the newest version of their bundle; None: as the DAG says."""
+    accepts_depends_on_past: bool = False
+    """Whether a DAG with tasks that depend on the past is accepted without a reprocess behavior, as by Airflow 2's command."""
 
 
 class PauseBackfillResult(_Result, frozen=True):

@@ -171,16 +171,22 @@ def test_impossible_backfills_are_refused(bench: Bench) -> None:
     day = {"from_date": NOW - DAY, "to_date": NOW - DAY}
     refused: list[tuple[dict[str, Any], str]] = [
         ({"dag_id": "none", **day}, "no runs to backfill"),
-        ({"dag_id": "past", **day, "run_backwards": True}, "depends on the past"),
+        ({"dag_id": "past", **day, "run_backwards": True}, "cannot be made backwards"),
+        ({"dag_id": "past", **day}, "Choose which existing runs are run again"),
         ({"dag_id": "past", "from_date": NOW, "to_date": NOW + DAY}, "in the future"),
         ({"dag_id": "past", "from_date": NOW, "to_date": NOW - DAY}, "is later than"),
         ({"dag_id": "past", **day, "reprocess_behavior": "faild"}, "'failed'"),
-        ({"dag_id": "past", **day, "max_active_runs": -1}, "at least 1"),
-        ({"dag_id": "past", "from_date": NOW - DAY + HOUR, "to_date": NOW - DAY + 2 * HOUR}, "has no run between"),
+        ({"dag_id": "past", **day, "reprocess_behavior": "failed", "max_active_runs": -1}, "at least 1"),
+        (
+            {"dag_id": "past", "from_date": NOW - DAY + HOUR, "to_date": NOW - DAY + 2 * HOUR, "reprocess_behavior": "failed"},
+            "has no run between",
+        ),
     ]
     for args, words in refused:
         with pytest.raises(Conflict, match=words):
             bench.command("create_backfill", **args)
+    for accepted in ({"reprocess_behavior": "failed"}, {"reprocess_behavior": "completed"}, {"accepts_depends_on_past": True}):
+        assert len(bench.command("create_backfill", dag_id="past", **day, **accepted, dry_run=True)["plan"]) == 1
 
 
 def test_a_planned_run_is_handled_once(daily: Bench) -> None:
@@ -327,6 +333,28 @@ def test_the_dates_of_a_backfill_of_partitions_are_clock_times_of_the_schedule(b
         ("2025-12-29", NOW - 3 * DAY - 8 * HOUR),
         ("2025-12-30", NOW - 2 * DAY - 8 * HOUR),
     ]
+
+
+def test_partitions_before_the_start_date_are_backfilled(bench: Bench) -> None:
+    """The start date bounds the runs of the schedule; those of the first days are for earlier partitions."""
+    schedule = CronSchedule(("0 0 * * *",), partition=CronPartition("%Y-%m-%d", -2))
+    bench.dag("p", task("a"), schedule=schedule, start_date=NOW - 2 * DAY, paused=True)
+    span: dict[str, Any] = {"dag_id": "p", "from_date": NOW - 4 * DAY, "to_date": NOW - 2 * DAY}
+    plan = bench.command("create_backfill", dry_run=True, **span)["plan"]
+    assert [one["partition_key"] for one in plan] == ["2025-12-28", "2025-12-29", "2025-12-30"]
+
+
+def test_a_partition_in_the_future_is_backfilled_if_its_run_was_due(bench: Bench) -> None:
+    """With an offset of 2, the run of today is for the partition of the day after tomorrow."""
+    bench.dag("p", task("a"), schedule=CronSchedule(("0 0 * * *",), partition=CronPartition("%Y-%m-%d", 2)))
+    span: dict[str, Any] = {"dag_id": "p", "from_date": NOW - DAY, "to_date": NOW + 9 * DAY}
+    plan = bench.command("create_backfill", dry_run=True, **span)["plan"]
+    assert [one["partition_key"] for one in plan] == ["2025-12-31", "2026-01-01", "2026-01-02", "2026-01-03"]
+    bench.command("create_backfill", **span, max_active_runs=9)
+    bench.work()
+    assert sorted((one[1], one[3]) for one in partitions(bench)) == [
+        (one["partition_key"], "success") for one in plan[:-1]
+    ], "the schedule itself has created the run of today"
 
 
 # --- dates and options --------------------------------------------------------------------------------------------------

@@ -102,12 +102,13 @@ def start(
     output: str,
     yes: bool = True,
     run_on_latest_version: bool | None = None,
+    accepts_depends_on_past: bool = False,
 ) -> int:
     """Create a backfill, or with `dry_run` show its plan. Returns the exit code."""
     from tradewind.wire import commands as c
 
     client = command_client()
-    options = (max_active_runs, run_backwards, reprocess_behavior, dry_run, run_on_latest_version)
+    options = (max_active_runs, run_backwards, reprocess_behavior, dry_run, run_on_latest_version, accepts_depends_on_past)
     command = c.CreateBackfill(dag_id, from_date, to_date, conf, *options)
     made = client.call(command)
     if made.backfill is None:
@@ -336,4 +337,5 @@ def airflow2_backfill(
         wait=not dry_run,
         timeout=None,
         output=output,
+        accepts_depends_on_past=True,
     )

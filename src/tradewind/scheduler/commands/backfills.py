@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tradewind.model.definition import CustomSchedule, PlannedRuns, Schedule, encode_plan
+from tradewind.model.definition import CronSchedule, CustomSchedule, DagDefinition, PlannedRuns, Schedule, encode_plan
 from tradewind.model.errors import Conflict, NoDates, NotFound, WrongBackfill, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.phrases import english, phrase
@@ -36,9 +36,7 @@ def create_backfill(context: CommandContext, command: c.CreateBackfill) -> c.Cre
     definition = store.definition(plan.version)
     check_run_type(definition, RunType.BACKFILL)
     _check_dates(command, now)
-    past = next((task.task_id for task in definition.tasks if task.depends_on_past), None)
-    if command.run_backwards and past is not None:
-        raise WrongBackfill(f"the task {past} depends on the past, so its runs cannot be made backwards")
+    _check_past(definition, command)
     if command.max_active_runs < 1:
         raise Conflict("max_active_runs must be at least 1")
     conf = command.conf or {}
@@ -98,6 +96,9 @@ def _question(plan: DagPlan, span: Span, number: int) -> TimetableQuestion | Non
 
 
 def _span(plan: DagPlan, command: c.CreateBackfill, now: int) -> Span:
+    schedule = schedule_of(plan)
+    if isinstance(schedule, CronSchedule) and schedule.partition is not None:  # its dates are no dates of runs, as in Airflow
+        return Span(command.from_date, command.to_date, now)
     earliest = max(command.from_date, plan.start_date) if plan.start_date is not None else command.from_date
     return Span(earliest, min(command.to_date, plan.end_date) if plan.end_date is not None else command.to_date, now)
 
@@ -169,6 +170,17 @@ def _check_dates(command: c.CreateBackfill, now: int) -> None:
         raise WrongBackfill(english(phrase("error_backfill_order", start=str(iso(start)), end=str(iso(end)))))
     if start >= now:
         raise WrongBackfill(english(phrase("error_future", end=str(iso(start)))))
+
+
+def _check_past(definition: DagDefinition, command: c.CreateBackfill) -> None:
+    """Refuse as Airflow what a DAG with tasks that depend on the past cannot do."""
+    past = next((task.task_id for task in definition.tasks if task.depends_on_past), None)
+    if past is None:
+        return
+    if command.run_backwards:
+        raise WrongBackfill(english(phrase("error_backfill_backwards", task=past)))
+    if command.reprocess_behavior == "none" and not command.accepts_depends_on_past:
+        raise WrongBackfill(english(phrase("error_backfill_past", task=past)))
 
 
 def _check_bounds(plan: DagPlan, command: c.CreateBackfill) -> None:
