@@ -141,6 +141,7 @@ LAZY_IMPORTS = {
         "sdk.decorators",
     ): "only for @setup and @teardown; decorators import operators, which import this module",
     ("sdk.*", "sdk.assets"): "only DAG files with assets need it",
+    ("parser.plugins_child", "execution.asset_events"): "only where a person has created an asset event",
     ("sdk.*", "execution.asset_events"): "only tasks that emit events or look at them",
     (
         "execution.task_instance",

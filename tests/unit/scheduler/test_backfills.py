@@ -352,9 +352,9 @@ def test_a_partition_in_the_future_is_backfilled_if_its_run_was_due(bench: Bench
     assert [one["partition_key"] for one in plan] == ["2025-12-31", "2026-01-01", "2026-01-02", "2026-01-03"]
     bench.command("create_backfill", **span, max_active_runs=9)
     bench.work()
-    assert sorted((one[1], one[3]) for one in partitions(bench)) == [
-        (one["partition_key"], "success") for one in plan[:-1]
-    ], "the schedule itself has created the run of today"
+    assert sorted((one[1], one[3]) for one in partitions(bench)) == [(one["partition_key"], "success") for one in plan[:-1]], (
+        "the schedule itself has created the run of today"
+    )
 
 
 # --- dates and options --------------------------------------------------------------------------------------------------

@@ -250,9 +250,11 @@ def list_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: 
     return json_response(Tries(found, len(found)))
 
 
-def _tries(reader: Reader, dag_id: str, run_id: str, task_id: str, map_index: int) -> list[TriedView]:
+def _tries(
+    reader: Reader, dag_id: str, run_id: str, task_id: str, map_index: int, *, present_state: bool = False
+) -> list[TriedView]:
     """The tries. As in Airflow, a task instance that has had none stands for itself, with the try number 0."""
-    tries = reader.task_tries(dag_id, run_id, task_id, map_index)
+    tries = reader.task_tries(dag_id, run_id, task_id, map_index, present_state=present_state)
     if tries:
         return tries
     instance = reader.task_instance(dag_id, run_id, task_id, map_index)
@@ -266,12 +268,10 @@ def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_numbe
     """One try of a task instance. As in Airflow, the latest one has the state of the task instance: `up_for_retry` instead of the
     `failed` of the list.
     """
-    reader = api.reader()
-    tries = _tries(reader, dag_id, dag_run_id, task_id, map_index)
+    tries = _tries(api.reader(), dag_id, dag_run_id, task_id, map_index, present_state=True)
     for one in tries:
         if one.try_number == task_try_number:
-            state = reader.task_instance(dag_id, dag_run_id, task_id, map_index).state if one is tries[-1] else one.state
-            return json_response(msgspec.structs.replace(one, state=state))
+            return json_response(one)
     known = ", ".join(str(one.try_number) for one in tries if one.try_number) or "none yet"
     raise NotFound(f"{task_id} in {dag_run_id} had no try {task_try_number}; its tries: {known}")
 

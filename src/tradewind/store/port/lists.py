@@ -232,8 +232,14 @@ class TaskLists(Protocol):
     def task_instance(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> TaskInstanceView:
         """One task instance. Raises NotFound with the nearest DAG, run or task."""
 
-    def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TriedView]:
-        """Every try of a task instance, the current one last. Raises NotFound."""
+    def task_tries(
+        self, dag_id: str, run_id: str, task_id: str, map_index: int = -1, *, present_state: bool = False
+    ) -> list[TriedView]:
+        """Every try of a task instance, the current one last. Raises NotFound.
+
+        Args:
+            present_state: the current try of a task that waits for its next one is `up_for_retry`, not `failed`.
+        """
 
     def attempts(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[AttemptView]:
         """Every attempt of a task instance, the oldest first. Raises NotFound."""

@@ -172,7 +172,9 @@ class TaskLists(RunLists):
     def task_instance(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> TaskInstanceView:
         return self.instance_view(self.instance_row(dag_id, run_id, task_id, map_index))
 
-    def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TriedView]:
+    def task_tries(
+        self, dag_id: str, run_id: str, task_id: str, map_index: int = -1, *, present_state: bool = False
+    ) -> list[TriedView]:
         row = self.instance_row(dag_id, run_id, task_id, map_index)
         version = self.shown_version(row[3])
         scheduled = self._scheduled_attempts(row[0], row[1])
@@ -200,7 +202,9 @@ class TaskLists(RunLists):
                 start_date=iso(started),
                 end_date=iso(last[7]),
                 duration=seconds_between(started, last[7]),
-                state=_TRY_STATES.get(last[8], TaskState.FAILED).value,
+                state=fields["state"]
+                if present_state and number == current
+                else _TRY_STATES.get(last[8], TaskState.FAILED).value,
                 queued_when=iso(first[5]),
                 scheduled_when=iso(scheduled.get(first[1])),
                 hostname=last[3] or "",
