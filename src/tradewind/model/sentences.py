@@ -171,6 +171,7 @@ TEMPLATES: dict[str, str] = {
     "run_reason_success": "no task that decides the state of the run failed",
     "run_reason_fail_fast": "no task that decides the state of the run failed; {task} failed, but fail_fast skipped what came "
     "after it, and only the tasks at the end of the DAG decide",
+    "run_reason_root": "{task} is {state}, and the root cause is {tasks}",
     "run_reason_task": "{task} is {state}",
     "run_reason_deadlock": "deadlock: tasks that can never start: {count} (the first: {tasks})",
     "run_reason_timeout": "the run took longer than its dagrun_timeout",
@@ -256,6 +257,7 @@ TEMPLATES: dict[str, str] = {
     # --- waits that never end -----------------------------------------------------------------------------------------------
     "circle": "It waits in a circle, in which each task instance waits for the next one: {tasks}.",
     "no_dag": "There is no DAG '{dag}'.",
+    "no_dag_yet": "There is no DAG '{dag}' yet: {unread} of {files} DAG files are still being read. Try again in some seconds.",
     "waits_for_paused": "DAG '{dag}', which it waits for, is paused: {held}.",
     "held_run": "its run '{run}' does not continue",
     "held_no_run": "it has no run of {run}",

@@ -276,8 +276,19 @@ def test_tasks_after_a_failure_are_upstream_failed_and_the_run_fails(bench: Benc
     bench.trigger("d", "r")
     bench.fail("r.a")
     assert bench.states("r") == {"a": "failed", "b": "upstream_failed"}
-    assert (bench.run("r").state, bench.run("r").reason) == (RunState.FAILED, "b is upstream_failed")
+    reason = "b is upstream_failed, and the root cause is a (failed)"
+    assert (bench.run("r").state, bench.run("r").reason) == (RunState.FAILED, reason)
     bench.check()
+
+
+def test_a_failed_run_names_what_failed_first_in_a_chain(bench: Bench) -> None:
+    first = [f"a{number}" for number in range(5)]
+    bench.dag("d", *[task(one) for one in first], task("b", *first), task("c", "b"), task("leaf", "c"))
+    bench.trigger("d", "r")
+    for one in first:
+        bench.fail(f"r.{one}")
+    named = "a0 (failed), a1 (failed), a2 (failed) and others"
+    assert bench.run("r").reason == f"leaf is upstream_failed, and the root cause is {named}"
 
 
 @pytest.mark.spec("S147", "S159", "S176")

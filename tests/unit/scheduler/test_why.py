@@ -291,6 +291,11 @@ def test_a_skipped_task_names_the_branch_that_decided(bench: Bench) -> None:
     [
         (None, ".", None),
         ("a is failed", ": a is failed.", {"code": "run_reason_task", "arguments": {"task": "a", "state": "failed"}}),
+        (
+            "c is upstream_failed, and the root cause is a (failed)",
+            ": c is upstream_failed, and the root cause is a (failed).",
+            {"code": "run_reason_root", "arguments": {"task": "c", "state": "upstream_failed", "tasks": "a (failed)"}},
+        ),
         ("somebody's words.", ": somebody's words.", "somebody's words"),
     ],
 )
@@ -501,7 +506,14 @@ def test_a_queued_run_names_its_queued_previous_run(bench: Bench) -> None:
 def test_a_queued_run_names_a_previous_run_of_a_backfill(bench: Bench) -> None:
     """Run slots of its own kind are free; its previous run waits for one of the other kind."""
     bench.dag("d", task("a", depends_on_past=True), schedule=DAILY, start_date=NOW - 9 * DAY, max_active_runs=3)
-    bench.command("create_backfill", dag_id="d", from_date=NOW - 5 * DAY, to_date=NOW - 4 * DAY, max_active_runs=1)
+    bench.command(
+        "create_backfill",
+        dag_id="d",
+        from_date=NOW - 5 * DAY,
+        to_date=NOW - 4 * DAY,
+        max_active_runs=1,
+        reprocess_behavior="failed",
+    )
     kind = RunType.BACKFILL
     first = next(row.run_id for row in bench.runs("d") if row.run_type is kind)
     bench.finish(f"{first}.a")

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tradewind.kernel.causes import root_causes
 from tradewind.kernel.rules import past
 from tradewind.kernel.run_data import RunData
-from tradewind.model.phrases import Phrase, english, phrase
+from tradewind.model.phrases import Argument, Phrase, english, phrase
 from tradewind.model.states import FINISHED, TaskState
 
+NAMED_MAX = 3
+"""Maximum number of causes that a reason names."""
 _FAILED = TaskState.FAILED.code
 _BAD = frozenset({TaskState.FAILED.code, TaskState.UPSTREAM_FAILED.code})
 _FINISHED = frozenset(state.code for state in FINISHED)
@@ -45,9 +48,21 @@ def decide(run: RunData, at: int, can_move: Callable[[int], bool]) -> RunVerdict
     for task in topology.verdict:
         for slot in run.instances.slots(task):
             if state[slot] in _BAD:
-                why = phrase("run_reason_task", task=run.name(slot), state=run.task_state(slot).value)
-                return RunVerdict(False, english(why), "task_failure")
+                return RunVerdict(False, english(_failure(run, slot)), "task_failure")
     return RunVerdict(True, english(_success(run)), "success")
+
+
+def _failure(run: RunData, slot: int) -> Phrase:
+    """Say which leaf has failed, and which task instances led to it."""
+    name, state = run.name(slot), run.task_state(slot).value
+    causes = root_causes(run, slot)
+    if causes == [slot]:
+        return phrase("run_reason_task", task=name, state=state)
+    named: list[str | Phrase] = [
+        phrase("task_in_state", task=run.name(one), state=run.task_state(one).value) for one in causes[:NAMED_MAX]
+    ]
+    roots: Argument = phrase("and_others", items=named) if len(causes) > NAMED_MAX else named
+    return phrase("run_reason_root", task=name, state=state, tasks=roots)
 
 
 def _success(run: RunData) -> Phrase:

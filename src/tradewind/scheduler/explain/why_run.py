@@ -35,7 +35,14 @@ from tradewind.timetables import Bounds, RunTimes, next_run
 RUN_SLOT_RULES = frozenset({"max_active_runs", "backfill_max_active_runs"})
 """Rules of blockers whose holders are runs."""
 
-_RUN_REASONS = ("run_reason_success", "run_reason_fail_fast", "run_reason_task", "run_reason_deadlock", "run_reason_timeout")
+_RUN_REASONS = (
+    "run_reason_success",
+    "run_reason_fail_fast",
+    "run_reason_root",
+    "run_reason_task",
+    "run_reason_deadlock",
+    "run_reason_timeout",
+)
 """Phrases of the reasons that the scheduler stores when a run ends."""
 
 _START_RULES = RUN_SLOT_RULES | {"run_order", "previous_run"}
