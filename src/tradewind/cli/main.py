@@ -10,14 +10,20 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 
 import click
 
 from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.model.counts import counted
-from tradewind.model.errors import NotFound, StoreUnreachable, TradewindError, did_you_mean
+from tradewind.model.errors import NotFound, NotReadYet, StoreUnreachable, TradewindError, did_you_mean
 
+WAIT_SECONDS = 30
+"""How long a command waits for a DAG while DAG files are being read."""
+POLL_SECONDS = 0.3
+pause = time.sleep
+"""Tests replace it."""
 COMPLETE = "_TRADEWIND_COMPLETE"
 """Environment variable with which a shell requests completions; the same for `tradewind` and `tw`."""
 
@@ -94,8 +100,9 @@ class Root(LazyGroup):
     epilog="Start here: tradewind standalone",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for a DAG while DAG files are being read.")
 @click.pass_context
-def cli(context: click.Context, debug: bool) -> None:
+def cli(context: click.Context, debug: bool, no_wait: bool) -> None:
     """Schedule and run workflows that are defined in DAG files."""
     context.meta["tradewind.debug"] = debug
 
@@ -103,10 +110,10 @@ def cli(context: click.Context, debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (see the module)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words[:1] or os.environ.get("TRADEWIND_DEBUG", "") not in ("", "0")
+    debug = "--debug" in words[:2] or os.environ.get("TRADEWIND_DEBUG", "") not in ("", "0")
     debug = debug or any(word in ("-v", "--verbose") for word in words[2:])
     try:
-        result = cli.main(args=words, prog_name="tradewind", complete_var=COMPLETE, standalone_mode=False)
+        result = _run(words)
         sys.stdout.flush()
         return result if isinstance(result, int) and not isinstance(result, bool) else 0
     except BrokenPipeError:  # the reader closed the pipe, as in `tradewind … | head`
@@ -122,6 +129,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug and not isinstance(error, click.UsageError):
             raise
         return _explain(error)
+
+
+def _run(words: list[str]) -> object:
+    """Run a command. If it names a DAG whose file may not have been read yet, repeat the command until it has, or until all
+    files are read; for at most `WAIT_SECONDS`.
+    """
+    deadline, told = time.monotonic() + WAIT_SECONDS, False
+    while True:
+        try:
+            return cli.main(args=list(words), prog_name="tradewind", complete_var=COMPLETE, standalone_mode=False)
+        except NotReadYet as error:
+            if "--no-wait" in words[:2] or time.monotonic() >= deadline:
+                raise
+            if not told:
+                seconds = f"at most {WAIT_SECONDS} s"
+                click.echo(
+                    f"{str(error).split(' Try again')[0]} Waiting {seconds} (tradewind --no-wait: not at all).", err=True
+                )
+                told = True
+            pause(POLL_SECONDS)
 
 
 def _explain(error: Exception) -> int:

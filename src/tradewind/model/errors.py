@@ -9,6 +9,7 @@
      │   └─ DuplicateTaskId
      ├─ ScheduleError           a schedule that cannot be read (cron expression, time zone)
      ├─ NotFound                no DAG, run, task, pool … of that name, with the nearest one
+     │   └─ NotReadYet          no DAG of that name, but DAG files are still being read
      ├─ Conflict                the object exists already, or its state forbids the operation
      │   └─ Changed             the object changed meanwhile: nothing was written, try again
      ├─ WrongArgument           an argument of a command is missing, or has a type or value that it cannot have
@@ -79,6 +80,10 @@ class NotFound(TradewindError, LookupError):
     def __init__(self, message: str = "", kind: str = "") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class NotReadYet(NotFound):
+    """There is no DAG of that name, but DAG files are still being read, so that there may be one soon."""
 
 
 class Conflict(TradewindError):

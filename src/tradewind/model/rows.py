@@ -612,6 +612,13 @@ class AssetStateEntry(NamedTuple):
     source_index: int | None = None
 
 
+class UnreadFiles(NamedTuple):
+    """How many DAG files there are, and how many of them the parser has not read yet."""
+
+    files: int
+    unread: int
+
+
 class NewAssetEvent(NamedTuple):
     """An update of an asset. In a reference, name or URI is empty: it stands for the asset with the given name or URI."""
 

@@ -47,7 +47,7 @@ from tradewind.parser.watch import open_watch
 from tradewind.platform import linux
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop, TimerHandle
-from tradewind.wire.commands import KnownFile, KnownFiles, MoveToBundleVersion, result_of
+from tradewind.wire.commands import KnownFile, KnownFiles, MoveToBundleVersion, NoteUnreadFiles, result_of
 from tradewind.wire.messages import AssetsChanged, CommandResult
 
 log = Log("parser")
@@ -76,6 +76,8 @@ ASSET_CREATION_LISTENERS = frozenset(
     {"on_asset_created", "on_asset_alias_created", "on_dataset_created", "on_dataset_alias_created"}
 )
 ASSET_EVENT_LISTENERS = frozenset({"on_asset_changed", "on_dataset_changed", "on_asset_event_emitted"})
+PROGRESS_INTERVAL = SECOND // 4
+"""While files are being read, the scheduler is told at most this often how many are left."""
 UNREPORTED_MAX = 1_000
 """Problems that are kept for listeners until the plugins are loaded."""
 
@@ -161,7 +163,33 @@ class ParserService:
         self._scan_due = 0
         self._not_before = 0
         self._unreadable = ""
+        self._progress: TimerHandle | None = None
+        self._told_unread: int | None = None
+        """The number of unread files that the scheduler knows; None: it may know the number of an earlier parser."""
         self._idle_check_planned = False
+
+    # --- progress ---------------------------------------------------------------------------------------------------------
+
+    def _tell_progress_later(self) -> None:
+        """Tell the scheduler after a moment how many files are not read yet. A scan that finds little to read tells nothing."""
+        if self._progress is None:
+            self._progress = self.loop.call_later(PROGRESS_INTERVAL, self._tell_progress)
+
+    def _tell_progress(self) -> None:
+        self._progress = None
+        unread = sum(file.reading or (file.timer is not None and not file.known) for file in self.files.values()) + len(
+            self.outbox
+        )
+        if unread:
+            self._tell_progress_later()
+        if unread != self._told_unread:
+            self._told_unread = unread
+            self.send(NoteUnreadFiles(self.config.bundle, len(self.files), unread), self._on_progress_told)
+
+    def _on_progress_told(self, answer: CommandResult) -> None:
+        if answer.error is not None:
+            self._told_unread = None
+            self._tell_progress_later()
 
     # --- start and end --------------------------------------------------------------------------------------------------
 
@@ -222,6 +250,8 @@ class ParserService:
         if self.watch is not None:
             self.watch.close()
             self.watch = None
+        if self._progress is not None:
+            self._progress.cancel()
         if self._next_scan is not None:
             self._next_scan.cancel()
         for file in self.files.values():
@@ -329,6 +359,7 @@ class ParserService:
         self.scan_in(max(interval, took * SCAN_SHARE))
         self._move_unchanged_files()
         self._check_idle_later()
+        self._tell_progress_later()
 
     def _check_idle_later(self) -> None:
         if not self._idle_check_planned:

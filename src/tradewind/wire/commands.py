@@ -850,6 +850,15 @@ class KnownFiles(Command[dict[str, KnownFile]], frozen=True, tag="known_files"):
     bundle: str
 
 
+class NoteUnreadFiles(Command[None], frozen=True, tag="note_unread_files"):
+    """Note how many files of a bundle the parser has not read yet, so that errors about unknown DAGs can say so."""
+
+    bundle: str
+    files: Whole
+    """Number of all files of the bundle."""
+    unread: Whole
+
+
 class MoveToBundleVersionResult(_Result, frozen=True):
     moved: list[str]
     """Ids of DAGs whose next runs use the version."""
@@ -1054,6 +1063,7 @@ AnyCommand = (
     | RegisterFiles
     | RegisterPlugins
     | KnownFiles
+    | NoteUnreadFiles
     | ForgetFiles
     | MoveToBundleVersion
     | NoteLogins

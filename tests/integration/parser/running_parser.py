@@ -35,11 +35,16 @@ class Store:
         self.hashes: dict[str, list[str]] = {}
         """All versions that a DAG has had."""
         self.commands: list[str] = []
+        self.unread: list[tuple[int, int]] = []
+        """(files, unread files), each time that the parser told them."""
         self.registrations: list[dict[str, Any]] = []
         """All registrations in their order."""
 
     def command(self, command: Command[Any]) -> Any:
         name, args = name_of(command), asdict(command)
+        if name == "note_unread_files":
+            self.unread.append((args["files"], args["unread"]))
+            return None
         self.commands.append(name)
         if name == "known_files":
             assert args == {"bundle": "dags-folder"}

@@ -485,3 +485,13 @@ def test_the_zygote_ends_while_there_is_nothing_to_read(running: RunningParser, 
     running.write("b.py", dag_text("b", tasks=3))  # before, the file was read at intervals; now no file is
     running.until(lambda: running.children.is_zygote_stopped)
     assert running.children.zygote_deaths == 0
+
+
+def test_the_scheduler_knows_how_many_files_are_not_read_yet(running: RunningParser) -> None:
+    slow = "import time, os\nwhile not os.path.exists(os.path.join(os.path.dirname(__file__), 'go')): time.sleep(0.01)"
+    running.write("a.py", dag_text("a"))
+    running.write("b.py", dag_text("b", head=slow))
+    running.service.on_scheduler_connected()
+    running.until(lambda: running.store.dags() == {"a"} and running.store.unread[-1:] == [(2, 1)])
+    running.write("go", "")
+    running.until(lambda: running.store.dags() == {"a", "b"} and running.store.unread[-1] == (2, 0))

@@ -11,7 +11,10 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tradewind.cli import main as root
 from tradewind.cli.compose import database
+from tradewind.cli.compose.commands_without_scheduler import open_commands
 from tradewind.cli.main import COMMANDS
+from tradewind.model.rows import UnreadFiles
+from tradewind.settings import load
 
 
 def loaded_by(*words: str) -> set[str]:
@@ -179,3 +182,30 @@ def test_verbose_after_a_command_shows_the_traceback(run: Run, home: Path) -> No
     with pytest.raises(NotFound):
         run("dags", "list", "-v")
     assert run("dags", "lsit", "-v").exit_code == 2
+
+
+def test_a_command_waits_for_a_dag_whose_file_is_being_read(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    def note(unread: int) -> None:
+        store, _ = open_commands(load())
+        store.note_unread_files("dags", UnreadFiles(3, unread))
+        store.close()
+
+    def read_on(seconds: float) -> None:
+        pauses.append(seconds)
+        note(2 - len(pauses))
+
+    note(2)
+    monkeypatch.setattr(root, "pause", read_on)
+    at_once = run("--no-wait", "dags", "details", "later")
+    assert (at_once.exit_code, pauses) == (1, [])
+    assert "There is no DAG 'later' yet: 2 of 3 DAG files are still being read. Try again in some seconds." in at_once.stderr
+    later = run("dags", "details", "later")
+    assert (later.exit_code, len(pauses)) == (1, 2), "it waits until all files are read"
+    assert "2 of 3 DAG files are still being read. Waiting at most 30 s" in later.stderr
+    assert "There is no DAG 'later'." in later.stderr
+    note(1)
+    assert "1 of 3 DAG files are still being read" in run("--no-wait", "why", "later", "a").stderr
+    note(1)
+    assert "1 of 3 DAG files are still being read, so DAGs may be missing." in run("dags", "list").stderr

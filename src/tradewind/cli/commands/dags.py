@@ -87,6 +87,11 @@ def list_dags(
             limit=None,
         ).rows
         broken = store.import_errors(limit=1).total
+        unread = store.unread_files()
+    if unread is not None:
+        click.echo(
+            f"{unread.unread} of {counted(unread.files, 'DAG file')} are still being read, so DAGs may be missing.", err=True
+        )
     if broken:
         click.echo(f"{counted(broken, 'DAG file')} with import errors. See: tradewind dags list-import-errors", err=True)
     rows = [msgspec.to_builtins(view) for view in found if not bundles or view.bundle_name in bundles]

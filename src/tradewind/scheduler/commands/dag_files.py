@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tradewind.model.errors import NotFound
-from tradewind.model.rows import ImportProblem, ParsedDag, ParsedFile
+from tradewind.model.rows import ImportProblem, ParsedDag, ParsedFile, UnreadFiles
 from tradewind.scheduler.commands.context import CommandContext
 from tradewind.wire import commands as c
 
@@ -58,6 +58,10 @@ def register_plugins(context: CommandContext, command: c.RegisterPlugins) -> Non
 
 def known_files(context: CommandContext, command: c.KnownFiles) -> dict[str, c.KnownFile]:
     return {file: c.KnownFile(*facts) for file, facts in context.store.known_files(command.bundle).items()}
+
+
+def note_unread_files(context: CommandContext, command: c.NoteUnreadFiles) -> None:
+    context.store.note_unread_files(command.bundle, UnreadFiles(command.files, command.unread))
 
 
 def move_to_bundle_version(context: CommandContext, command: c.MoveToBundleVersion) -> c.MoveToBundleVersionResult:

@@ -46,7 +46,15 @@ from tradewind.wire.messages import CommandResult, TimetableAnswer, TimetableQue
 Handler = Callable[[CommandContext, Any], Any]
 """Executes a command of one type, and returns the result type of the command."""
 
-NOT_REMEMBERED = (c.KnownFiles, c.RegisterPlugins, c.RegisterFile, c.RegisterFiles, c.MoveToBundleVersion, c.ForgetFiles)
+NOT_REMEMBERED = (
+    c.KnownFiles,
+    c.NoteUnreadFiles,
+    c.RegisterPlugins,
+    c.RegisterFile,
+    c.RegisterFiles,
+    c.MoveToBundleVersion,
+    c.ForgetFiles,
+)
 """Commands whose repetition changes nothing: their results need not be stored."""
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -99,6 +107,7 @@ def handlers() -> dict[type[c.Command[Any]], Handler]:
         c.RegisterFiles: dag_files.register_files,
         c.RegisterPlugins: dag_files.register_plugins,
         c.KnownFiles: dag_files.known_files,
+        c.NoteUnreadFiles: dag_files.note_unread_files,
         c.ForgetFiles: dag_files.forget_files,
         c.MoveToBundleVersion: dag_files.move_to_bundle_version,
         c.NoteLogins: logins.note_logins,

@@ -434,10 +434,13 @@ def _need_dag(store: RowReader, dag_id: str) -> DagPlan:
 
     Raises:
         NotFound: there is none; the message lists files with import errors, because the DAG may be in one of these files.
+        NotReadYet: there is none, and DAG files are still being read.
     """
     plan = store.dag(dag_id)
     if plan is not None:
         return plan
+    if store.unread_files() is not None:
+        return store.need_dag(dag_id)
     broken = [f"{file} ({problem.message})" for (_, file), problem in store.import_problems().items()]
     text = f"There is no DAG {dag_id!r}.{did_you_mean(dag_id, store.dag_ids())}"
     if broken:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tradewind.model.definition import DagDefinition
-from tradewind.model.rows import DagPlan, ImportProblem, ParsedFile, Removed, Skipped
+from tradewind.model.rows import DagPlan, ImportProblem, ParsedFile, Removed, Skipped, UnreadFiles
 
 
 class DagBundle(NamedTuple):
@@ -63,7 +63,10 @@ class DagReader(Protocol):
         """The plan of a DAG."""
 
     def need_dag(self, dag_id: str) -> DagPlan:
-        """The plan of a DAG. Raises NotFound with the nearest DAG id."""
+        """The plan of a DAG. Raises NotFound with the nearest DAG id; NotReadYet while DAG files are being read."""
+
+    def unread_files(self) -> UnreadFiles | None:
+        """How many DAG files the parser has not read yet; None: it has read all files."""
 
     def plans(self) -> list[DagPlan]:
         """The plans of all DAGs, by id."""
@@ -106,6 +109,9 @@ class DagStore(Protocol):
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
         """Deactivate the DAGs of deleted files, and delete the files' import errors. Returns the ids of the DAGs."""
+
+    def note_unread_files(self, bundle: str, unread: UnreadFiles) -> None:
+        """Store how many files of a bundle the parser has not read yet. See `unread_files`."""
 
     def set_plugins(self, listed: str) -> None:
         """Store the plugins: JSON, a list of `sdk.plugins.describe_plugin`."""

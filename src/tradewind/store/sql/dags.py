@@ -11,9 +11,9 @@ import msgspec
 
 from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
-from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.errors import Conflict, NotFound, NotReadYet, did_you_mean
 from tradewind.model.phrases import english, phrase
-from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile
+from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile, UnreadFiles
 from tradewind.model.states import FINISHED_RUNS, RunState
 from tradewind.store.port.dags import DagBundle, DagFacts
 from tradewind.store.sql.assets import AssetOperations
@@ -74,8 +74,38 @@ class DagOperations(AssetOperations):
     def need_dag(self, dag_id: str) -> DagPlan:
         found = self.dag(dag_id)
         if found is None:
+            unread = self.unread_files()
+            if unread is not None:
+                raise NotReadYet(
+                    english(phrase("no_dag_yet", dag=dag_id, unread=unread.unread, files=unread.files)), kind="DAG"
+                )
             raise NotFound(english(phrase("no_dag", dag=dag_id)) + did_you_mean(dag_id, self.dag_ids()), kind="DAG")
         return found
+
+    def unread_files(self) -> UnreadFiles | None:
+        found = [UnreadFiles(*one) for one in self._unread_by_bundle().values()]
+        return UnreadFiles(sum(one.files for one in found), sum(one.unread for one in found)) if found else None
+
+    def _unread_by_bundle(self) -> dict[str, list[int]]:
+        row = self.engine.row("SELECT value FROM meta WHERE key = 'unread_files'")
+        return {} if row is None else dict(json.loads(row[0]))
+
+    def note_unread_files(self, bundle: str, unread: UnreadFiles) -> None:
+        with self.engine.transaction():
+            known = self._unread_by_bundle()
+            wanted = {name: one for name, one in known.items() if name != bundle}
+            if unread.unread:
+                wanted[bundle] = list(unread)
+            if wanted == known:
+                return
+            if wanted:
+                self.engine.run(
+                    "INSERT INTO meta (key, value) VALUES ('unread_files', ?) "
+                    "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    (json.dumps(wanted),),
+                )
+            else:
+                self.engine.run("DELETE FROM meta WHERE key = 'unread_files'")
 
     def dag(self, dag_id: str) -> DagPlan | None:
         row = self.engine.row(f"SELECT {_PLAN_COLUMNS} FROM dag WHERE dag_id = ?", (dag_id,))

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.store.suite.build import NOW, S, broken, commit, definition, new_run, parsed, step, with_dag, with_run
 from tradewind.model.definition import CronSchedule, encode_schedule
-from tradewind.model.errors import NotFound
-from tradewind.model.rows import ImportProblem, ParsedFile, SchedulePosition
+from tradewind.model.errors import NotFound, NotReadYet
+from tradewind.model.rows import ImportProblem, ParsedFile, SchedulePosition, UnreadFiles
 from tradewind.store.port import Store
 
 
@@ -227,3 +227,17 @@ def test_a_dag_id_of_another_bundle_is_an_error_that_names_the_bundle(store: Sto
     register(store, definition())
     store.register_file(parsed(definition(), file="e.py")._replace(bundle="other"), paused_at_creation=False)
     assert "d.py of the bundle dags" in store.import_problems()["other", "e.py"].message
+
+
+def test_an_unknown_dag_may_be_in_a_file_that_is_not_read_yet(store: Store) -> None:
+    assert store.unread_files() is None
+    store.note_unread_files("dags", UnreadFiles(300, 37))
+    store.note_unread_files("other", UnreadFiles(2, 1))
+    with pytest.raises(NotReadYet, match="There is no DAG 'x' yet: 38 of 302 DAG files are still being read"):
+        store.need_dag("x")
+    store.note_unread_files("dags", UnreadFiles(300, 0))
+    assert store.unread_files() == (2, 1)
+    store.note_unread_files("other", UnreadFiles(2, 0))
+    assert store.unread_files() is None
+    with pytest.raises(NotFound, match="There is no DAG 'x'"):
+        store.need_dag("x")
