@@ -26,6 +26,7 @@ ABOUT = {
     "oidc": "Logins at an identity provider by OpenID Connect.",
     "ldap": "Logins whose passwords an LDAP directory checks.",
     "logging": "Logs.",
+    "sentry": "Reports of errors to Sentry; see [failure notifications](../how-to/be-told-of-failures.md).",
     "metrics": "Metrics for StatsD servers; see [metrics](../how-to/metrics.md).",
     "operators": "Defaults of operators.",
     "state_store": "How long tasks keep values between their tries.",

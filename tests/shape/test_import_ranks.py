@@ -166,6 +166,7 @@ LAZY_IMPORTS = {
     ("execution.o*_instances", "execution.task_instance"): "it needs the task instances of this module",
     ("execution.older_run_methods", "execution.task_instance"): "it needs the base class of runs",
     ("execution.run_task", "traceback"): "only failures",
+    ("worker.task_process", "execution.error_reports"): "only where errors are reported to Sentry",
     ("operators.interpreter_call", "asyncio"): "only async functions",
     ("execution.task_instance", "socket"): "only for ti.hostname",
     ("execution.instance_names", "urllib.parse"): "only for ti.log_url",

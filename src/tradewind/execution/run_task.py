@@ -82,6 +82,9 @@ HARD_MAX = 64 * 1024 * 1024
 _REASON_MAX = 500
 
 
+_FAILED = (Outcome.FAILED, Outcome.FAILED_FINAL)
+
+
 class TaskResult(msgspec.Struct):
     """The result of an attempt. A struct, because setting the slots of a dataclass writes to the memory page of each slot, and a
     fork has to copy these pages.
@@ -101,6 +104,7 @@ class TaskResult(msgspec.Struct):
         map_label: the text that is shown instead of the map index.
         deferral: the wait, for `Outcome.DEFERRED` and `Outcome.AWAITING_INPUT`.
         assets: the asset updates of a success.
+        error: the exception that failed the task.
     """
 
     outcome: Outcome
@@ -117,6 +121,7 @@ class TaskResult(msgspec.Struct):
     deferral: Deferral | None = None
     assets: tuple[AssetUpdate, ...] = ()
     calls_back: bool = False
+    error: BaseException | None = None
 
 
 def execute_task(
@@ -188,6 +193,7 @@ def execute_task(
     result.rendered, result.map_label = ti.rendered, ti.map_label
     if result.outcome is Outcome.SUCCESS:
         result.map_length = ti.map_length
+    result.error = raised if own_process and result.outcome in _FAILED else None
     call_listeners = listener_calls.after_result(ti, result.outcome, raised)
     if call_listeners is not None:
         result.listeners = call_listeners if own_process else _in_environment(call_listeners, context, ti)

@@ -15,7 +15,7 @@ from tradewind.settings.frozen import Frozen
 from tradewind.settings.values import expand_user
 
 COMMAND_SECONDS = 10.0
-_SECRET_WORDS = ("fernet_key", "secret_key", "jwt_secret", "sql_alchemy_conn", "broker_url", "result_backend", "sentry_dsn")
+_SECRET_WORDS = ("fernet_key", "secret_key", "jwt_secret", "sql_alchemy_conn", "broker_url", "result_backend")
 """Options with credentials of Airflow's own services. User code does not get them."""
 
 

@@ -213,7 +213,6 @@ _MEANINGLESS = {
     "metrics": "see docs/how-to/metrics.md",
     "profiling": "there is no profiler",
     "scheduler": _EVENTS,
-    "sentry": "errors are not sent",
     "traces": "traces are not sent",
     "triggerer": "the worker host starts the triggerer when it is needed",
     "usage_data_collection": "no usage data is collected",

@@ -38,6 +38,7 @@ from tradewind.settings.sections import (
     Runner,
     Scheduler,
     Secrets,
+    Sentry,
     StateStore,
     Worker,
 )
@@ -108,6 +109,7 @@ class Settings(Frozen):
     api: Api
     logging: Logging
     metrics: Metrics
+    sentry: Sentry
     operators: Operators
     state_store: StateStore
     secrets: Secrets
@@ -275,6 +277,7 @@ def _sections(values: Mapping[str, Any]) -> dict[str, Any]:
         "api": Api,
         "logging": Logging,
         "metrics": Metrics,
+        "sentry": Sentry,
         "operators": Operators,
         "state_store": StateStore,
         "secrets": Secrets,

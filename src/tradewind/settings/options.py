@@ -1561,6 +1561,34 @@ _METRICS = (
     _metrics("legacy_names_on", "bool", True, "Send each metric under its older name too, which contains the ids."),
 )
 
+_SENTRY = (
+    Option(
+        section="sentry",
+        key="sentry_on",
+        kind="bool",
+        default=False,
+        description="Report errors of tasks to Sentry.",
+        airflow=("sentry.sentry_on",),
+    ),
+    Option(
+        section="sentry",
+        key="sentry_dsn",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Address of the project in Sentry (DSN). Tasks can read it; none = the environment variable SENTRY_DSN.",
+        airflow=("sentry.sentry_dsn",),
+    ),
+    Option(
+        section="sentry",
+        key="before_send",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Import path of a function that changes or drops a report before it is sent.",
+        airflow=("sentry.before_send",),
+    ),
+)
 
 OPTIONS: tuple[Option, ...] = (
     *_CORE,
@@ -1574,6 +1602,7 @@ OPTIONS: tuple[Option, ...] = (
     *_LDAP,
     *_LOGGING,
     *_METRICS,
+    *_SENTRY,
     *_OPERATORS,
     *_STATE_STORE,
     *_CELERY,

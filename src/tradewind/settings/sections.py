@@ -348,6 +348,14 @@ class Metrics(Frozen):
     legacy_names_on: bool
 
 
+class Sentry(Frozen):
+    """Reports of errors to Sentry. Tasks read these settings themselves."""
+
+    sentry_on: bool
+    sentry_dsn: str | None
+    before_send: str | None
+
+
 class Operators(Frozen):
     """Defaults of operators."""
 

@@ -46,6 +46,7 @@ if HAVE_LINUX:
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tradewind.execution.error_reports import ErrorReports
     from tradewind.sdk.dag import DAG
     from tradewind.sdk.operator import BaseOperator
 
@@ -82,6 +83,9 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         if result.listeners is not None:
             result.listeners()
             _flush()
+        if result.error is not None and _error_reports is not None:
+            _error_reports.capture(result.error)
+            _flush()
         _end_process()
 
 
@@ -89,7 +93,7 @@ def run_and_report(
     workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, limits: TaskLimits, refused: str | None = None
 ) -> TaskResult:
     """Run the task after its start was accepted, and report. `dags` as for `run_attempt`; `refused`: why the task cannot run."""
-    global _running, _ending
+    global _running, _ending, _error_reports
     runtime.install(channel)
     task: BaseOperator | None = None
     problem = refused
@@ -99,6 +103,10 @@ def run_and_report(
         result = TaskResult(Outcome.FAILED_FINAL if refused is not None else _outcome_of(workload, problem), reason=problem)
         write_error(problem or "")
     else:
+        if (conf.value_if_set("sentry", "sentry_on") or "false").lower() != "false":
+            from tradewind.execution.error_reports import open_reports  # lazy import: few deployments use Sentry
+
+            _error_reports = open_reports(task, workload)
         _running = task
         result = execute_task(
             task,
@@ -214,14 +222,16 @@ def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperato
 
 def reset() -> None:
     """Reset the variables of this module after a warm-up, as if no task had run in this process."""
-    global _running, _ending
-    _running, _ending = None, False
+    global _running, _ending, _error_reports
+    _running, _ending, _error_reports = None, False, None
     pop_context()
     runtime.install(None)
 
 
 _running: BaseOperator | None = None
 """The task whose `on_kill` is called at TERM and XCPU."""
+_error_reports: ErrorReports | None = None
+"""Sends the error of the task to Sentry; None: reports are off."""
 _ending = False
 """One of these signals has come already, or the result is known."""
 _pid = 0
