@@ -24,7 +24,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from tradewind.airflow import moved_modules, names, older_pendulum, plugin_names
+from tradewind.airflow import loading_options, moved_modules, names, older_pendulum, plugin_names
 from tradewind.airflow.compat import web_parts
 from tradewind.airflow.wrapped_loader import WrappedLoader
 from tradewind.model.errors import did_you_mean
@@ -227,6 +227,8 @@ class StrictFinder:
             return _spec(name, folders())
         if name == older_pendulum.PENDULUM:
             return older_pendulum.spec()
+        if name == loading_options.ORM:
+            return loading_options.spec(path)
         if not name.startswith("airflow.") or name == PROVIDERS:
             return None
         if name.startswith("airflow.providers."):
@@ -452,6 +454,7 @@ def _add_finders() -> None:
     if not is_active():
         logging.getLogger("airflow.task").setLevel(logging.INFO)  # as Airflow configures it
         older_pendulum.add_names_if_imported()
+        loading_options.accept_columns_if_imported()
         sys.meta_path.insert(0, StrictFinder)
         sys.meta_path.append(FallbackFinder)
 

@@ -178,7 +178,7 @@ class Query:
         """Do nothing: loading options have no effect here."""
         return self
 
-    with_for_update = execution_options = autoflush = options
+    with_for_update = execution_options = autoflush = from_self = options
     populate_existing = yield_per = enable_eagerloads = options
 
     def with_entities(self, *what: Any) -> Query:
