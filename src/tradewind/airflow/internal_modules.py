@@ -214,7 +214,7 @@ models.dagbag DagPriorityParsingRequest generate_md5_hash sync_bag_to_db
 models.dagcode DagCode
 models.dagpickle DagPickle
 models.dagrun DagRunNote RUN_ID_REGEX TISchedulingDecision
-models.dagwarning DagWarning DagWarningType
+models.dagwarning DagWarningType
 models.dataset
     DagScheduleDatasetAliasReference DagScheduleDatasetReference DatasetAliasModel DatasetDagRunQueue TaskOutletDatasetReference
 models.db_callback_request DbCallbackRequest

@@ -24,7 +24,7 @@ from tradewind.scheduler.duties.resubmit import Resubmit
 from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.jobs import JobRegistry
 from tradewind.scheduler.server import SchedulerServer
-from tradewind.store.port import Store
+from tradewind.store.port import FullStore, Store
 from tradewind.wire.messages import Notice
 
 
@@ -48,7 +48,7 @@ MakeCommands = Callable[[Store, Clock, SchedulerConfig, Callable[[str], bytes]],
 
 
 def compose_server(
-    store: Store,
+    store: FullStore,
     clock: Clock,
     config: SchedulerConfig,
     executor: LocalExecutor,

@@ -9,7 +9,7 @@ import msgspec
 from tradewind.model.errors import Conflict, NotFound, TradewindError
 from tradewind.platform.clock import Clock
 from tradewind.scheduler.attempts.task_requests import answer
-from tradewind.store.port import Store
+from tradewind.store.port import FullStore
 from tradewind.testing.secret_files import connection_row, variable_row
 from tradewind.wire import runtime
 from tradewind.wire.messages import (
@@ -91,7 +91,7 @@ class InlineRuntime:
         outside: answers requests for variables, connections and XComs that the store does not have. Writes go to the store only.
     """
 
-    def __init__(self, store: Store, clock: Clock, attempt: AttemptKey, outside: RehearsedChanges | None = None) -> None:
+    def __init__(self, store: FullStore, clock: Clock, attempt: AttemptKey, outside: RehearsedChanges | None = None) -> None:
         self._store = store
         self._clock = clock
         self._attempt = attempt

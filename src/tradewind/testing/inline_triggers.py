@@ -12,6 +12,7 @@ from tradewind.model.waits import TIMEOUT, Deferral, TriggerEnd
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.waits.wait_index import WaitResult
 from tradewind.sdk.trigger import TriggerEvent
+from tradewind.store.memory import MemoryStore
 from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.wire.messages import TriggerOrder
 from tradewind.wire.runtime import installed
@@ -29,7 +30,9 @@ def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None
     waiting = scheduler.waits.open.get(order.key[:2])
     until = None if waiting is None else waiting.deferral.timeout_at
     left = None if until is None else max(0.0, (until - scheduler.clock.wall()) / SECOND)
-    with installed(InlineRuntime(scheduler.store, scheduler.clock, order.key)):
+    store = scheduler.store
+    assert isinstance(store, MemoryStore), "a run in this process has its store in memory"
+    with installed(InlineRuntime(store, scheduler.clock, order.key)):
         if left is None or (at_most is not None and at_most < left):
             end = run_trigger(order, at_most)
             if end.error == TIMEOUT:

@@ -21,6 +21,7 @@ from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import BaseHook, Connection
 from tradewind.triggers.temporal import DateTimeTrigger
 from tradewind.wire import runtime
+from tradewind.wire.messages import Value
 
 from airflow import models, settings  # isort: skip
 from airflow.cli.commands.daemon_utils import run_command_with_daemon_option  # isort: skip
@@ -215,10 +216,12 @@ def test_a_dag_has_one_version_in_tests() -> None:
     assert ti.task_id == "t"
 
 
-def test_a_task_of_a_deployment_sees_no_versions() -> None:
+def test_a_task_of_a_deployment_sees_the_latest_version() -> None:
+    rows = [{"id": "a", "dag_id": "d", "version_number": number} for number in (1, 3, 2)]
     real: Any = mock.Mock(spec=["ask", "read_spill"])
-    with runtime.installed(real), pytest.raises(NotYetSupported, match="dagVersions"):
-        DagVersion.get_latest_version("d")
+    real.ask.return_value = Value(0, True, rows)
+    with runtime.installed(real):
+        assert DagVersion.get_latest_version("d").version_number == 3
 
 
 def test_a_trigger_is_made_again_from_what_it_serializes() -> None:

@@ -189,7 +189,7 @@ def test_dags_and_pools(session: Any) -> None:
 
 
 def test_what_is_refused_says_what_to_use(world: World) -> None:
-    from airflow.models import DagModel, DagRun, SlaMiss, TaskInstance
+    from airflow.models import DagModel, DagRun, SlaMiss, TaskInstance, TaskReschedule
     from airflow.utils.session import create_session, provide_session
 
     with create_session() as session:
@@ -212,8 +212,8 @@ def test_what_is_refused_says_what_to_use(world: World) -> None:
         for wrong in refused:
             with pytest.raises(NotYetSupported, match=r"command line .* or the REST API"):
                 wrong()
-        with pytest.raises(NotYetSupported, match=r"SlaMiss .* cannot be read here"):
-            session.query(SlaMiss).all()
+        with pytest.raises(NotYetSupported, match=r"TaskReschedule .* cannot be read here\. Use session.query\(TaskInstance\)"):
+            session.query(TaskReschedule).all()
 
     @provide_session
     def handed(session: Any = None) -> str:

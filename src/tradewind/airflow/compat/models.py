@@ -22,6 +22,7 @@ from tradewind.sdk.exceptions import AirflowException
 __all__ = [
     "DagModel",
     "DagTag",
+    "DagWarning",
     "Job",
     "Log",
     "Pool",
@@ -100,6 +101,18 @@ def _queries() -> Any:
 
 class DagTag(Table):
     """Tags of DAGs."""
+
+
+class AssetModel(Table):
+    """Assets (datasets) that an active DAG names."""
+
+
+class AssetEvent(Table):
+    """Events of assets."""
+
+
+class DagWarning(Table):
+    """Warnings about DAGs whose file can be imported."""
 
 
 class Job(Table):

@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tradewind.airflow.compat.models import DagModel, DagTag, ImportErrorModel, Pool, Table
+from tradewind.airflow.compat.dag_versions import DagVersion
+from tradewind.airflow.compat.models import (
+    AssetEvent,
+    AssetModel,
+    DagModel,
+    DagTag,
+    DagWarning,
+    ImportErrorModel,
+    Job,
+    Log,
+    Pool,
+    SlaMiss,
+    Table,
+    TaskFail,
+    Trigger,
+)
 from tradewind.airflow.compat.xcom import BaseXCom
 from tradewind.execution.instance_names import micros_of, to_pendulum
 from tradewind.execution.other_instances import OtherTaskInstance
@@ -164,6 +179,35 @@ def _runs(equal: Equal, at_most: int = RUNS_OF_EACH_DAG) -> Iterator[DagRun]:
                 yield from (run_of(dag_id, row, None) for row in answer.value or ())
 
 
+def _records(table: str, moments: tuple[str, ...], shown: str) -> Callable[[Equal], Iterator[Stored]]:
+    """A reader of a table of records (see `scheduler.attempts.record_rows`).
+
+    Args:
+        moments: the columns that are moments.
+        shown: the name of the table in messages.
+    """
+    kind = type(f"Stored{shown}", (Stored,), {"table": shown, "__doc__": f"A row of {shown}."})
+
+    def read(equal: Equal) -> Iterator[Stored]:
+        named = equal.get("dag_id")
+        for dag_id in sorted(named) if named is not None else [""]:
+            for row in _list(table, dag_id=dag_id):
+                yield kind(**{name: to_pendulum(value) if name in moments else value for name, value in row.items()})
+
+    return read
+
+
+def _failed_tries(equal: Equal) -> Iterator[Stored]:
+    make = type("StoredTaskFail", (Stored,), {"table": "TaskFail", "__doc__": "A failed try."})
+    runs: dict[str, list[str]] = {}
+    for run in _runs(_run_columns(equal), RUNS_WITH_TASKS):
+        runs.setdefault(run.dag_id, []).append(run.run_id)
+    moments = ("start_date", "end_date", "execution_date", "logical_date")
+    for dag_id, run_ids in runs.items():
+        for row in _list("task_fail", dag_id=dag_id, run_ids=tuple(run_ids)):
+            yield make(**{name: to_pendulum(value) if name in moments else value for name, value in row.items()})
+
+
 def _run_columns(equal: Equal) -> Equal:
     return {name: values for name, values in equal.items() if name in ("dag_id", "run_id", "execution_date", "logical_date")}
 
@@ -216,7 +260,25 @@ _READERS: dict[type, Callable[[Equal], Iterator[Any]]] = {
     ImportErrorModel: _import_errors,
     DagRun: _runs,
     TaskInstance: _task_instances,
+    AssetEvent: _records("asset_event", ("timestamp",), "AssetEvent"),
+    AssetModel: _records("asset", ("created_at", "updated_at"), "AssetModel"),
+    DagVersion: _records("dag_version", ("created_at", "last_updated"), "DagVersion"),
+    DagWarning: _records("dag_warning", ("timestamp",), "DagWarning"),
+    Job: _records("job", ("start_date", "end_date", "latest_heartbeat"), "Job"),
+    Log: _records("log", ("dttm", "logical_date", "execution_date"), "Log"),
+    SlaMiss: _records("sla_miss", ("timestamp", "logical_date", "execution_date"), "SlaMiss"),
+    TaskFail: _failed_tries,
+    Trigger: _records("trigger", ("created_date",), "Trigger"),
 }
+
+_ELSEWHERE: dict[str, str] = {
+    "RenderedTaskInstanceFields": "`tradewind tasks render`, and the fields of the task in the REST API",
+    "SerializedDagModel": "session.query(DagModel), or /api/v2/dags/{dag_id}/tasks",
+    "DagCode": "/api/v2/dagSources/{dag_id}",
+    "TaskReschedule": "session.query(TaskInstance): a sensor that waits for its next poll has the state up_for_reschedule",
+    "TaskInstanceHistory": "/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/tries",
+}
+"""Table that cannot be read here → where its data are."""
 
 
 def rows_of(table: type, equal: Equal) -> Iterator[Any]:
@@ -229,8 +291,9 @@ def rows_of(table: type, equal: Equal) -> Iterator[Any]:
     if reader is not None:
         return reader(equal)
     if issubclass(table, Table):
+        known = ", ".join(sorted(one.__name__.replace("ImportErrorModel", "ImportError") for one in _READERS))
         raise NotYetSupported(
-            f"the table {table.__name__} of Airflow's metadata database cannot be read here. There are DagModel, DagTag, "
-            "DagRun, TaskInstance, XCom, Variable, Connection, Pool and ImportError; use the REST API (/api/v2) for others"
+            f"the table {table.__name__} of Airflow's metadata database cannot be read here. Use "
+            f"{_ELSEWHERE.get(table.__name__, 'the REST API (/api/v2)')}. Queries can read XCom, {known}"
         )
     raise NotYetSupported(f"{table.__name__} is no table that can be read here")

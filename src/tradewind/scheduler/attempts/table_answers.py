@@ -9,14 +9,15 @@ from typing import Any
 
 from tradewind.model.operator_classes import class_name
 from tradewind.scheduler.attempts.asked_tasks import asked_tasks
-from tradewind.store.port import RowReader
+from tradewind.scheduler.attempts.record_rows import RECORDS
+from tradewind.store.port import Reader, RowReader
 from tradewind.wire.messages import Failure, ListRows, Value
 
 ROWS_MAX = 10_000
 """Maximum number of rows of an answer."""
 
 
-def table_answer(store: RowReader, question: ListRows) -> Value | Failure:
+def table_answer(store: Reader, question: ListRows) -> Value | Failure:
     """Return the rows of one table, at most `ROWS_MAX`. For a table that does not exist, return a `Failure`."""
     rows: list[dict[str, Any]]
     match question.table:
@@ -41,6 +42,8 @@ def table_answer(store: RowReader, question: ListRows) -> Value | Failure:
         case "xcom_key":
             runs = [run for run_id in question.run_ids if (run := store.find_run(question.dag_id, run_id)) is not None]
             rows = [{"run_id": run.run_id, "key": key} for run in runs for key in store.pushed_keys(run.id)]
+        case name if name in RECORDS:
+            rows = RECORDS[name](store, question)
         case other:
             return Failure(question.op, f"there is no table {other!r} here")
     return Value(question.op, True, rows[:ROWS_MAX])

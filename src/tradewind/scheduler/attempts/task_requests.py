@@ -24,7 +24,7 @@ from tradewind.scheduler.attempts.row_changes import change_rows
 from tradewind.scheduler.attempts.state_requests import set_state_entry, state_answer
 from tradewind.scheduler.attempts.table_answers import table_answer
 from tradewind.scheduler.runs.facts import run_facts
-from tradewind.store.port import RowReader, Store
+from tradewind.store.port import FullStore, Reader, RowReader
 from tradewind.wire.messages import (
     AttemptKey,
     ChangeRows,
@@ -63,7 +63,7 @@ _decode_answer = msgspec.msgpack.Decoder(Value).decode
 
 
 def answer(
-    store: Store, cipher: Cipher, question: RunnerRequest, attempt: AttemptKey, at: int, *, only_variables: bool = False
+    store: FullStore, cipher: Cipher, question: RunnerRequest, attempt: AttemptKey, at: int, *, only_variables: bool = False
 ) -> RunnerAnswer:
     """Answer one request of an attempt.
 
@@ -90,7 +90,7 @@ def answer(
     return _WritingAnswers(store, cipher, attempt, at).answer(question)
 
 
-def answer_from_reader(store: RowReader, cipher: Cipher, question: RunnerRequest) -> RunnerAnswer:
+def answer_from_reader(store: Reader, cipher: Cipher, question: RunnerRequest) -> RunnerAnswer:
     """Answer a request of code outside of any attempt. Such code may only read; other requests get a `Failure`."""
     return _Answers(store, cipher, (0, 0, 0), 0).answer(question)
 
@@ -98,7 +98,7 @@ def answer_from_reader(store: RowReader, cipher: Cipher, question: RunnerRequest
 class _Answers:
     """Answers requests that only read."""
 
-    def __init__(self, store: RowReader, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
+    def __init__(self, store: Reader, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
         self._store = store
         self._cipher = cipher
         self._attempt = attempt
@@ -231,7 +231,7 @@ def _no_state(op: int, state: str) -> Failure:
 class _WritingAnswers(_Answers):
     """Answers all requests of an attempt."""
 
-    def __init__(self, store: Store, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
+    def __init__(self, store: FullStore, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
         super().__init__(store, cipher, attempt, at)
         self._writer = store
 
