@@ -17,6 +17,28 @@ from tradewind.model.errors import did_you_mean
 log = logging.getLogger("tradewind.task")
 
 
+def call_post_execute(task: Any, context: Any, result: Any) -> None:
+    """Call `post_execute` of a task.
+
+    Airflow 1.8 and 3.3 pass no result, so classes of users may take only the context: `def post_execute(self, context)`.
+    """
+    method = task.post_execute
+    if _takes(method, context, result):
+        method(context, result)
+    elif _takes(method, context, result=result):
+        method(context, result=result)
+    else:
+        method(context)
+
+
+def _takes(function: Callable[..., Any], *positional: Any, **by_name: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*positional, **by_name)
+    except (TypeError, ValueError):  # ValueError: a function of a C extension has no signature
+        return False
+    return True
+
+
 class _Parameters(NamedTuple):
     """The parameters of a function, in the form that a call needs."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from tradewind.execution import callbacks, context, local_database, run_task
+from tradewind.execution.call_arguments import call_post_execute
 from tradewind.execution.instance_names import micros_of
 from tradewind.execution.listener_calls import ListenedTaskInstance
 from tradewind.execution.other_instances import instances_of_run
@@ -143,7 +144,7 @@ def _execute(ti: TaskInstance) -> None:
         if task.on_execute_callback:
             callbacks.call(task, "on_execute_callback", values)
         result = run_task.run_to_end(task.execute(values))
-        task.post_execute(values, result)
+        call_post_execute(task, values, result)
         if task._post_execute_hook is not None:
             task._post_execute_hook(values, result)
         run_task.push_result(task, ti, result)

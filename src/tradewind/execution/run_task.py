@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tradewind.execution import callbacks, listener_calls
+from tradewind.execution.call_arguments import call_post_execute
 from tradewind.execution.context import Context, build_context, current_context, get_current_context, push_context
 from tradewind.execution.rendered_fields import stored_fields
 from tradewind.execution.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, TaskInstance, micros_of
@@ -62,6 +63,7 @@ from tradewind.sdk.exceptions import (
 )
 from tradewind.sdk.lazy_list import LazyList
 from tradewind.sdk.mapping import MappedOperator
+from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.operator_link import push_links
 from tradewind.sdk.params import ParamsDict
 from tradewind.sdk.policies import context_variables
@@ -70,7 +72,6 @@ from tradewind.wire.messages import AssetUpdate, Workload, XComValue
 if TYPE_CHECKING:
     from traceback import TracebackException
 
-    from tradewind.sdk.operator import BaseOperator
 
 Spill = Callable[[str, bytes], str | None]
 """(key, JSON bytes) → name under which the value can be read again; None: store the value inline."""
@@ -304,7 +305,8 @@ def _run_operator(
             from tradewind.execution.deferral_request import resume  # lazy import: only deferred tasks need it
 
             result = run_to_end(resume(task, resumption, context))
-        task.post_execute(context, result)
+        if getattr(task.post_execute, "__func__", None) is not BaseOperator.post_execute:
+            call_post_execute(task, context, result)
         if task._post_execute_hook is not None:
             task._post_execute_hook(context, result)
         push_result(task, ti, result)

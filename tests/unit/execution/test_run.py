@@ -217,6 +217,19 @@ def test_post_execute_gets_the_result_and_its_exception_fails_the_task() -> None
     assert (seen, bad.outcome, bad.reason) == (["good", "bad"], Outcome.FAILED, "ValueError: the result is bad")
 
 
+@pytest.mark.parametrize("arguments", ["context", "context, result", "context, *, result=None", "context, **more", "*every"])
+def test_post_execute_of_a_class_may_take_no_result(arguments: str) -> None:
+    """Airflow 1.8 and 3.3 pass only the context; the other releases pass the result too."""
+    calls: list[str] = []
+    scope: dict[str, Any] = {"calls": calls}
+    exec(f"def post_execute(self, {arguments}):\n    calls.append(repr(locals().get('result')))", scope)
+    task_class = type("Steps", (_Does,), {"post_execute": scope["post_execute"]})
+    with DAG("d", schedule=None):
+        task = task_class(what=lambda context: "r", task_id="t")
+    assert carry_out(task).outcome is Outcome.SUCCESS
+    assert calls == ["'r'" if "result" in arguments else "None"]
+
+
 @pytest.mark.spec("S374")
 def test_a_task_runs_as_a_copy() -> None:
     def what(task: _Renders, context: Any) -> str:
