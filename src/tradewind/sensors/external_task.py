@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tradewind.execution.call_arguments import arguments_for
-from tradewind.execution.instance_names import micros_of
+from tradewind.execution.instance_names import micros_of, to_pendulum
 from tradewind.execution.state_queries import states_on_dates
 from tradewind.model.definition import ExternalMark
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
@@ -21,6 +21,9 @@ from tradewind.operators.empty import EmptyOperator
 from tradewind.operators.run_links import ExternalDagLink
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
 from tradewind.sensors.base import BaseSensorOperator
+
+if TYPE_CHECKING:
+    from pendulum import DateTime
 
 _TASK_STATES = frozenset(state.value for state in TaskState if state is not TaskState.NONE)
 _RUN_STATES = frozenset(state.value for state in RunState)
@@ -142,6 +145,10 @@ class ExternalTaskSensor(BaseSensorOperator):
         found = function(base, **arguments_for(function, (base,), {}, context))
         dates = [found] if isinstance(found, datetime) else list(found)
         return sorted({micros_of(date) for date in dates})
+
+    def _get_dttm_filter(self, context: Any) -> list[DateTime]:
+        """`dates` as Airflow has them, for sensors of users that extend this class. Raises as `dates`."""
+        return [date for micros in self.dates(context) if (date := to_pendulum(micros)) is not None]
 
     def poke(self, context: Any) -> bool:
         dates = self.dates(context)

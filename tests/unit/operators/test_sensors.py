@@ -279,6 +279,16 @@ def test_logical_dates_of_the_other_dag(world: World) -> None:
     assert dates(execution_date_fn=lambda at, ti: [at, at.add(hours=ti.try_number)]) == [0, 1]
 
 
+def test_a_subclass_reads_the_dates_as_in_airflow(world: World) -> None:
+    class Pushes(ExternalTaskSensor):
+        def poke(self, context: Any) -> Any:
+            return PokeReturnValue(is_done=True, xcom_value=[date.isoformat() for date in self._get_dttm_filter(context)])
+
+    with DAG("d", schedule=None):
+        sensor = Pushes(task_id="t", external_dag_id="other", execution_delta=timedelta(hours=3))
+    assert pushed(carry_out(sensor)) == {"return_value": ["2024-03-04T21:00:00+00:00"]}
+
+
 def test_runs_of_all_dates_must_exist(world: World) -> None:
     world.states = [(START, None, "success")]
     sensor = _external(execution_date_fn=lambda at: [at, at.add(hours=1)])
