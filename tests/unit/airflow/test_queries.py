@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy
 
 import tradewind.airflow  # noqa: F401  Airflow's names
-from tests.unit.execution.world import World, installed
+from tests.unit.execution.world import World, carry_out, installed
 from tradewind.airflow.compat.queries import MultipleResultsFound, NoResultFound
 from tradewind.model.errors import NotYetSupported
+from tradewind.model.states import Outcome
 from tradewind.sdk import variables
+from tradewind.sdk.dag import DAG
 from tradewind.sdk.open_dags import collecting
+from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import Variable
 from tradewind.wire.messages import FindRuns, GetConnection
 
@@ -186,6 +190,30 @@ def test_dags_and_pools(session: Any) -> None:
     assert session.query(Pool).filter(Pool.pool == "default_pool").first().slots == 128
     with pytest.raises(NotYetSupported, match="cannot be changed"):
         session.query(DagModel).get("old").is_paused = False
+
+
+def test_the_path_of_a_dag_file_is_absolute_in_a_task(world: World) -> None:
+    """Maintenance DAGs ask whether the file is still there. Rows have paths relative to the folder of their bundle."""
+    seen: dict[str, str] = {}
+
+    class Asks(BaseOperator):
+        def execute(self, context: Any) -> None:
+            from airflow.models import DagModel
+            from airflow.utils.session import create_session
+
+            with create_session() as session:
+                seen.update({row.dag_id: row.fileloc for row in session.query(DagModel).all()})
+
+    world.tables["dag"] = [
+        {"dag_id": "etl", "is_paused": False, "is_active": True, "bundle": "git", "fileloc": "airflow/test_queries.py"},
+        {"dag_id": "old", "is_paused": False, "is_active": True, "bundle": "git", "fileloc": "sub/old.py"},
+        {"dag_id": "far", "is_paused": False, "is_active": True, "bundle": "dags", "fileloc": "far.py"},
+    ]
+    with DAG("etl", schedule=None):
+        task = Asks(task_id="t")
+    assert carry_out(task).outcome is Outcome.SUCCESS
+    folder = Path(__file__).parents[1]
+    assert seen == {"etl": __file__, "old": f"{folder}/sub/old.py", "far": "far.py"}
 
 
 def test_what_is_refused_says_what_to_use(world: World) -> None:

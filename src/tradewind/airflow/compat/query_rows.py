@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,11 +23,13 @@ from tradewind.airflow.compat.models import (
     Trigger,
 )
 from tradewind.airflow.compat.xcom import BaseXCom
+from tradewind.execution import run_task
 from tradewind.execution.instance_names import micros_of, to_pendulum
 from tradewind.execution.other_instances import OtherTaskInstance
 from tradewind.execution.task_instance import DagRun, TaskInstance, run_of
 from tradewind.execution.xcom_codec import decode_xcom
 from tradewind.model.errors import NotYetSupported
+from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.variables import Connection, Variable, request_value, stored_connection
 from tradewind.wire import runtime
@@ -116,15 +119,38 @@ def _pools(_equal: Equal) -> Iterator[Pool]:
         yield Pool(**row)
 
 
+def _paths(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """DAG → absolute path of its file. The rows have paths relative to the folder of a bundle.
+
+    The folder of the bundle of the running task follows from the path of its own DAG file, also on a machine that has a copy of the
+    bundle. DAGs of other bundles keep the path that they have in the DAG folder, if there is such a file.
+    """
+    files = {row["dag_id"]: (row.get("bundle"), row["fileloc"]) for row in rows}
+    folders = {}
+    operator = run_task.running()
+    dag = None if operator is None else operator.dag
+    if dag is not None and dag.dag_id in files:
+        bundle, file = files[dag.dag_id]
+        if dag.fileloc.endswith(f"/{file}"):
+            folders[bundle] = dag.fileloc.removesuffix(f"/{file}")
+    found = {}
+    for dag_id, (bundle, file) in files.items():
+        path = os.path.join(folders.get(bundle, conf.get("core", "dags_folder", fallback="")), file)
+        found[dag_id] = path if bundle in folders or os.path.exists(path) else file
+    return found
+
+
 def _dags(_equal: Equal) -> Iterator[StoredDag]:
-    for row in _list("dag"):
+    rows = _list("dag")
+    paths = _paths(rows)
+    for row in rows:
         dag_id = row["dag_id"]
         yield StoredDag(
             dag_id=dag_id,
             is_paused=row["is_paused"],
             is_active=row["is_active"],
             is_stale=not row["is_active"],
-            fileloc=row["fileloc"],
+            fileloc=paths[dag_id],
             relative_fileloc=row["fileloc"],
             is_subdag=False,
             root_dag_id=None,
