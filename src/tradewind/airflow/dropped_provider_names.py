@@ -66,6 +66,8 @@ amazon.aws.sensors.sagemaker_base amazon.aws.sensors.sagemaker SageMakerBaseSens
 amazon.aws.sensors.sqs amazon.aws.sensors.sqs SQSSensor=SqsSensor
 amazon.aws.transfers.mysql_to_s3 @dropped_mysql_to_s3 MySQLToS3Operator
 apache.druid.operators.druid_check common.sql.operators.sql DruidCheckOperator=SQLCheckOperator
+apache.hdfs.hooks.hdfs - HDFSHook HDFSHookException
+apache.hdfs.sensors.hdfs - HdfsFolderSensor HdfsRegexSensor HdfsSensor
 cncf.kubernetes.backcompat.pod @kubernetes_objects Port Resources
 cncf.kubernetes.backcompat.pod_runtime_info_env @kubernetes_objects PodRuntimeInfoEnv
 cncf.kubernetes.backcompat.volume @kubernetes_objects Volume

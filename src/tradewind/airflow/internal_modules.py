@@ -30,8 +30,8 @@ api.common.experimental.get_task get_task
 api.common.experimental.get_task_instance get_task_instance
 api.common.experimental.mark_tasks
     all_subdag_tasks_query find_task_relatives get_all_dag_task_query get_execution_dates get_subdag_runs
-    set_dag_run_state_to_failed set_dag_run_state_to_running set_dag_run_state_to_success set_state verify_dag_run_integrity
-    verify_dagruns
+    set_dag_run_state set_dag_run_state_to_failed set_dag_run_state_to_running set_dag_run_state_to_success set_state
+    verify_dag_run_integrity verify_dagruns
 api.common.mark_tasks
     all_subdag_tasks_query find_task_relatives get_all_dag_task_query get_execution_dates get_run_ids
     set_dag_run_state_to_failed set_dag_run_state_to_queued set_dag_run_state_to_running set_dag_run_state_to_success set_state
@@ -416,6 +416,7 @@ utils.log.task_context_logger TaskContextLogger
 utils.log.task_handler_with_custom_formatter TaskHandlerWithCustomFormatter
 utils.log.timezone_aware TimezoneAware
 utils.log.trigger_handler DropTriggerLogsFilter LocalQueueHandler TriggerMetadataFilter TriggererHandlerWrapper
+utils.logging GCSLog S3Log
 utils.mixins MultiprocessingStartMethodMixin ResolveMixin
 utils.module_loading as_importable_string
 utils.orm_event_handlers setup_event_handlers
@@ -423,7 +424,7 @@ utils.pydantic BaseModel ConfigDict PlainSerializer PlainValidator ValidationInf
 utils.retries retry_db_transaction run_with_db_retries
 utils.scheduler_health HealthServer serve_health_check
 utils.serve_logs StandaloneGunicornApplication create_app
-utils.session create_global_lock find_session_idx
+utils.session create_global_lock create_session_async find_session_idx
 utils.setup_teardown BaseSetupTeardownContext SetupTeardownContext
 utils.sqlalchemy
     CommitProhibitorGuard ExecutorConfigType ExtendedJSON Interval USE_ROW_LEVEL_LOCKING ensure_pod_is_valid_after_unpickling

@@ -191,6 +191,21 @@ else: raise SystemExit(1)
     )
 
 
+def test_hooks_and_sensors_that_the_package_of_hdfs_dropped_load(packages: Path) -> None:
+    """Airflow 1.10 had them for the library snakebite, which only Python 2 can use."""
+    run(
+        own_process.install(
+            packages, {f"airflow/providers/apache/hdfs/{name}.py": "" for name in ("hooks/webhdfs", "sensors/web_hdfs")}
+        ),
+        """
+from airflow.hooks.hdfs_hook import HDFSHook
+from airflow.operators.sensors import HdfsSensor
+from airflow.contrib.sensors.hdfs_sensor import HdfsSensorFolder, HdfsSensorRegex
+assert HdfsSensor(task_id="t", filepath="/x", hdfs_conn_id="hdfs", dag=dag).task_id in dag.task_dict
+""",
+    )
+
+
 def test_every_dropped_name_has_a_place() -> None:
     for module in dropped_provider_names.modules():
         for name in dropped_provider_names.names_of(module):

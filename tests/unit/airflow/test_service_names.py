@@ -24,6 +24,7 @@ from tradewind.model.errors import NotYetSupported
         ("airflow.lineage:PIPELINE_OUTLETS", "pipeline_outlets"),
         ("airflow.models.dag:TAG_MAX_LEN", 100),
         ("airflow.settings:RBAC", True),
+        ("airflow.executors.celery_executor:DEFAULT_QUEUE", "default"),
     ],
 )
 def test_constants_have_airflows_values(name: str, value: Any) -> None:
@@ -38,6 +39,23 @@ def test_names_of_airflow_1_8_and_1_9() -> None:
 
     assert Same is LoggingMixin
     assert callable(api_client)
+
+
+def test_names_that_maintenance_dags_import() -> None:
+    from airflow.api.common.experimental.mark_tasks import set_dag_run_state
+    from airflow.cli.commands.db_command import all_tables
+    from airflow.models import DAGS_FOLDER, Callback, DagWarning, Deadline, DeadlineAlert, HITLDetail, Team
+    from airflow.models.dagwarning import DagWarning as Same
+    from airflow.settings import DAGS_FOLDER as SAME_FOLDER
+    from airflow.utils.db_cleanup import config_dict, run_cleanup
+    from airflow.utils.logging import GCSLog, S3Log
+    from airflow.utils.session import create_session_async
+
+    assert {"dag_run", "task_instance", "xcom"} < set(all_tables) == set(config_dict)
+    assert DagWarning is Same
+    assert DAGS_FOLDER == SAME_FOLDER
+    assert all(table.timestamp is not None for table in (DagWarning, Callback, Deadline, DeadlineAlert, HITLDetail, Team))
+    assert all(map(callable, (set_dag_run_state, run_cleanup, GCSLog, S3Log, create_session_async)))
 
 
 def test_the_logger_of_a_module_can_be_imported() -> None:

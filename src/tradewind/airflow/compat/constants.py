@@ -57,6 +57,8 @@ __all__ = [
     "TaskPostExecuteHook",
     "TaskPreExecuteHook",
     "TaskStateChangeCallback",
+    "all_tables",
+    "config_dict",
 ]
 
 DEFAULT_OWNER = "airflow"
@@ -120,3 +122,26 @@ ALLOWED_CONN_TYPE = {
     "trino",
     "vertica",
 }
+all_tables = [
+    "callback",
+    "celery_taskmeta",
+    "celery_tasksetmeta",
+    "dag",
+    "dag_run",
+    "dag_version",
+    "dataset_event",
+    "import_error",
+    "job",
+    "log",
+    "session",
+    "sla_miss",
+    "task_fail",
+    "task_instance",
+    "task_instance_history",
+    "task_reschedule",
+    "trigger",
+    "xcom",
+]
+"""The tables that `airflow db clean` names in Airflow 2 and 3. DAG files show them as values of a param."""
+config_dict: dict[str, Any] = dict.fromkeys(all_tables)
+"""Table of `airflow db clean` → its settings, which do not exist here."""
