@@ -130,6 +130,46 @@ def test_a_plugin_that_cannot_be_loaded_is_named(plugin_folder: Path) -> None:
         exec("from airflow.operators import NoSuchOperator")
 
 
+LISTED = """
+from airflow.plugins_manager import AirflowPlugin
+from airflow.timetables.base import Timetable
+
+
+class Own(Timetable):
+    pass
+
+
+class Link:
+    pass
+
+
+class OurPlugin(AirflowPlugin):
+    name = "listed"
+    timetables = [Own]
+    operator_extra_links = [Link()]
+    flask_blueprints = ["blueprint"]
+    fastapi_apps = [{"name": "app"}]
+"""
+
+
+def test_what_plugins_contain_is_listed_as_by_airflow(plugin_folder: Path) -> None:
+    (plugin_folder / "listed.py").write_text(LISTED)
+    (plugin_folder / "broken.py").write_text("import no_such_library\n")
+    manager = importlib.import_module("airflow.plugins_manager")
+    assert {path: kind.__name__ for path, kind in manager.get_timetables_plugins().items()} == {"listed.Own": "Own"}
+    assert [type(link).__name__ for link in manager.get_operator_extra_links()] == ["Link"]
+    assert manager.get_global_operator_extra_links() == []
+    assert manager.get_priority_weight_strategy_plugins() == manager.get_windows_plugins() == {}
+    assert manager.get_partition_mapper_plugins() == manager.get_deadline_references_plugins() == {}
+    assert manager.get_flask_plugins() == ([{"name": "listed", "blueprint": "blueprint"}], [], [])
+    assert manager.get_fastapi_plugins() == ([{"name": "app"}], [])
+    ((source, error),) = manager.get_import_errors().items()
+    assert source.endswith("broken.py")
+    assert error == "ModuleNotFoundError: No module named 'no_such_library'"
+    (shown,) = manager.get_plugin_info(["timetables"])
+    assert shown == {"name": "listed", "source": "$PLUGINS_FOLDER/listed.py", "timetables": ["listed.Own"]}
+
+
 def test_constants_and_helpers_of_a_moved_module_come_from_the_installed_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table names the classes; Airflow 1's modules had constants, too."""
     home = types.ModuleType("airflow.providers.google.cloud.hooks.cloud_storage_transfer_service")

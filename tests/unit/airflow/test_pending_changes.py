@@ -226,6 +226,24 @@ def test_a_connection_of_the_top_level_is_used_by_the_tasks_of_the_file(world: W
     assert Connection.get("of_file").host == "corrected.example", "a stored connection has priority"
 
 
+def test_the_connections_of_a_new_database_are_added_where_they_are_missing(world: World, session: Any) -> None:
+    from airflow.settings import get_session
+    from airflow.utils.db import create_default_connections, get_default_connections
+
+    world.connections["http_default"] = {"conn_type": "http", "host": "ours"}
+    world.tables["connection"].append({"conn_id": "http_default"})
+    assert get_session()() is session
+    create_default_connections(session=session)
+    session.commit()
+    assert {one.conn_id for one in get_default_connections()} <= set(world.connections)
+    assert world.connections["http_default"]["host"] == "ours"
+    del world.connections["ftp_default"]
+    with pytest.raises(
+        AirflowException, match=r"connection 'ftp_default'\..* `tradewind connections create-default-connections`"
+    ):
+        Connection.get("ftp_default")
+
+
 def test_the_older_functions_for_pools(world: World) -> None:
     from airflow.api.client.local_client import Client
     from airflow.api.common.experimental.pool import create_pool, delete_pool, get_pool, get_pools

@@ -24,6 +24,7 @@ __all__ = [
     "check_migrations",
     "checkdb",
     "create_default_connections",
+    "get_default_connections",
     "initdb",
     "merge_conn",
     "resetdb",
@@ -82,7 +83,12 @@ def create_default_connections(session: Any = None, **_options: Any) -> None:
     """
     with session_or_new(session) as own:
         known = {connection.conn_id for connection in own.query(Connection)}
-        own.add_all(Connection(name, **parts) for name, parts in DEFAULT_CONNECTIONS.items() if name not in known)
+        own.add_all(connection for connection in get_default_connections() if connection.conn_id not in known)
+
+
+def get_default_connections() -> list[Connection]:
+    """The connections that `create_default_connections` adds."""
+    return [Connection(name, **parts) for name, parts in DEFAULT_CONNECTIONS.items()]
 
 
 def merge_conn(conn: Connection, session: Any = None) -> None:

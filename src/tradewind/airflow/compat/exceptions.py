@@ -5,6 +5,7 @@ from __future__ import annotations
 from tradewind.sdk.exceptions import AirflowBadRequest, AirflowException, AirflowNotFoundException
 
 __all__ = [
+    "AirflowClearRunningTaskException",
     "AirflowClusterPolicyError",
     "AirflowClusterPolicySkipDag",
     "AirflowDagDuplicatedIdException",
@@ -51,6 +52,7 @@ __all__ = [
     "TaskInstanceNotRunning",
     "TaskNotRunning",
     "UnknownExecutorException",
+    "VariableNotUnique",
     "XComForMappingNotPushedError",
 ]
 
@@ -91,6 +93,14 @@ class DagInvalidTriggerRule(AirflowException):
 
 class DeserializingResultError(ValueError):
     """The result of a virtual environment's process cannot be read."""
+
+
+class AirflowClearRunningTaskException(AirflowException):
+    """A running task is cleared."""
+
+
+class VariableNotUnique(AirflowException):
+    """There are several variables with the same key."""
 
 
 class InvalidStatsNameException(AirflowException):

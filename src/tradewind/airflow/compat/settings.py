@@ -37,6 +37,7 @@ __all__ = [  # noqa: F822  the folders and the zone come with `__getattr__`
     "_ENABLE_AIP_52",
     "Session",
     "engine",
+    "get_session",
 ]
 
 Session = ScopedSession()
