@@ -519,6 +519,10 @@ class BaseOperator(Templater, Node, OlderOperatorNames):
         """Airflow's name for `mapped_group`."""
         return self.mapped_group
 
+    def unmap(self, resolve: Any) -> BaseOperator:
+        """This task: it is not mapped. `resolve` has no effect."""
+        return self
+
     def get_direct_relatives(self, upstream: bool = False) -> list[BaseOperator]:
         return self.upstream_list if upstream else self.downstream_list
 

@@ -55,6 +55,27 @@ def test_ids_that_are_taken_get_the_group_before_them() -> None:
     assert dag.get_task("second.b").upstream_task_ids == {"second.a"}
 
 
+def test_a_subclass_may_make_its_dag_itself() -> None:
+    """It calls the constructor of the class above SubDagOperator, as subclasses for Airflow 1 and 2 do."""
+
+    class Section(SubDagOperator):
+        def __init__(self, *args: Any, names: tuple[str, ...], **kwargs: Any) -> None:
+            super(SubDagOperator, self).__init__(*args, **kwargs)
+            found: Any = self
+            assert found.subdag is None
+            self.subdag = inner("outer", names[0])
+
+    with DAG("outer") as dag:
+        first = Section(task_id="first", names=("x",), trigger_rule="all_done")
+        first >> Section(task_id="second", names=("y",), pool="p", executor=object())
+    assert dag.task_ids == ["a", "b", "second.a", "second.b"]
+    assert first.subdag is not None
+    assert first.subdag.dag_id == "outer.x"
+    assert dag.get_task("a").unmap(None) is dag.get_task("a")
+    assert dag.get_task("a").trigger_rule == "all_done"
+    assert dag.get_task("second.a").upstream_task_ids == {"b"}
+
+
 def test_the_groups_of_a_sub_dag_stay_groups() -> None:
     with DAG("outer.section") as section:
         with TaskGroup("box"):
