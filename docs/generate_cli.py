@@ -22,8 +22,8 @@ INTRODUCTION = """\
 
 `tradewind`, or `tw` for short. Results go to stdout, all other text to stderr. `-o json` (or yaml, plain, table) chooses the output
 format; fields have Airflow's names. An error is one line; `--debug` before a command (or `TRADEWIND_DEBUG=1`) shows a traceback.
-A command that names an unknown DAG while DAG files are still being read waits for its file, for at most 30 seconds; with `--no-wait`
-before the command it fails at once.
+A command that names an unknown DAG while DAG files are still being read waits for its file, for at most 30 seconds; with
+`--no-wait` before the command it fails at once.
 Exit codes: 0 success, 1 the command failed, 2 wrong usage, 130 interrupted.
 
 The running scheduler executes commands that change something, and answers after its commit. If no scheduler is running, the command
