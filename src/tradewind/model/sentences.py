@@ -201,9 +201,9 @@ TEMPLATES: dict[str, str] = {
     # --- runs that do not exist -------------------------------------------------------------------------------------------
     "assets": "It runs when assets are updated: {progress}.",
     "assets_too": "It also runs when assets are updated: {progress}.",
-    "assets_updated": "{updated} of {total} assets updated",
+    "assets_updated": "{updated} of {total} {total:asset|assets} updated",
     "asset_updated": "{updated} of {total} asset updated",
-    "assets_missing": "{updated} of {total} assets updated; missing: {missing}",
+    "assets_missing": "{updated} of {total} {total:asset|assets} updated; missing: {missing}",
     "asset_missing": "{updated} of {total} asset updated; missing: {missing}",
     "assets_held": "{count} {count:event|events} that came while it was paused {count:waits|wait} for the next run",
     "assets_paused": "the DAG is paused, so updates do not count",
@@ -257,7 +257,8 @@ TEMPLATES: dict[str, str] = {
     # --- waits that never end -----------------------------------------------------------------------------------------------
     "circle": "It waits in a circle, in which each task instance waits for the next one: {tasks}.",
     "no_dag": "There is no DAG '{dag}'.",
-    "no_dag_yet": "There is no DAG '{dag}' yet: {unread} of {files} DAG files are still being read. Try again in some seconds.",
+    "no_dag_yet": "There is no DAG '{dag}' yet: {unread} of {files} DAG {files:file|files} {unread:is|are} still being read. "
+    "Try again in some seconds.",
     "waits_for_paused": "DAG '{dag}', which it waits for, is paused: {held}.",
     "held_run": "its run '{run}' does not continue",
     "held_no_run": "it has no run of {run}",
@@ -472,6 +473,27 @@ TEMPLATES: dict[str, str] = {
     "set core.schedule_meaning_of_folders",
     "warning_no_start": "start_date: neither the DAG nor a task has one, so with catchup=True no run is scheduled, as in "
     "Airflow; add a start_date, or set catchup=False",
+    "warning_access_control": "access_control: {name} is not a permission of a DAG",
+    "tasks_warning_outlets": "outlets of task {task} and {count} more: an outlet that is not an Asset or AssetAlias is only "
+    "recorded and shown; it emits no asset events",
+    "task_warning_outlets": "outlets of task {task}: an outlet that is not an Asset or AssetAlias is only recorded and shown; "
+    "it emits no asset events",
+    "tasks_warning_weight_rule": "weight_rule of task {task} and {count} more: the weight is computed when the file is "
+    "imported, for the first try; later tries have the same weight",
+    "task_warning_weight_rule": "weight_rule of task {task}: the weight is computed when the file is imported, for the first "
+    "try; later tries have the same weight",
+    "tasks_warning_executor_config": "executor_config of task {task} and {count} more: it configures executors of other "
+    "machines; it has no effect on tasks that run on this machine",
+    "task_warning_executor_config": "executor_config of task {task}: it configures executors of other machines; it has no "
+    "effect on tasks that run on this machine",
+    "tasks_warning_resources": "resources of task {task} and {count} more: they are not reserved; to limit tasks that need "
+    "much memory or CPU, use a pool",
+    "task_warning_resources": "resources of task {task}: they are not reserved; to limit tasks that need much memory or CPU, "
+    "use a pool",
+    "warning_executor_of_tasks": "executor of task {task} and {count} more: {name} is not an executor of this deployment "
+    "(core.executor: {names}); they run on {chosen}",
+    "warning_executor": "executor of task {task}: {name} is not an executor of this deployment (core.executor: {names}); the "
+    "task runs on {chosen}",
     "warning_ignored_argument": "{name} of task {task}: {operator} does not take this argument, so it has no effect",
     "warning_ignored_arguments": "{name} of task {task} and {count} more: {operator} does not take this argument, so it has "
     "no effect",

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model.executor_names import entries
-from tradewind.model.phrases import english, phrase
+from tradewind.model.phrases import Phrase, english, phrase
 from tradewind.sdk import access_control
 from tradewind.sdk.default_args import IGNORED
 
@@ -22,29 +22,13 @@ if TYPE_CHECKING:
     from tradewind.sdk.operator import BaseOperator
 
 
-_OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
-    (
-        "outlets",
-        lambda task: any(not hasattr(one, "condition") for one in task.outlets),
-        "an outlet that is not an Asset or AssetAlias is only recorded and shown; it emits no asset events",
-    ),
-    (
-        "weight_rule",
-        lambda task: hasattr(task.weight_rule, "get_weight"),
-        "the weight is computed when the file is imported, for the first try; later tries have the same weight",
-    ),
-    (
-        "executor_config",
-        lambda task: bool(task.executor_config),
-        "it configures executors of other machines; it has no effect on tasks that run on this machine",
-    ),
-    (
-        "resources",
-        lambda task: bool(task.resources),
-        "they are not reserved; to limit tasks that need much memory or CPU, use a pool",
-    ),
+_OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool]], ...] = (
+    ("outlets", lambda task: any(not hasattr(one, "condition") for one in task.outlets)),
+    ("weight_rule", lambda task: hasattr(task.weight_rule, "get_weight")),
+    ("executor_config", lambda task: bool(task.executor_config)),
+    ("resources", lambda task: bool(task.resources)),
 )
-"""(argument, condition on the task, effect)."""
+"""(argument, condition on the task)."""
 
 
 def all_of(dag: DAG, executors: str, catchup: bool, *, never: bool, older: bool) -> tuple[str, ...]:
@@ -71,13 +55,19 @@ def of_author(found: Iterable[AuthorWarning], dag: DAG) -> tuple[str, ...]:
 
 def of_dag(dag: DAG) -> tuple[str, ...]:
     """The warnings of a DAG."""
-    found = [f"access_control: {name} is not a permission of a DAG" for name in access_control.unknown(dag.access_control)]
-    for name, applies, effect in _OF_TASKS:
+    found = [phrase("warning_access_control", name=name) for name in access_control.unknown(dag.access_control)]
+    for name, applies in _OF_TASKS:
         ids = [task.task_id for task in dag.task_dict.values() if applies(task)]
         if ids:
-            more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-            found.append(f"{name} of task {ids[0]}{more}: {effect}")
-    return (*found, *_of_ignored_arguments(dag))
+            found.append(_of_tasks(name, ids))
+    return (*map(english, found), *_of_ignored_arguments(dag))
+
+
+def _of_tasks(name: str, ids: list[str]) -> Phrase:
+    """The warning about one task, or the one about several tasks, which names the first."""
+    if len(ids) > 1:
+        return phrase(f"tasks_warning_{name}", task=ids[0], count=str(len(ids) - 1))
+    return phrase(f"task_warning_{name}", task=ids[0])
 
 
 def _of_ignored_arguments(dag: DAG) -> list[str]:
@@ -108,11 +98,14 @@ def of_executors(dag: DAG, setting: str) -> list[str]:
         if task.executor and task.executor not in known:
             tasks.setdefault(task.executor, []).append(task.task_id)
     names = ", ".join(name for name, _ in present)
-    return [
-        f"executor of task {ids[0]}{f' and {len(ids) - 1} more' if len(ids) > 1 else ''}: {name} is not an executor of this "
-        f"deployment (core.executor: {names}); {'the task runs' if len(ids) == 1 else 'they run'} on {present[0][0]}"
-        for name, ids in tasks.items()
-    ]
+    chosen, found = present[0][0], []
+    for name, (first, *more) in tasks.items():
+        if more:
+            count = str(len(more))
+            found.append(phrase("warning_executor_of_tasks", task=first, count=count, name=name, names=names, chosen=chosen))
+        else:
+            found.append(phrase("warning_executor", task=first, name=name, names=names, chosen=chosen))
+    return [english(one) for one in found]
 
 
 def of_schedule(dag: DAG, catchup: bool, *, never: bool, older: bool) -> list[str]:

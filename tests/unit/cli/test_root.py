@@ -206,6 +206,6 @@ def test_a_command_waits_for_a_dag_whose_file_is_being_read(run: Run, known: Pat
     assert "2 of 3 DAG files are still being read. Waiting at most 30 s" in later.stderr
     assert "There is no DAG 'later'." in later.stderr
     note(1)
-    assert "1 of 3 DAG files are still being read" in run("--no-wait", "why", "later", "a").stderr
+    assert "1 of 3 DAG files is still being read" in run("--no-wait", "why", "later", "a").stderr
     note(1)
-    assert "1 of 3 DAG files are still being read, so DAGs may be missing." in run("dags", "list").stderr
+    assert "1 of 3 DAG files is still being read: DAGs may be missing." in run("dags", "list").stderr

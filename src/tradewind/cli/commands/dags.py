@@ -89,8 +89,9 @@ def list_dags(
         broken = store.import_errors(limit=1).total
         unread = store.unread_files()
     if unread is not None:
+        verb = "is" if unread.unread == 1 else "are"
         click.echo(
-            f"{unread.unread} of {counted(unread.files, 'DAG file')} are still being read, so DAGs may be missing.", err=True
+            f"{unread.unread} of {counted(unread.files, 'DAG file')} {verb} still being read: DAGs may be missing.", err=True
         )
     if broken:
         click.echo(f"{counted(broken, 'DAG file')} with import errors. See: tradewind dags list-import-errors", err=True)
