@@ -78,7 +78,7 @@ class Job(msgspec.Struct, eq=False):
     @property
     def is_reading(self) -> bool:
         """Whether the request is to read a DAG file."""
-        return self.ask is None and not self.plugins and self.import_error is None and self.created is None
+        return self.ask is None and not self.plugins and self.import_error is None and self.changed_assets is None
 
 
 class ParseChildren:
