@@ -27,7 +27,7 @@ ABOUT = {
     "ldap": "Logins whose passwords an LDAP directory checks.",
     "logging": "Logs.",
     "sentry": "Reports of errors to Sentry; see [failure notifications](../how-to/be-told-of-failures.md).",
-    "metrics": "Metrics for StatsD servers; see [metrics](../how-to/metrics.md).",
+    "metrics": "Metrics over StatsD and OpenTelemetry; see [metrics](../how-to/metrics.md).",
     "operators": "Defaults of operators.",
     "state_store": "How long tasks keep values between their tries.",
     "secrets": "Keys. They are read only from the environment, and never shown.",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.harness import Standalone
+from tests.otel_collector import started_collector
 from tests.statsd_server import StatsdServer
 
 DAG_FILE = """
@@ -78,3 +79,31 @@ def test_metrics_are_off_by_default(tmp_path: Path) -> None:
             standalone.wait_dag("measured")
             standalone.wait_run("measured", standalone.trigger("measured"))
         assert server.lines == []
+
+
+def test_metrics_of_a_run_arrive_at_a_collector_of_opentelemetry(tmp_path: Path) -> None:
+    with started_collector() as collector:
+        standalone = Standalone(
+            tmp_path / "home",
+            environment={
+                "AIRFLOW__METRICS__OTEL_ON": "True",
+                "AIRFLOW__METRICS__OTEL_HOST": "127.0.0.1",
+                "AIRFLOW__METRICS__OTEL_PORT": str(collector.server_port),
+                "AIRFLOW__METRICS__OTEL_INTERVAL_MILLISECONDS": "500",
+            },
+        )
+        standalone.write_dag("measured.py", DAG_FILE)
+        with standalone.started():
+            standalone.wait_dag("measured")
+            assert standalone.wait_run("measured", standalone.trigger("measured")) == "failed"
+            wanted = {
+                "airflow.ti.start",
+                "airflow.ti.finish.measured.bad.failed",
+                "airflow.task.duration",
+                "airflow.pool.open_slots",
+                "airflow.dag_processing.last_duration",
+                "airflow.orders",
+            }
+            standalone.wait(lambda: wanted <= collector.metrics().keys(), f"the export of {wanted}")
+        (orders,) = collector.metrics()["airflow.orders"].sum.data_points
+        assert {one.key: one.value.string_value for one in orders.attributes} == {"shop": "north"}

@@ -109,6 +109,8 @@ LAZY_IMPORTS = {
     ("execution.xcom_codec", "execution.xcom_assets"): "only XComs that are assets need it",
     ("sdk.*", "pendulum"): "80 ms; only where an author uses a date",
     ("sdk.import_paths", "airflow.finder"): "see UPWARD_IMPORTS",
+    ("metrics.meter", "metrics.otel"): "optional: the extra otel",
+    ("metrics.otel", "opentelemetry*"): "optional: the extra otel",
     ("parser.main", "parser.metrics"): "only where metrics are on",
     ("airflow.compat.stats", "metrics.*"): "only where user code sends metrics and metrics are on",
     ("airflow.compat.*", "pendulum"): "80 ms; only where a DAG file uses a date",

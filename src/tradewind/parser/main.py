@@ -145,7 +145,6 @@ def main(
     loop.on_signal(signal.SIGINT, loop.stop)
     process = ParserProcess(config, loop, clock, owns_process=True)
     log.info("watching DAG files", folder=config.folder, seconds_between_scans=config.rescan_interval / SECOND)
-    metrics = None
     if meter is not None:
         from tradewind.parser.metrics import ParserMetrics  # lazy import: only where metrics are on
 
@@ -159,8 +158,6 @@ def main(
         loop.run()
     finally:
         process.close()
-        if metrics is not None:
-            metrics.close()
         loop.close()
 
 

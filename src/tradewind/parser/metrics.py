@@ -77,10 +77,6 @@ class ParserMetrics:
         """A file does not exist any more."""
         self._durations.pop((bundle, file), None)
 
-    def close(self) -> None:
-        """Send what waits."""
-        self._meter.close()
-
     def _send(self, measurement: Measurement) -> None:
         self._meter.add((measurement,))
         self._meter.flush()

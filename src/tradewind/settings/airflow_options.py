@@ -222,6 +222,11 @@ _MEANINGLESS = {
 """Section → why its options have no effect, unless one of them is used."""
 
 _MEANINGLESS_OPTIONS = {
+    "metrics.stat_name_handler": "code of users does not run in the scheduler; choose names with metrics.metrics_allow_list",
+    "metrics.statsd_custom_client_path": "code of users does not run in the scheduler; metrics are sent by UDP",
+    "metrics.metrics_use_pattern_match": "the lists are always regular expressions, as in Airflow 3",
+    "metrics.timer_unit_consistency": "timers are always milliseconds, as in Airflow 3",
+    "metrics.otel_debugging_on": "metrics are not printed",
     "core.auth_manager": _OWN_PAGE,
     "core.donot_pickle": "code is not pickled",
     "core.enable_xcom_pickling": "XComs are stored as JSON, data frames of pandas as Parquet",
@@ -270,8 +275,9 @@ def known_options() -> dict[str, frozenset[str]]:
 def outcome_of(name: str) -> Outcome:
     """How Tradewind uses the option `section.key`."""
     section, _, key = name.partition(".")
-    if name in _MEANINGLESS_OPTIONS:
-        return Outcome(kind=NO_MEANING, option=None, text=_MEANINGLESS_OPTIONS[name])
+    why = next((_MEANINGLESS_OPTIONS[one] for one in (name, *names_of(name)) if one in _MEANINGLESS_OPTIONS), None)
+    if why is not None:
+        return Outcome(kind=NO_MEANING, option=None, text=why)
     option = next((BY_AIRFLOW_NAME[one] for one in names_of(name) if one in BY_AIRFLOW_NAME), None)
     if option is not None:
         return Outcome(kind=USED, option=option, text=option.name)

@@ -1558,6 +1558,39 @@ _METRICS = (
         "metrics.metrics_allow_list is set.",
         "metrics.statsd_block_list",
     ),
+    _metrics(
+        "otel_on",
+        "bool",
+        False,
+        "Export metrics over OpenTelemetry (needs the extra otel). Without effect if metrics.statsd_on or "
+        "metrics.statsd_datadog_enabled is set.",
+    ),
+    _metrics(
+        "otel_host", "str", "localhost", "Host of the collector of OpenTelemetry. OTEL_EXPORTER_OTLP_ENDPOINT replaces it."
+    ),
+    _metrics(
+        "otel_port",
+        "int",
+        8889,
+        "Port of the collector of OpenTelemetry for http/protobuf.",
+        unit="port number",
+        low=1,
+        high=65535,
+    ),
+    _metrics("otel_prefix", "str", "airflow", "Start of every name that is exported over OpenTelemetry."),
+    _metrics(
+        "otel_interval_milliseconds",
+        "int",
+        60_000,
+        "Milliseconds between two exports. OTEL_METRIC_EXPORT_INTERVAL replaces it.",
+        unit="milliseconds",
+        low=100,
+        high=86_400_000,
+    ),
+    _metrics(
+        "otel_service", "str", "Airflow", "Name of the service that the metrics belong to. OTEL_SERVICE_NAME replaces it."
+    ),
+    _metrics("otel_ssl_active", "bool", False, "Use https for the collector of OpenTelemetry."),
     _metrics("legacy_names_on", "bool", True, "Send each metric under its older name too, which contains the ids."),
 )
 

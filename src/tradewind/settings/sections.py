@@ -345,6 +345,13 @@ class Metrics(Frozen):
     statsd_disabled_tags: str
     metrics_allow_list: str | None
     metrics_block_list: str | None
+    otel_on: bool
+    otel_host: str
+    otel_port: int
+    otel_prefix: str
+    otel_interval_milliseconds: int
+    otel_service: str
+    otel_ssl_active: bool
     legacy_names_on: bool
 
 

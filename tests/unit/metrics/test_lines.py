@@ -102,7 +102,7 @@ def test_lines_share_datagrams_of_limited_size() -> None:
 
 def settings(**given: object) -> MetricsConfig | None:
     defaults: dict[str, object] = {"legacy_names_on": "True", "statsd_datadog_metrics_tags": "True", "statsd_prefix": "airflow"}
-    return read_config((defaults | given).get)
+    return read_config((defaults | given).get, {})
 
 
 def test_metrics_are_off_by_default() -> None:

@@ -6,6 +6,7 @@ the settings.
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import time
@@ -45,14 +46,20 @@ def _current_meter() -> Meter | None:
 
 
 def _make_meter() -> Meter | None:
-    if not conf.getboolean("metrics", "statsd_on") and not conf.getboolean("metrics", "statsd_datadog_enabled"):
+    if not any(conf.getboolean("metrics", key) for key in ("statsd_on", "statsd_datadog_enabled", "otel_on")):
         return None
     from tradewind.metrics.config import read_config  # lazy imports: only where metrics are on
     from tradewind.metrics.meter import Meter
     from tradewind.metrics.sender import Sender, resolve
 
-    config = read_config(lambda key: conf.get("metrics", key, None))
-    return None if config is None else Meter(config, Sender(resolve(config.host, config.port, config.ipv6)))
+    config = read_config(lambda key: conf.get("metrics", key, None), os.environ)
+    if config is None:
+        return None
+    if config.otel is None:
+        return Meter(config, Sender(resolve(config.host, config.port, config.ipv6)))
+    meter = Meter(config)
+    atexit.register(meter.close)  # the values of a short task are exported at its end
+    return meter
 
 
 def _send(kind: Kind, name: str, value: float, tags: Mapping[str, Any] | None, rate: float = 1) -> None:

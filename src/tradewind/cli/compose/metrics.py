@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from tradewind.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from tradewind.metrics.meter import Meter
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 def metrics_are_on(settings: Settings) -> bool:
     """Whether metrics are sent anywhere. It loads nothing."""
-    return settings.metrics.statsd_on or settings.metrics.statsd_datadog_enabled
+    return settings.metrics.statsd_on or settings.metrics.statsd_datadog_enabled or settings.metrics.otel_on
 
 
 @contextmanager
@@ -24,7 +27,7 @@ def service_meter(settings: Settings) -> Iterator[Meter | None]:
     """The meter of this service while it runs; None: metrics are off. The start and the end of the service are counted.
 
     Raises:
-        ConfigError: a regular expression of the settings is wrong.
+        ConfigError: a setting is wrong, or a package is missing.
     """
     if not metrics_are_on(settings):
         yield None
@@ -32,7 +35,10 @@ def service_meter(settings: Settings) -> Iterator[Meter | None]:
     from tradewind.metrics.config import read_config
     from tradewind.metrics.meter import Meter
 
-    config = read_config(lambda key: getattr(settings.metrics, key))
+    try:
+        config = read_config(lambda key: getattr(settings.metrics, key), os.environ)
+    except ValueError as error:
+        raise ConfigError(f"the settings of metrics are wrong: {error}") from error
     if config is None:
         yield None
         return
