@@ -43,6 +43,7 @@ from tradewind.parser.outbox import Batch, Outbox, Send
 from tradewind.parser.parse_result import FileOutcome, Problem, ReadDag, one_problem
 from tradewind.parser.plugins import PluginsFolder, as_command
 from tradewind.parser.sources import Sources
+from tradewind.parser.varying_fields import varying_fields
 from tradewind.parser.watch import open_watch
 from tradewind.platform import linux
 from tradewind.platform.clock import Clock
@@ -98,6 +99,8 @@ class File(msgspec.Struct, eq=False):
     shape: str | None = None
     candidate: str | None = None
     """A different structure (or shape) that needs a confirming second reading."""
+    candidate_dags: tuple[ReadDag, ...] = ()
+    """The DAGs of that reading, to say what differs in the second one."""
     good: bool = True
     unstable: bool = False
     dynamic: bool = False
@@ -581,8 +584,8 @@ class ParserService:
         structure = _hash(dag.dag_id + dag.hash for dag in dags) if problem is None else _hash([problem.message])
         shape = _hash(dag.dag_id + dag.shape for dag in dags)
         if not same:
-            file.unstable, file.candidate = False, None
-        elif not self._is_new_result(file, structure, shape, problem is None, read.report.volatile_because):
+            file.unstable, file.candidate, file.candidate_dags = False, None, ()
+        elif not self._is_new_result(file, structure, shape, dags, problem is None, read.report.volatile_because):
             self._schedule_next_reading(file, read)
             self._move_unchanged_files()
             return
@@ -626,18 +629,20 @@ class ParserService:
             self.on_scheduler_connected()  # the connection sends the request as soon as it is established
         self._unanswered.add(file.name)
 
-    def _is_new_result(self, file: File, structure: str, shape: str, good: bool, why: str | None) -> bool:
+    def _is_new_result(
+        self, file: File, structure: str, shape: str, dags: tuple[ReadDag, ...], good: bool, why: str | None
+    ) -> bool:
         """Decide whether the new result of an unchanged file is accepted and sent."""
         old, new = (file.shape, shape) if file.unstable and good else (file.structure, structure)
         if new == old:
-            file.candidate = None
+            file.candidate, file.candidate_dags = None, ()
             return False
         if not good or not file.good:
             return True
         if file.candidate is None:
-            file.candidate = new
+            file.candidate, file.candidate_dags = new, dags
             return False
-        agreed, file.candidate = file.candidate == new, None
+        agreed, before, file.candidate, file.candidate_dags = file.candidate == new, file.candidate_dags, None, ()
         if agreed:
             return True
         if not file.unstable:
@@ -646,6 +651,7 @@ class ParserService:
                 "a DAG file gives a different result at each reading; from now on only changes of its tasks are used",
                 file=file.name,
                 because=why or "its import is not repeatable",
+                differs=", ".join(varying_fields(before, dags)) or "the ids of its DAGs",
             )
         return False
 

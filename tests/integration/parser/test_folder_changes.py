@@ -363,7 +363,9 @@ def test_a_file_that_depends_on_data_is_read_again_at_intervals(rigs: MakeRunnin
     assert registration["is_dynamic"]
 
 
-def test_an_unstable_file_does_not_create_a_version_at_each_import(rigs: MakeRunningParser) -> None:
+def test_an_unstable_file_does_not_create_a_version_at_each_import(
+    rigs: MakeRunningParser, caplog: pytest.LogCaptureFixture
+) -> None:
     running = rigs(dynamic_interval=SOON)
     head = "from datetime import datetime"
     running.write("a.py", dag_text(head=head) + "with DAG('now', start_date=datetime.now()):\n    EmptyOperator(task_id='t')\n")
@@ -371,6 +373,8 @@ def test_an_unstable_file_does_not_create_a_version_at_each_import(rigs: MakeRun
     running.until(lambda: len(running.read) > 6)
     assert len(running.registrations_of("a.py")) == 1
     assert running.service.files["a.py"].unstable
+    (said,) = [record.__dict__["values"] for record in caplog.records if "different result" in record.getMessage()]
+    assert said["differs"] == "start_date of DAG now"
     # changes are still noticed: a further task creates a further version
     running.write("a.py", dag_text(head=head) + "with DAG('now', start_date=datetime.now()):\n    EmptyOperator(task_id='u')\n")
     running.until_registered("a.py")
