@@ -685,7 +685,12 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.standard_library", "json", "settings"),
     ("tradewind.airflow.compat.network", "get_hostname getfqdn", "utils.net"),
     ("tradewind.airflow.compat.permissions", "*", "security.permissions:2"),
-    ("tradewind.airflow.compat.stats", "Stats", "stats settings:1-2 sdk.observability.stats:3"),
+    ("tradewind.airflow.compat.stats", "Stats", "stats settings:1-2 observability.stats:3 sdk.observability.stats:3"),
+    (
+        "tradewind.airflow.compat.stats",
+        "decr gauge incr initialize normalize_name_for_stats timer timing",
+        "observability.stats:3 sdk.observability.stats:3",
+    ),
     ("tradewind.execution.run_queries", "get_last_dagrun", "models.dag:2"),
     ("tradewind.airflow.compat.local_client", "Client", "api.client.local_client api.client.json_client api.client.api_client"),
     ("tradewind.airflow.compat.local_client", "get_current_api_client", "api.client"),

@@ -83,3 +83,20 @@ def test_a_wrong_setting_does_not_end_the_code_that_sends(
         Stats.incr("n")
     assert len(caplog.records) == 1
     assert "statsd_on" in str(caplog.records[0].__dict__["values"])
+
+
+def test_a_name_is_made_valid(caplog: pytest.LogCaptureFixture) -> None:
+    assert stats.normalize_name_for_stats("my pool", log_warning=False) == "my_pool"
+    assert caplog.records == []
+    assert stats.normalize_name_for_stats("a:b") == "a_b"
+    assert stats.normalize_name_for_stats("a.b-c_1") == "a.b-c_1"
+    assert len(caplog.records) == 1
+
+
+def test_each_name_of_airflow_is_served() -> None:
+    """User code of Airflow 3.3 calls the functions of the module."""
+    from airflow.observability import stats as core_stats
+    from airflow.sdk.observability import stats as sdk_stats
+    from airflow.stats import Stats as old
+
+    assert core_stats.incr == sdk_stats.incr == old.incr == Stats.incr

@@ -225,3 +225,10 @@ def test_a_failed_callback_names_its_dag(bench: Bench, meter: Kept) -> None:
     bench.scheduler.metrics.callback_failed(bench.store, item.id)
     bench.scheduler.metrics.callback_failed(bench.store, 4711)
     assert meter.take() == [("dag.callback_exceptions", 1, {"dag_id": "d"}), ("dag.callback_exceptions", 1, {})]
+
+
+def test_an_operator_of_a_decorator_has_the_name_of_airflows_class(bench: Bench, meter: Kept) -> None:
+    bench.dag("d", task("t", operator="@task.short_circuit"))
+    bench.trigger("d", "r")
+    bench.finish("r.t")
+    assert ("operator_successes", 1, T | {"operator_name": "_ShortCircuitDecoratedOperator"}) in meter.take()

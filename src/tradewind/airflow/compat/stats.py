@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -23,7 +24,18 @@ if TYPE_CHECKING:
     from tradewind.metrics.measurement import Kind
     from tradewind.metrics.meter import Meter
 
-__all__ = ["Stats", "Timer", "decr", "gauge", "get_stats_factory", "incr", "initialize", "timer", "timing"]
+__all__ = [
+    "Stats",
+    "Timer",
+    "decr",
+    "gauge",
+    "get_stats_factory",
+    "incr",
+    "initialize",
+    "normalize_name_for_stats",
+    "timer",
+    "timing",
+]
 
 log = Log("metrics")
 _NO_TAGS: Mapping[str, Any] = {}
@@ -153,6 +165,18 @@ class Stats:
     def timer(cls, stat: str | None = None, *_args: Any, tags: Mapping[str, Any] | None = None, **_kwargs: Any) -> Timer:
         """Measure how long a block takes. Without a name nothing is sent, and `duration` has the result."""
         return Timer(stat, tags)
+
+
+def normalize_name_for_stats(name: str, log_warning: bool = True) -> str:
+    """A name with `_` in place of each character that StatsD servers do not accept.
+
+    Args:
+        log_warning: log a warning if the name is changed.
+    """
+    found = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+    if log_warning and found != name:
+        log.warning("a name has characters that StatsD servers do not accept", name=name, used=found)
+    return found
 
 
 def get_stats_factory(*_args: Any) -> type[Stats]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tradewind.metrics.measurement import Measurement
+from tradewind.model.operator_classes import class_name
 from tradewind.model.rows import AttemptEnd, AttemptStart
 from tradewind.model.states import FINISHED_RUNS, Outcome, RunState, RunType, TaskState
 from tradewind.scheduler.runs.active_run import ActiveRun
@@ -174,7 +175,8 @@ def _task_tags(active_run: ActiveRun, slot: int) -> dict[str, object]:
 
 
 def _operator(active_run: ActiveRun, slot: int) -> str:
-    return active_run.topology.tasks[active_run.machine.instances.task(slot)].operator
+    """The class of the operator, as Airflow names it."""
+    return class_name(active_run.topology.tasks[active_run.machine.instances.task(slot)].operator)
 
 
 def _queue(active_run: ActiveRun, slot: int) -> str:
