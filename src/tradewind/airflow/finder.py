@@ -113,6 +113,8 @@ class NamespaceModule(ModuleType):
             if value is not None:
                 return value
             sentence = plugin_names.missing(self.__name__, name)
+        elif self.__name__.startswith(f"{PROVIDERS}.") and not _provider_is_installed(self.__name__):
+            sentence = f"cannot import name {name!r} from {self.__name__!r}. {names.provider_advice(self.__name__)}"
         else:
             near = did_you_mean(name, names.names_of(self.__name__))
             sentence = f"cannot import name {name!r} from {self.__name__!r}: no release of Airflow has it there.{near}"

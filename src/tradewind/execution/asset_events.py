@@ -15,7 +15,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import msgspec
 
@@ -160,6 +160,11 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
         if metadata.alias is not None:
             self[metadata.alias].add(metadata.asset, extra=metadata.extra)
 
+    def with_outlets(self, outlets: Iterable[Any]) -> Self:
+        """These accessors with the present outlets of the task: `execute` may have added some, as in astronomer-cosmos."""
+        self._outlets = [one for one in outlets if isinstance(one, Asset | AssetRef | AssetAlias)]
+        return self
+
     def updates(self) -> tuple[AssetUpdate, ...]:
         """The updates that a success emits: one for each asset, in the order of the outlets, then the assets added under aliases.
 
@@ -167,7 +172,8 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
             AirflowException: an extra is not a JSON object.
         """
         found: list[AssetUpdate] = []
-        for one in dict.fromkeys(self._outlets):
+        distinct = {(one.name, one.uri) if isinstance(one, Asset) else one: one for one in self._outlets}
+        for one in distinct.values():  # not a set of them: a subclass of Asset may have no hash
             if not isinstance(one, AssetAlias):
                 extra, keys = self._extra_and_keys_of(one)
                 found += [_update(one, extra, (), key) for key in sorted(keys) or (None,)]
@@ -214,7 +220,7 @@ def updates_of(ti: TaskInstance) -> tuple[AssetUpdate, ...]:
     accessors = None if ti.context is None else dict.get(ti.context, "outlet_events")
     if not isinstance(accessors, OutletEventAccessors):
         accessors = OutletEventAccessors(ti.task.outlets)
-    return accessors.updates()
+    return accessors.with_outlets(ti.task.outlets).updates()
 
 
 class EmittedAssetEvent(NamedTuple):

@@ -69,7 +69,7 @@ class Asset(BaseAsset):
         DefinitionError: an invalid name or URI.
     """
 
-    __slots__ = ("_uri", "extra", "group", "name")
+    __slots__ = ("extra", "group", "name", "uri")
 
     asset_type: ClassVar[str] = "asset"
 
@@ -93,8 +93,8 @@ class Asset(BaseAsset):
             raise WrongAssetArguments(f"{what}() needs a name or a uri")
         if name is not None:
             _check_text(f"{what} name", name)
-        self._uri = normalise_uri(uri if uri is not None else name)
-        self.name: str = name if name is not None else self._uri
+        self.uri: str = normalise_uri(uri if uri is not None else name)
+        self.name: str = name if name is not None else self.uri
         self.group = group or self.asset_type
         self.extra: dict[str, Any] = dict(extra or {})
         try:
@@ -102,18 +102,24 @@ class Asset(BaseAsset):
         except (TypeError, ValueError) as error:
             raise DefinitionError(f"{what} {self.name!r}: extra must be a JSON object: {error}") from None
 
-    @property
-    def uri(self) -> str:
-        return self._uri
+    def __getattr__(self, name: str) -> Any:
+        """A field that a subclass has not set. Subclasses of Airflow 2's Dataset set only its fields, `uri` and `extra`."""
+        if name == "name":
+            return self.uri
+        if name == "group":
+            return self.asset_type
+        if name in ("watchers", "access_control"):
+            return [] if name == "watchers" else None
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def normalized_uri(self) -> str | None:
         """The URI if it has a scheme, else None."""
-        return self._uri if urlsplit(self._uri).scheme else None
+        return self.uri if urlsplit(self.uri).scheme else None
 
     def condition(self) -> AssetKey:
         extra = json.dumps(self.extra, sort_keys=True).encode() if self.extra else b""
-        return AssetKey(self.name, self._uri, self.group, extra)
+        return AssetKey(self.name, self.uri, self.group, extra)
 
     @staticmethod
     def ref(name: str | None = None, uri: str | None = None) -> AssetRef:
@@ -121,16 +127,16 @@ class Asset(BaseAsset):
         return AssetRef(name=name, uri=uri)
 
     def __fspath__(self) -> str:
-        return self._uri
+        return self.uri
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Asset) and (self.name, self._uri) == (other.name, other._uri)
+        return isinstance(other, Asset) and (self.name, self.uri) == (other.name, other.uri)
 
     def __hash__(self) -> int:
-        return hash((self.name, self._uri))
+        return hash((self.name, self.uri))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(name={self.name!r}, uri={self._uri!r})"
+        return f"{type(self).__name__}(name={self.name!r}, uri={self.uri!r})"
 
 
 class Dataset(Asset):

@@ -100,6 +100,9 @@ _CHANGES_OF_DATABASE = frozenset(
 )
 """Those of them that change nothing while a DAG file is read, with a warning."""
 
+_WRITES_OF_DEFINITIONS = frozenset({"bulk_sync_to_db", "bulk_write_to_db"})
+"""Those of them that store the definitions of DAGs. astronomer-cosmos calls one in tasks, after it has added outlets to them."""
+
 _OLDER_METHODS = frozenset(
     {
         "concurrency_reached",
@@ -826,6 +829,8 @@ class DAG:
             from tradewind.execution.local_dag_methods import LocalDagMethods  # lazy import: only tests use them
 
             return getattr(LocalDagMethods(self), name)
+        if name in _WRITES_OF_DEFINITIONS:
+            return functools.partial(_write_no_definition, f"dag.{name}()")
         return functools.partial(self._refuse, name)
 
     def _empty_list(self, name: str, *_args: Any, **_kwargs: Any) -> list[Any]:
@@ -989,6 +994,11 @@ class DAG:
         return f"<DAG: {self.dag_id}>"
 
 
+def _write_no_definition(call: str, *_args: Any, **_kwargs: Any) -> None:
+    """Airflow would store the definition of DAGs. Here a task may not change them, and need not: its result names its outlets."""
+    open_dags.warn_author(f"{call} changes nothing: Tradewind reads the definition of a DAG only from its file")
+
+
 class _OlderName:
     """A name of Airflow 1 and 2's DAG. It is a name of the class, too, so that tests can replace it."""
 
@@ -997,6 +1007,19 @@ class _OlderName:
 
     def __get__(self, dag: DAG | None, owner: type[DAG]) -> Any:
         return self if dag is None else dag._older(self._name)
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> None:
+        """A call on the class: `DAG.bulk_write_to_db([dag])`. It changes nothing.
+
+        Raises:
+            NotYetSupported: the method is no function of the class, or it is one that changes runs.
+        """
+        if self._name not in _WRITES_OF_DEFINITIONS:
+            raise NotYetSupported(
+                f"DAG.{self._name}() needs Airflow's database, which DAG files cannot reach; use the command `tradewind dags` or "
+                "the REST API (/api/v2)"
+            )
+        _write_no_definition(f"DAG.{self._name}()")
 
 
 for _name in sorted(_OLDER_METHODS | _LOCAL_METHODS | _DATABASE_METHODS):

@@ -382,6 +382,11 @@ class TaskDecorator:
     def __call__(self, **arguments: Any) -> Callable[[Callable[_P, _R]], TaskFunction[_P, _R]]: ...
 
     def __call__(self, *args: Any, **arguments: Any) -> Any:
+        if not args and callable(
+            arguments.get("python_callable")
+        ):  # task(python_callable=f, retries=2), as generators of DAGs call it
+            function = arguments.pop("python_callable")
+            return self._decorate(function, arguments)
         if not args:
             return lambda function: self._decorate(function, arguments)
         if len(args) > 1 or not callable(args[0]):

@@ -89,7 +89,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         fail_fast=dag.fail_fast,
         description=dag.description,
         doc_md=dag.doc_md,
-        tags=tuple(sorted(dag.tags)),
+        tags=tuple(sorted(dag.tags or ())),
         owners=tuple(sorted({task.owner for task in dag.task_dict.values()})),
         owner_links=dag.owner_links,
         display_name=dag.__dict__.get("dag_display_name"),

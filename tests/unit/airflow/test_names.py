@@ -93,6 +93,12 @@ def test_an_unknown_name_is_an_import_error() -> None:
     assert not hasattr(importlib.import_module("airflow.models"), "NoSuchThing")
 
 
+def test_a_name_of_a_provider_package_that_is_not_installed_names_the_package() -> None:
+    """The module is there, because the package dropped other names of it that Tradewind has."""
+    with pytest.raises(ImportError, match="tradewind providers install snowflake"):
+        exec("from airflow.providers.snowflake.operators.snowflake import SnowflakeSqlApiOperator")
+
+
 @pytest.mark.parametrize(
     ("module", "package"),
     [

@@ -51,6 +51,26 @@ def test_an_empty_task_with_outlets_emits_too() -> None:
     assert carry_out(made).assets == (plain("a"),)
 
 
+def test_outlets_that_execute_adds_are_emitted() -> None:
+    """astronomer-cosmos knows the tables of dbt only after it has run dbt."""
+
+    def work(task: Any, outlet_events: Any) -> None:
+        outlet_events[A].extra = {"rows": 3}
+        task.outlets.append(B)
+
+    assert result_of(work, outlets=[A]).assets == (plain("a", b'{"rows": 3}'), plain("b"))
+
+
+def test_an_outlet_whose_class_has_no_hash_is_emitted_once() -> None:
+    class Table(Asset):
+        def __eq__(self, other: object) -> bool:
+            return self is other
+
+        __hash__ = None  # type: ignore[assignment]
+
+    assert result_of(lambda: None, outlets=[Table("a", "s3://b/a"), Table("a", "s3://b/a")]).assets == (plain("a"),)
+
+
 def test_failures_and_skips_emit_nothing() -> None:
     def fails() -> None:
         raise ValueError

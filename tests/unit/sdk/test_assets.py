@@ -301,3 +301,20 @@ def test_errors_have_airflows_classes_too(make: Callable[[], object], kind: type
     with pytest.raises(kind) as caught:
         make()
     assert isinstance(caught.value, DefinitionError)
+
+
+def test_a_subclass_with_fields_of_its_own_gives_its_uri_without_init() -> None:
+    """Table of astro-sdk-python is an attrs class that sets the fields of Airflow's Dataset itself."""
+    uri = "astro://db@?table=x"
+
+    class Table(Dataset):
+        def __init__(self, table: str) -> None:  # does not call super().__init__
+            self.uri, self.extra = f"astro://db@?table={table}", {}
+
+    with DAG("d", schedule=None) as dag:
+
+        @task(outlets=[Table("x")])
+        def load() -> None: ...
+
+        load()
+    assert define(dag).asset_uses == (AssetUse("load", "outlet", AssetKey(uri, uri, "dataset")),)

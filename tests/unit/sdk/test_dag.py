@@ -11,7 +11,7 @@ import pytest
 
 from tradewind.model.dag_run_type import DagRunType
 from tradewind.model.definition import DefinitionDefaults, NoSchedule
-from tradewind.model.errors import DefinitionError, UnknownArgument
+from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument
 from tradewind.model.states import RunType
 from tradewind.sdk.assets import Asset, AssetOrTimeSchedule
 from tradewind.sdk.dag import DAG
@@ -279,3 +279,22 @@ class TestPositionalArguments:
             DAG("d", None, None, None, None, None, "/sql", template_searchpath="/other")  # type: ignore[call-arg, arg-type, misc]
         with pytest.raises(TypeError, match="at most 27 positional arguments, but 30 were given"):
             DAG("d", *[None] * 29)
+
+
+def test_a_task_may_call_what_stores_definitions_in_airflow() -> None:
+    """astronomer-cosmos before 1.10 adds outlets to its task and then calls DAG.bulk_write_to_db([self.dag], session=…)."""
+    dag = DAG("d", schedule=None)
+    their_class: Any = DAG
+    with pytest.warns(UserWarning, match=r"DAG.bulk_write_to_db\(\) changes nothing"):
+        their_class.bulk_write_to_db([dag], session=None)
+    with pytest.warns(UserWarning, match=r"dag.bulk_write_to_db\(\) changes nothing"):
+        dag.bulk_write_to_db([dag])
+    with pytest.raises(NotYetSupported, match=r"DAG.clear_dags\(\) needs Airflow's database"):
+        their_class.clear_dags([dag])
+
+
+def test_tags_that_were_set_to_none_later() -> None:
+    """dag-factory sets dag.tags to what its file says, which may be nothing."""
+    dag: Any = DAG("d", schedule=None, tags=["a"])
+    dag.tags = None
+    assert to_definition(dag, "d.py", DefinitionDefaults()).tags == ()

@@ -243,3 +243,19 @@ class TestDag:
         assert other().params["n"] == 1
         with pytest.raises(ParamValidationError, match="argument n cannot be a parameter"):
             other(-1)
+
+
+def test_the_function_may_be_an_argument_as_generators_of_dags_give_it(made: DAG) -> None:
+    """dag-factory calls `task(python_callable=f, retries=2)(x=21)`."""
+
+    def double(x: int) -> int:
+        return 2 * x
+
+    decorated: Any = task(python_callable=double, retries=2)
+    result = decorated(x=21)
+    assert (result.operator.task_id, result.operator.retries, result.operator.op_kwargs) == ("double", 2, {"x": 21})
+
+
+def test_an_argument_python_callable_that_is_no_function_is_refused() -> None:
+    with pytest.raises(TypeError, match="python_callable"):
+        task(python_callable="double")(lambda: None)()
