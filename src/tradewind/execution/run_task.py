@@ -191,7 +191,7 @@ def execute_task(
     if ti.task.operator_extra_links and context is not None:
         push_links(ti.task, ti)
     result = _with_xcoms(result, ti, spill, inline_max, hard_max, write)
-    result.rendered, result.map_label = ti.rendered, ti.map_label
+    result.rendered, result.map_label = _fields_after(ti), ti.map_label
     if result.outcome is Outcome.SUCCESS:
         result.map_length = ti.map_length
     result.error = raised if own_process and result.outcome in _FAILED else None
@@ -257,6 +257,13 @@ def _with_label(
             return error, _with_retry_policy(ti, error, _result_of_exception(error, write))
         write(f"cannot render map_index_template {ti.task.map_index_template!r}: {describe_error(error)}")
     return raised, result
+
+
+def _fields_after(ti: TaskInstance) -> bytes:
+    """The rendered fields that the result keeps: those from before `execute`, or the present ones, if the operator asks for it by
+    `overwrite_rtif_after_execution`, an attribute of Airflow.
+    """
+    return stored_fields(ti.task) if getattr(ti.task, "overwrite_rtif_after_execution", False) else ti.rendered
 
 
 def _with_assets(result: TaskResult, ti: TaskInstance, write: Callable[[str], None]) -> TaskResult:

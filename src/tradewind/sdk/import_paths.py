@@ -55,6 +55,16 @@ def is_of_project(module: str, file: str, project: str) -> bool:
     return file.startswith(tuple(os.path.join(project, module.partition(".")[0]) + end for end in (os.sep, ".py")))
 
 
+def add_config_folders() -> None:
+    """Make modules of `config/` in the home folder and in `$AIRFLOW_HOME` importable, after everything else, as in Airflow:
+    settings name classes there (`core.xcom_backend = my_xcom.MyXCom`). Not those of a folder where everybody may put a module.
+    """
+    homes = (tradewind_home(), os.environ.get("AIRFLOW_HOME"))
+    for folder in (os.path.join(home, "config") for home in homes if home):
+        if folder not in sys.path and os.path.isdir(folder) and not os.stat(folder).st_mode & stat.S_IWOTH:
+            sys.path.append(folder)
+
+
 def add_plugins_folder(folder: str) -> None:
     """Make modules of the plugins folder importable, after everything else."""
     if folder not in sys.path and os.path.isdir(folder):

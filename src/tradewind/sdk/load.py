@@ -20,6 +20,7 @@ from tradewind.model.ids import DAG_FILE_MODULE
 from tradewind.sdk.dag_files import files_of, import_files, is_zipped, may_hold_dags, source_text
 from tradewind.sdk.generation import CURRENT, generation_of
 from tradewind.sdk.import_paths import (
+    add_config_folders,
     add_plugins_folder,
     add_project_folder,
     is_of_project,
@@ -80,8 +81,8 @@ def module_of(file: str) -> str:
 
 
 def open_folders(bundle: str, file: str) -> None:
-    """Add the DAG folder, the folder of a DAG file, the plugins folder and the project folder to sys.path, make Airflow's names
-    importable, and set `AIRFLOW_HOME`.
+    """Add the DAG folder, the folder of a DAG file, the folders `config`, the plugins folder and the project folder to sys.path,
+    make Airflow's names importable, and set `AIRFLOW_HOME`.
 
     They come last, as in Airflow: a DAG file `docker.py`, or a folder `kubernetes` with DAG files, does not hide the package.
     """
@@ -90,6 +91,7 @@ def open_folders(bundle: str, file: str) -> None:
     for folder in (bundle, os.path.dirname(os.path.join(bundle, file))):
         if folder not in sys.path:
             sys.path.append(folder)
+    add_config_folders()
     add_plugins_folder(plugins_folder())
     add_project_folder(project_folder(bundle))
 

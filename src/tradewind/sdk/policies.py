@@ -26,7 +26,6 @@ import functools
 import importlib
 import importlib.util
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -34,6 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.model.states import WeightRule
 from tradewind.sdk.entry_points import packages_offering
+from tradewind.sdk.import_paths import add_config_folders
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -84,10 +84,7 @@ def policies_of_process() -> Policies:
 
 
 def _modules() -> Iterator[ModuleType | Any]:
-    homes = (os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind"), os.environ.get("AIRFLOW_HOME"))
-    for folder in (os.path.join(home, "config") for home in homes if home):
-        if folder not in sys.path and os.path.isfile(os.path.join(folder, f"{MODULE}.py")):
-            sys.path.append(folder)
+    add_config_folders()
     if importlib.util.find_spec(MODULE) is not None:
         try:
             yield importlib.import_module(MODULE)

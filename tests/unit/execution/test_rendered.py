@@ -33,7 +33,13 @@ def kept(result: TaskResult) -> dict[str, Any]:
 
 
 def fields(command: Any, more: Any = None) -> dict[str, Any]:
-    return kept(carry_out(Templated(task_id="t", command=command, more=more)))
+    return fields_of(Templated(task_id="t", command=command, more=more))
+
+
+def fields_of(operator: Templated) -> dict[str, Any]:
+    result = carry_out(operator)
+    assert result.outcome is Outcome.SUCCESS, result.reason
+    return kept(result)
 
 
 def test_rendered_fields_are_kept() -> None:
@@ -51,6 +57,35 @@ def test_rendered_fields_of_failed_attempts_are_kept() -> None:
 
     result = carry_out(Fails(task_id="t", command="{{ ti.task_id }}"))
     assert (result.outcome, kept(result)) == (Outcome.FAILED, {"command": "t", "more": None, "nothing": None})
+
+
+def test_an_operator_may_show_what_its_templated_fields_became() -> None:
+    """astronomer-cosmos with Airflow 3: the SQL that dbt compiled is a templated field."""
+
+    class Compiles(Templated):
+        overwrite_rtif_after_execution = True
+
+        def execute(self, context: Any) -> None:
+            self.command = "SELECT 1"
+
+    assert fields_of(Compiles(task_id="t", command="{{ ds }}"))["command"] == "SELECT 1"
+
+
+def test_a_row_of_rendered_fields_shows_what_the_templated_fields_became() -> None:
+    """astronomer-cosmos with Airflow 2: it replaces the row of its task."""
+
+    class Compiles(Templated):
+        def execute(self, context: Any) -> None:
+            from airflow.models.renderedtifields import RenderedTaskInstanceFields as Row
+            from airflow.utils.session import create_session
+
+            self.command = "SELECT 1"
+            with create_session() as session:
+                row = Row(context["ti"], render_templates=False)
+                session.query(Row).filter(Row.dag_id == self.dag_id, Row.run_id == context["ti"].run_id).delete()
+                session.add(row)
+
+    assert fields_of(Compiles(task_id="t", command="{{ ds }}"))["command"] == "SELECT 1"
 
 
 def test_a_task_without_template_fields_has_no_rendered_fields() -> None:

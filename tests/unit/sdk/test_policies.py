@@ -71,6 +71,21 @@ def test_a_policy_refuses_a_file_or_leaves_out_a_dag(settings: Settings, tmp_pat
         load_file(str(tmp_path), "file.py", analyse=False)
 
 
+def test_modules_of_the_folder_config_can_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings name classes there: core.xcom_backend, secrets.backend. Airflow has the folder on Python's path."""
+    (tmp_path / "airflow" / "config").mkdir(parents=True)
+    monkeypatch.setenv("TRADEWIND_HOME", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "airflow" / "config" / "backend_of_the_team.py").write_text("TAG = 'team'\n")
+    (tmp_path / "file.py").write_text(
+        FILE.replace("schedule=None", "schedule=None, tags=[TAG]").replace(
+            "from tradewind import DAG", "from tradewind import DAG\nfrom backend_of_the_team import TAG"
+        )
+    )
+    assert load_file(str(tmp_path), "file.py", analyse=False).dags["first"].tags == {"team"}
+
+
 def test_without_policies_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND_HOME", str(tmp_path))
     policies.policies_of_process.cache_clear()

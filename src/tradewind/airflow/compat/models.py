@@ -14,6 +14,7 @@ from typing import Any
 
 from tradewind.airflow.compat.exceptions import PoolNotFound
 from tradewind.airflow.compat.session import session_or_new
+from tradewind.execution import rendered_fields
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk import open_dags
 from tradewind.sdk.columns import Column, table_element
@@ -124,7 +125,21 @@ class Log(Table):
 
 
 class RenderedTaskInstanceFields(Table):
-    """Rendered templates."""
+    """Rendered templates. A task may add a row of its own: operators that learn their SQL in `execute` show it so."""
+
+    def __init__(self, ti: Any = None, render_templates: bool = True, **columns: Any) -> None:
+        """The present values of the templated fields of a running task, or a row with columns (see `Table`)."""
+        if getattr(ti, "task", None) is None:
+            super().__init__(**columns)
+        self.__dict__["ti"] = ti
+
+    def store(self) -> bool:
+        """Show these values as the rendered fields of the task. Returns False if the row was made without a running task."""
+        ti = self.__dict__.get("ti")
+        if ti is None:
+            return False
+        ti.rendered = rendered_fields.stored_fields(ti.task)
+        return True
 
 
 class SlaMiss(Table):

@@ -223,12 +223,16 @@ class Query:
     def delete(self, *_args: Any, **_options: Any) -> int:
         """Delete connections, variables and pools at the commit of the session. Returns how many.
 
+        Rendered fields stay, because those that a task adds replace them.
+
         XComs are not deleted, because they are removed together with their run: a warning is logged. In a process that runs tests,
         delete the objects in its memory. While a DAG file is read, change nothing.
 
         Raises:
             NotYetSupported: another table.
         """
+        if self._table.__name__ == "RenderedTaskInstanceFields":
+            return 0
         if test_rows.is_possible() and kind_of(self._table) is None:
             return test_rows.delete_all(self._objects)
         if changes_nothing(f"deleting from {self._table.__name__}"):

@@ -136,6 +136,8 @@ class Session:
         return one
 
     def _add(self, one: Any, verb: str) -> None:
+        if type(one).__name__ == "RenderedTaskInstanceFields" and one.store():
+            return
         if test_rows.add(one):
             return
         if open_dags.is_reading():
