@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tradewind.provider_packages.extras import PROVIDERS
 from tradewind.provider_packages.requirements import Requirement
+from tradewind.provider_packages.requirements_files import Change
 
 _PARTS_OF_AIRFLOW = ("apache-airflow", "apache-airflow-core", "apache-airflow-task-sdk")
 _MODERN = "apache-airflow-providers-"
@@ -21,7 +22,7 @@ _NOT_HERE = {
 class RequirementReport(NamedTuple):
     """One line of the file.
 
-    `verdict`: `replaced` (by Tradewind or its stand-in), `installs`, `no effect` or `unknown` (not a part of Airflow).
+    `verdict`: `replaced` (by Tradewind or its stand-in), `installs`, `no effect` or `left out`.
     """
 
     requirement: str
@@ -29,9 +30,9 @@ class RequirementReport(NamedTuple):
     text: str
 
 
-def report_on_requirements(listed: Iterable[Requirement]) -> list[RequirementReport]:
-    """The reports on the lines that can be read, in their order."""
-    return [_report(one) for one in listed]
+def report_on_requirements(listed: Iterable[Requirement], changes: Iterable[Change] = ()) -> list[RequirementReport]:
+    """The reports on the lines that can be read, in their order, then on the lines that are changed or left out."""
+    return [*(_report(one) for one in listed), *(RequirementReport(*change) for change in changes)]
 
 
 def _report(one: Requirement) -> RequirementReport:

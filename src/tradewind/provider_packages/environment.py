@@ -12,6 +12,8 @@ import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
+from tradewind.provider_packages.requirements import parse
+from tradewind.provider_packages.requirements_files import Need
 from tradewind.provider_packages.stand_in import COMMAND, MAIN, PARTS
 from tradewind.provider_packages.versions import is_stand_in
 
@@ -80,6 +82,25 @@ def _recorded_hashes(found: Distribution) -> dict[str, str]:
     """
     lines = csv.reader((found.read_text("RECORD") or "").splitlines())
     return {line[0]: line[1] if len(line) > 1 else "" for line in lines if line}
+
+
+def needs_of(package: str = "tradewind") -> dict[str, list[Need]]:
+    """What an installed package and all packages behind it require, by the name of the required package. Extras are left out."""
+    found: dict[str, list[Need]] = {}
+    todo, seen = [package], {package}
+    while todo:
+        name = todo.pop()
+        installed = _distribution(name)
+        for line in (installed.requires or []) if installed is not None else ():
+            text, _, marker = line.partition(";")
+            requirement = parse(text)
+            if requirement is None or "extra" in marker or _distribution(requirement.name) is None:
+                continue
+            found.setdefault(requirement.name, []).append(Need(requirement.specifier, name))
+            if requirement.name not in seen:
+                seen.add(requirement.name)
+                todo.append(requirement.name)
+    return found
 
 
 def lacks_command() -> bool:

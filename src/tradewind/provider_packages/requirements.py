@@ -30,17 +30,12 @@ def parse(line: str) -> Requirement | None:
     """A line of a requirements file, or None for comments, options, addresses and empty lines."""
     if line.lstrip().startswith(("-", "#")) or " @ " in line or "://" in line:
         return None
-    found = _LINE.match(line)
+    found = _LINE.match(re.split(r"\s--|\s*\\$", line.strip())[0])  # without options such as --hash
     if found is None:
         return None
     name, extras, specifier = found.groups()
     listed = tuple(normalized(one) for one in (extras or "").split(",") if one.strip())
     return Requirement(normalized(name), listed, (specifier or "").strip())
-
-
-def included_files(text: str) -> list[str]:
-    """The files that a requirements file includes with `-r`."""
-    return re.findall(r"^\s*(?:-r|--requirement)[ =]?\s*(\S+)", text, flags=re.MULTILINE)
 
 
 def wanted_airflow(requirements: Iterable[Requirement]) -> str:

@@ -52,6 +52,9 @@ UNDECLARED_EARLIER = ["cached-property", "dill", "iso8601", "markdown", "termcol
 UNDECLARED_FIRST = ["future", "json-merge-patch", "pandas"]
 """The same for Airflow 1."""
 
+OLDER_SQLALCHEMY = ['sqlalchemy<2; python_version < "3.13"', 'sqlalchemy; python_version >= "3.13"']
+"""Airflow 1 and 2 require SQLAlchemy 1.4: code of that time calls `engine.execute(…)`. Its wheels end before Python 3.13."""
+
 _SUMMARY = "Tradewind stand-in: NOT Apache Airflow"
 _DESCRIPTION = """\
 This package is a stand-in that Tradewind built on this machine, so that provider packages of Apache Airflow can be installed
@@ -114,7 +117,9 @@ def build(airflow_version: str) -> list[Wheel]:
 
 def _main_requirements(airflow_version: str) -> list[str]:
     release = tuple(int(part) for part in [*airflow_version.split("."), "0"][:2])
-    names = [*UNDECLARED]
+    names = [*UNDECLARED, *brought_providers(release)]
+    if release < (3, 0):
+        names = [*(name for name in names if name != "sqlalchemy"), *OLDER_SQLALCHEMY]
     names += UNDECLARED_EARLIER if release < (2, 7) else []
     names += UNDECLARED_FIRST if release < (2, 0) else []
     lines = ["Requires-Dist: tradewind", *(f"Requires-Dist: {name}" for name in names)]
@@ -122,6 +127,23 @@ def _main_requirements(airflow_version: str) -> list[str]:
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {package}; extra == "{extra}"' for package in packages]
     return lines
+
+
+def brought_providers(release: tuple[int, ...]) -> list[str]:
+    """The provider packages that Airflow itself requires, so that others import them without saying so (airflow-dbt-python,
+    astro-sdk-python). Without `standard`, which Tradewind has, and `fab`, the logins of Airflow's web page.
+
+    Args:
+        release: major and minor number of Airflow.
+    """
+    if release < (2, 0):
+        return []
+    names = ["ftp", "http", "imap", "sqlite"] if release < (3, 0) else []
+    names += ["common-sql"] if release >= (2, 4) else []
+    names += ["common-io"] if release >= (2, 8) else []
+    names += ["smtp"] if release >= (2, 9) else []
+    names += ["common-compat"] if release >= (2, 10) else []
+    return [f"apache-airflow-providers-{name}" for name in sorted(names)]
 
 
 def _metadata(name: str, version: str, lines: list[str]) -> str:

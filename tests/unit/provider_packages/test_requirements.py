@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tradewind.model.errors import WrongArgument
-from tradewind.provider_packages.requirements import Requirement, included_files, parse, provider_requirement, wanted_airflow
+from tradewind.provider_packages.requirements import Requirement, parse, provider_requirement, wanted_airflow
 from tradewind.provider_packages.versions import KNOWN, choose, satisfies
 
 
@@ -20,6 +20,8 @@ def wanted(*lines: str) -> str:
         ("Apache_Airflow [apache.hive] >=2.7, <3  # comment", Requirement("apache-airflow", ("apache-hive",), ">=2.7, <3")),
         ("requests ; python_version > '3'", Requirement("requests", (), "")),
         ("apache-airflow==2.9.3; python_version < '3.12'", Requirement("apache-airflow", (), "==2.9.3")),
+        ("apache-airflow==2.9.3 --hash=sha256:0a --hash=sha256:0b", Requirement("apache-airflow", (), "==2.9.3")),
+        ("apache-airflow==2.9.3 \\", Requirement("apache-airflow", (), "==2.9.3")),
         ("-r other.txt", None),
         ("--constraint https://example.com/constraints-2.9.3.txt", None),
         ("# apache-airflow==2.9.3", None),
@@ -29,10 +31,6 @@ def wanted(*lines: str) -> str:
 )
 def test_lines(line: str, expected: Requirement | None) -> None:
     assert parse(line) == expected
-
-
-def test_included_files() -> None:
-    assert included_files("-r base.txt\nrequests\n  --requirement=more.txt\n# -r no.txt\n") == ["base.txt", "more.txt"]
 
 
 @pytest.mark.parametrize(

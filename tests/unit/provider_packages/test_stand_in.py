@@ -41,7 +41,7 @@ def test_metadata() -> None:
     assert metadata["Summary"] == "Tradewind stand-in: NOT Apache Airflow"
     assert "Private :: Do Not Upload" in metadata.get_all("Classifier", [])
     required = metadata.get_all("Requires-Dist", [])
-    assert {"tradewind", "tenacity", "sqlalchemy"} <= set(required)
+    assert {"tradewind", "tenacity", 'sqlalchemy<2; python_version < "3.13"'} <= set(required)
     assert 'apache-airflow-providers-cncf-kubernetes; extra == "kubernetes"' in required
     assert {"postgres", "celery", "s3", "statsd"} <= set(metadata.get_all("Provides-Extra", []))
 
@@ -57,6 +57,29 @@ def test_extras_of_airflow_1_are_backports() -> None:
 def test_packages_that_airflow_required_at_that_time(release: str, pandas: bool, unicodecsv: bool) -> None:
     metadata = read(stand_in.build(release)[0])[f"apache_airflow-{release}+tradewind.dist-info/METADATA"].decode()
     assert ("Requires-Dist: pandas\n" in metadata, "Requires-Dist: unicodecsv\n" in metadata) == (pandas, unicodecsv)
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ("1.10.15", []),
+        ("2.3.4", ["ftp", "http", "imap", "sqlite"]),
+        ("2.9.3", ["common-io", "common-sql", "ftp", "http", "imap", "smtp", "sqlite"]),
+        ("2.11.0", ["common-compat", "common-io", "common-sql", "ftp", "http", "imap", "smtp", "sqlite"]),
+        ("3.3.2", ["common-compat", "common-io", "common-sql", "smtp"]),
+    ],
+)
+def test_provider_packages_that_airflow_itself_requires(release: str, expected: list[str]) -> None:
+    """Those of Requires-Dist in these releases, without `standard` and `fab`."""
+    text = read(stand_in.build(release)[0])[f"apache_airflow-{release}+tradewind.dist-info/METADATA"].decode()
+    lines = email.message_from_string(text).get_all("Requires-Dist", [])
+    found = [line for line in lines if line.startswith("apache-airflow-providers-") and "extra" not in line]
+    assert found == [f"apache-airflow-providers-{name}" for name in expected]
+
+
+def test_releases_before_airflow_3_have_an_older_sqlalchemy() -> None:
+    metadata = read(stand_in.build("3.3.2")[0])["apache_airflow-3.3.2+tradewind.dist-info/METADATA"].decode()
+    assert "Requires-Dist: sqlalchemy\n" in metadata
 
 
 def test_record_holds_every_file_with_its_hash() -> None:

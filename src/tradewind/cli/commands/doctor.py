@@ -159,8 +159,9 @@ def _is_defined(settings: Settings, conn_id: str) -> bool:
 
 
 def _examine_requirements(path: str, output: str) -> int:
-    listed = read_requirements([path])
-    rows = [one._asdict() for one in report_on_requirements(listed)]
+    adapted = read_requirements([path])
+    listed = adapted.parsed()
+    rows = [one._asdict() for one in report_on_requirements(listed, adapted.changes)]
     if output not in ("summary", "table"):
         show(rows, output, _REQUIREMENT_COLUMNS)
         return 0

@@ -60,6 +60,9 @@ def get(provider_name: str, full: bool, output: str) -> None:
 @click.option(
     "-r", "--requirement", "files", multiple=True, metavar="FILE", help="Install the packages of a requirements file."
 )
+@click.option(
+    "-c", "--constraint", "constraints", multiple=True, metavar="FILE", help="Constraints file or its URL, such as Airflow's."
+)
 @click.option("--airflow", metavar="VERSION", help="Airflow version of the stand-in package, such as 2.9.3.")
 @click.option(
     "--installer",
@@ -68,7 +71,12 @@ def get(provider_name: str, full: bool, output: str) -> None:
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be installed.")
 def install(
-    names: tuple[str, ...], files: tuple[str, ...], airflow: str | None, installer: InstallerName | None, dry_run: bool
+    names: tuple[str, ...],
+    files: tuple[str, ...],
+    constraints: tuple[str, ...],
+    airflow: str | None,
+    installer: InstallerName | None,
+    dry_run: bool,
 ) -> None:
     """Install provider packages, without Airflow.
 
@@ -77,11 +85,14 @@ def install(
     tradewind providers install 'http==5.0.0' 'amazon[s3fs]'
     tradewind providers install -r requirements.txt
 
-    A small local package takes the place of `apache-airflow`, which the packages require.
+    A small local package takes the place of `apache-airflow`, which the packages require. A line of a file that cannot be
+    installed beside Tradewind is changed or left out, and listed.
     """
     from tradewind.cli.commands import providers_install  # lazy import: only needed to install packages
 
-    providers_install.install(names, files, airflow=airflow, dry_run=dry_run, wanted_installer=installer)
+    providers_install.install(
+        names, files, constraints=constraints, airflow=airflow, dry_run=dry_run, wanted_installer=installer
+    )
 
 
 def _hooks() -> Iterator[Row]:

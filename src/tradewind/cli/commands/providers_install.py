@@ -2,44 +2,57 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shlex
 import subprocess
 import sys
+import tempfile
+import urllib.request
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from tradewind.model.errors import Conflict, NotFound, WrongArgument
-from tradewind.provider_packages import environment, installed, installers, requirements, stand_in, versions
+from tradewind.provider_packages import environment, installed, installers, requirements, requirements_files, stand_in, versions
 from tradewind.provider_packages.installers import Installer, InstallerName
 from tradewind.provider_packages.requirements import Requirement
+from tradewind.provider_packages.requirements_files import Adapted
 
 TIME_LIMIT_S = 3600
 """How long pip or uv may take to download and install everything."""
+DOWNLOAD_LIMIT_S = 30
+"""How long a server may take to answer with a requirements file, such as Airflow's constraints."""
+FILE_MAX = 4 * 1024 * 1024
+"""Maximum size of a requirements file from a server, in bytes."""
 
 
-def read_requirements(files: Iterable[str]) -> list[Requirement]:
-    """The requirements in files, and in the files that they include.
+def read_requirements(files: Iterable[str], constraints: Iterable[str] = ()) -> Adapted:
+    """The requirements in files and in the files that they include, as they can be installed beside Tradewind.
 
     Raises:
-        NotFound: there is no such file.
+        NotFound: there is no such file, or an address cannot be read.
     """
-    found: list[Requirement] = []
-    todo, seen = [Path(file) for file in files], set()
-    while todo:
-        path = todo.pop(0)
-        if path.resolve() in seen:
-            continue
-        seen.add(path.resolve())
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise NotFound(f"there is no requirements file {str(path)!r}.") from None
-        found += [one for line in text.splitlines() if (one := requirements.parse(line)) is not None]
-        todo += [path.parent / name for name in requirements.included_files(text) if "://" not in name]
-    return found
+    return requirements_files.adapt(files, environment.needs_of(), _text_of, os.environ, constraints)
+
+
+def _text_of(place: str) -> str:
+    """The text of a requirements file. `place`: path or address. Raises NotFound: it cannot be read."""
+    try:
+        if not place.startswith(("http://", "https://")):
+            return Path(place.removeprefix("file://")).read_text(encoding="utf-8")
+        with urllib.request.urlopen(place, timeout=DOWNLOAD_LIMIT_S) as answer:
+            content: bytes = answer.read(FILE_MAX + 1)
+    except FileNotFoundError:
+        raise NotFound(f"there is no requirements file {place!r}.") from None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise NotFound(
+            f"the requirements file {place} cannot be read: {error}. Download it, and name the file instead."
+        ) from None
+    if len(content) > FILE_MAX:
+        raise NotFound(f"the requirements file {place} is longer than {FILE_MAX} bytes.")
+    return content.decode("utf-8", "replace")
 
 
 def refuse_genuine_airflow(installer: Installer) -> None:
@@ -61,11 +74,15 @@ def install(
     names: Sequence[str],
     files: Sequence[str],
     *,
+    constraints: Sequence[str] = (),
     airflow: str | None,
     dry_run: bool,
     wanted_installer: InstallerName | None = None,
 ) -> None:
     """Install provider packages by name and from requirements files.
+
+    Args:
+        constraints: paths or addresses of constraints files, such as those of a release of Airflow.
 
     Raises:
         TradewindError: a name is unknown, requirements contradict each other, or pip or uv fails.
@@ -75,22 +92,30 @@ def install(
             "name provider packages (tradewind providers install postgres amazon) or a file (-r requirements.txt)."
         )
     installer = installers.of_this_environment(wanted_installer)
-    listed = read_requirements(files)
+    adapted = read_requirements(files, constraints)
+    listed = adapted.parsed()
     release = airflow or requirements.wanted_airflow([*listed, *_typed(names)])
     wanted = [requirements.provider_requirement(name, release) for name in names]
     requirements.refuse_mixed_generations([*listed, *_parsed(wanted), *_present()])
     refuse_genuine_airflow(installer)
     version = versions.stand_in_version(release)
     folder = environment.stand_in_folder()
-    command = _install_command(installer, wanted, files, version, folder)
+    for change in adapted.changes:
+        click.echo(str(change), err=True)
     if dry_run:
         click.echo(f"Stand-in: {stand_in.MAIN} {version} in {folder}")
-        click.echo(shlex.join(command))
+        click.echo(shlex.join(_install_command(installer, wanted, files, constraints, version, folder)))
+        if adapted.changes:
+            click.echo("The files are installed with the changes above.")
         return
     before = _contradictions(installer)
     write_stand_ins(release, folder)
     repair_stand_in(folder, installer)
-    if _run(command):
+    with tempfile.TemporaryDirectory(prefix="tradewind-") as copies:
+        if adapted.changes:
+            files, constraints = _write_adapted(adapted, Path(copies))
+        failed = _run(_install_command(installer, wanted, files, constraints, version, folder))
+    if failed:
         raise Conflict(f"{installer.name} could not install them; its message is above. Nothing else was changed.")
     if installer.name == "pip":
         write_pip_conf(folder)
@@ -135,10 +160,21 @@ def write_stand_ins(release: str, folder: Path) -> None:
     (folder / environment.CONSTRAINTS).write_text(text, encoding="utf-8")
 
 
+def _write_adapted(adapted: Adapted, folder: Path) -> tuple[list[str], list[str]]:
+    """Write the changed content of requirements files to a folder. Returns the requirements file, and the constraints file."""
+    found = []
+    for name, lines in (("requirements.txt", adapted.requirements), ("constraints.txt", adapted.constraints)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        found.append([str(folder / name)])
+    return found[0], found[1]
+
+
 def _install_command(
-    installer: Installer, wanted: Sequence[str], files: Sequence[str], version: str, folder: Path
+    installer: Installer, wanted: Sequence[str], files: Sequence[str], constraints: Sequence[str], version: str, folder: Path
 ) -> list[str]:
     words = ["--find-links", str(folder), "--constraint", str(folder / environment.CONSTRAINTS)]
+    for file in constraints:
+        words += ["--constraint", file]
     for file in files:
         words += ["-r", file]
     return installer.install(*words, f"{stand_in.MAIN}=={version}", *wanted)
