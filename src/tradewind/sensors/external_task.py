@@ -150,7 +150,14 @@ class ExternalTaskSensor(BaseSensorOperator):
         """`dates` as Airflow has them, for sensors of users that extend this class. Raises as `dates`."""
         return [date for micros in self.dates(context) if (date := to_pendulum(micros)) is not None]
 
-    def poke(self, context: Any) -> bool:
+    def poke(self, context: Any, session: Any = None) -> bool:
+        """Look once. Subclasses may pass the session of the database that Airflow 1 and 2 take; it is not used.
+
+        Raises:
+            AirflowException: a state after which the wait fails, or no date to wait for.
+            AirflowSkipException: a state after which the task is skipped.
+            AirflowNotFoundException: the other DAG does not exist, and `check_existence` is set.
+        """
         dates = self.dates(context)
         if not dates:
             raise AirflowException(f"execution_date_fn of task {self.task_id!r} returned no dates")

@@ -288,6 +288,17 @@ def test_statements_of_sqlalchemy(world: World, session: Any) -> None:
     assert session.execute(states).mappings().all()[0] == {"state": "failed"}
 
 
+def test_a_count_without_a_table_counts_the_table_of_its_conditions(session: Any) -> None:
+    """Sensors of users count task instances with the query of Airflow's ExternalTaskSensor."""
+    from airflow.models import DagRun, TaskInstance
+
+    of_dag = (TaskInstance.dag_id == "etl", TaskInstance.task_id == "load", TaskInstance.state.in_(["success"]))
+    assert session.query(sqlalchemy.func.count()).filter(*of_dag).scalar() == 1
+    assert session.scalar(sqlalchemy.select(sqlalchemy.func.count()).where(DagRun.dag_id == "etl")) == 3
+    with pytest.raises(NotYetSupported, match="without a table"):
+        session.query(sqlalchemy.func.count()).scalar()
+
+
 def test_results_are_read_once(session: Any) -> None:
     from airflow.models import DagRun
 

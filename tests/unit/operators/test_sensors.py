@@ -289,6 +289,17 @@ def test_a_subclass_reads_the_dates_as_in_airflow(world: World) -> None:
     assert pushed(carry_out(sensor)) == {"return_value": ["2024-03-04T21:00:00+00:00"]}
 
 
+def test_a_subclass_may_pass_a_session_as_in_airflow_2(world: World) -> None:
+    class Passes(ExternalTaskSensor):
+        def poke(self, context: Any, session: Any = None) -> Any:
+            return super().poke(context, session=session)
+
+    world.states = [(START, None, "success")]
+    with DAG("d", schedule=None):
+        sensor = Passes(task_id="t", external_dag_id="other")
+    assert carry_out(sensor).outcome is Outcome.SUCCESS
+
+
 def test_runs_of_all_dates_must_exist(world: World) -> None:
     world.states = [(START, None, "success")]
     sensor = _external(execution_date_fn=lambda at: [at, at.add(hours=1)])

@@ -116,7 +116,10 @@ class Query:
         return self._tables[0]
 
     def filter(self, *clauses: Any) -> Query:
-        """Keep only objects that meet all conditions."""
+        """Keep only objects that meet all conditions.
+
+        A query that names no table (`session.query(func.count())`) is one of the tables of these conditions, as in SQLAlchemy.
+        """
         found = []
         for clause in clauses:
             if isinstance(clause, bool):  # the result of a comparison with something that is not a column
@@ -125,7 +128,8 @@ class Query:
             if condition is None:
                 refuse(f"the condition {clause!s:.200}")
             found.append(condition)
-        made: Query = self._with(conditions=(*self._conditions, *found))
+        named = dict.fromkeys(owner for condition in found for owner, _column in condition.equal)
+        made: Query = self._with(conditions=(*self._conditions, *found), tables=self._tables or tuple(named))
         return made
 
     where = filter
