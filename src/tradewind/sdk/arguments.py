@@ -172,9 +172,13 @@ def _other_form(text: str) -> datetime | None:
 
 
 def string(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise DefinitionError(f"{name} is {value!r}; it must be a string")
-    return value
+    """A text. Airflow 1 and 2 check no types, so other values of their files become texts, such as a dictionary as `doc_json`."""
+    if isinstance(value, str):
+        return value
+    if open_dags.generation() < 3:
+        open_dags.warn_author(f"{name} is {value!r:.200}; it must be a string, and its text is used")
+        return str(value)
+    raise DefinitionError(f"{name} is {value!r}; it must be a string")
 
 
 def owner(name: str, value: Any) -> str:

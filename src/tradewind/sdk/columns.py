@@ -138,11 +138,16 @@ class Expression:
         return Condition(lambda row: test(self.value(row)), narrow)
 
     def _compare(self, other: Any, test: Callable[[Any, Any], bool]) -> Condition:
-        """A comparison with a value, or with another column. As in SQL, nothing is true of None."""
+        """A comparison with a value, or with another column. As in SQL, nothing is true of None, and a text may be a date.
+
+        The condition raises ValueError if a date is compared with a text that is no date.
+        """
         wanted = None if isinstance(other, Expression) else comparable(other)
 
         def holds(row: Any) -> bool:
             found, against = self.value(row), other.value(row) if isinstance(other, Expression) else wanted
+            if isinstance(found, datetime) and isinstance(against, str):
+                against = comparable(datetime.fromisoformat(against))
             return found is not None and against is not None and test(found, against)
 
         return Condition(holds)

@@ -23,7 +23,7 @@ from tradewind.model.phrases import english, phrase
 from tradewind.model.states import RunType, TriggerRule
 from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
-from tradewind.sdk.arguments import Callback
+from tradewind.sdk.arguments import Callback, string
 from tradewind.sdk.default_args import accepted_names
 from tradewind.sdk.default_attributes import (
     CatchupFromSetting,
@@ -493,7 +493,10 @@ class DAG:
 
     def _read_doc(self, doc_md: str | None) -> str | None:
         """The text of `doc_md`, or the content of the `.md` file that it names (absolute, or relative to the DAG file)."""
-        if doc_md is None or not doc_md.strip().endswith(".md") or "\n" in doc_md.strip():
+        if doc_md is None:
+            return None
+        doc_md = string("doc_md", doc_md)
+        if not doc_md.strip().endswith(".md") or "\n" in doc_md.strip():
             return doc_md
         path = Path(self.folder, doc_md.strip())
         try:

@@ -113,6 +113,9 @@ LENIENT = [
     ("", ", unknown=1"),
     ("", ", schedule_interval='@daily'"),
     ("", ", execution_timeout=300"),
+    ("", ", doc_json={'a': 1}"),
+    ("", ", queue=5"),
+    ("doc_md=5", ""),
     ("dagrun_timeout=60", ""),
     ("params={'day': datetime(2020, 1, 1)}", ""),
 ]

@@ -288,6 +288,17 @@ def test_statements_of_sqlalchemy(world: World, session: Any) -> None:
     assert session.execute(states).mappings().all()[0] == {"state": "failed"}
 
 
+def test_dates_are_compared_with_texts_as_in_sql(session: Any) -> None:
+    from airflow.models import DagRun
+
+    runs = session.query(DagRun).filter(DagRun.dag_id == "etl")
+    found = runs.filter(DagRun.execution_date.between("2024-03-01 12:00:00", "2024-03-02")).all()
+    assert [one.run_id for one in found] == ["r2"]
+    assert runs.filter(DagRun.execution_date >= "2024-03-02T00:00:00+00:00").count() == 2
+    with pytest.raises(ValueError, match="yesterday"):
+        runs.filter(DagRun.execution_date >= "yesterday").all()
+
+
 def test_a_count_without_a_table_counts_the_table_of_its_conditions(session: Any) -> None:
     """Sensors of users count task instances with the query of Airflow's ExternalTaskSensor."""
     from airflow.models import DagRun, TaskInstance
