@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.execution.context import Context
 from tradewind.model.errors import did_you_mean
 from tradewind.sdk.exceptions import AirflowException
-from tradewind.sdk.templater import overrides_rendering
+from tradewind.sdk.templater import nested_fields, overrides_rendering
 from tradewind.sdk.xcom_arg import ResolveMixin
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Envir
     renderer = _Renderer(task, context, jinja_env)
     for name in _template_fields(task):
         value = _attribute(task, name)
-        if value is None or value == "" or not (_is_function(value) or renderer.needs_rendering(value)):
+        if value is None or (isinstance(value, str) and not value):
+            continue
+        if not (_is_function(value) or renderer.needs_rendering(value)):
             continue
         try:
             rendered = _call(value, context, renderer) if _is_function(value) else renderer.render(value)
@@ -171,7 +173,7 @@ def _template_fields(thing: Any) -> Collection[str]:
 
 
 def _has_fields(value: object) -> bool:
-    return bool(getattr(value, "template_fields", None))
+    return bool(nested_fields(value))
 
 
 def _location_note(task: Any, name: str, value: Any, error: Exception, context: Mapping[str, Any]) -> str:

@@ -64,9 +64,22 @@ class Templater:
         if id(value) in seen_oids:
             return
         seen_oids.add(id(value))
-        nested = getattr(value, "template_fields", None)
+        nested = nested_fields(value)
         if nested and not isinstance(value, type):
             self._do_render_template_fields(value, nested, context, jinja_env, seen_oids)
+
+
+def nested_fields(value: object) -> Collection[str]:
+    """The `template_fields` of an object inside an argument of a task; empty if the object has none.
+
+    A client of a database or service may answer every attribute, or raise any error when it is asked for one. So only a
+    collection of names counts.
+    """
+    try:
+        found = getattr(value, "template_fields", ())
+    except Exception:
+        return ()
+    return found if isinstance(found, str | list | tuple | set | frozenset) else ()
 
 
 def overrides_rendering(templater: object) -> bool:

@@ -13,6 +13,7 @@ from tradewind.model.errors import DefinitionError
 from tradewind.sdk.dependencies import EdgeModifier, Node
 from tradewind.sdk.exceptions import AirflowException, XComNotFound
 from tradewind.sdk.lazy_list import LazyList
+from tradewind.sdk.templater import nested_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -380,8 +381,8 @@ def referenced_operators(value: Any) -> Iterator[BaseOperator]:
             inside = [part for item in one.items() for part in item]
         elif isinstance(one, list | tuple | set | frozenset):
             inside = list(one)
-        elif not isinstance(one, Node | type) and getattr(one, "template_fields", None):
-            inside = [getattr(one, name, None) for name in one.template_fields]
+        elif not isinstance(one, Node | type) and (fields := nested_fields(one)):
+            inside = [getattr(one, name, None) for name in fields]
         else:
             continue
         if id(one) not in seen:

@@ -82,6 +82,25 @@ def test_objects_with_template_fields_are_rendered_in_place() -> None:
     assert thing.inner.inner[0] == "2024-03-05"
 
 
+class Frame:
+    """As a data frame: a comparison gives an object without a truth value."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value is ambiguous")
+
+
+def test_a_field_may_be_an_object_without_a_truth_value() -> None:
+    frame = Frame()
+    assert _rendered(frame) is frame
+    assert _rendered({"frame": [frame]})["frame"][0] is frame
+
+
 def test_results_of_other_tasks_are_replaced_by_their_values(world: World) -> None:
     world.xcoms = {("a", "return_value", -1): {"x": 1}, ("a", "k", -1): "{{ ds }}"}
     with DAG("d", schedule=None):

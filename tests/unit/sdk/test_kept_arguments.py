@@ -126,6 +126,28 @@ def test_an_empty_operator_with_callbacks_gets_a_process() -> None:
     assert [task.empty for task in define(dag).tasks] == [True, False, True, False]
 
 
+class AnswersAll:
+    """As the clients of some databases and services: every attribute exists, and the object has no truth value."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return AnswersAll()
+
+    def __bool__(self) -> bool:
+        raise NotImplementedError("no truth value")
+
+
+class Unreachable:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("no connection")
+
+
+@pytest.mark.parametrize("client", [AnswersAll, Unreachable])
+def test_a_client_as_an_argument_references_no_task(client: type) -> None:
+    assert list(referenced_operators([client()])) == []
+
+
 def test_objects_with_template_fields_may_reference_each_other() -> None:
     class Part:
         template_fields = ("other", "value")
