@@ -125,6 +125,8 @@ class LocalDatabase:
         self.variables: dict[str, str] = {}
         self.connections: dict[str, dict[str, Any]] = {}
         """Connection id → its parts."""
+        self.paused: set[str] = set()
+        """Ids of the paused DAGs."""
         self.pools: dict[str, dict[str, Any]] = {}
         """Name → slots, description and include_deferred of the pools that were added."""
 
@@ -134,6 +136,7 @@ class LocalDatabase:
         self.variables.clear()
         self.connections.clear()
         self.pools.clear()
+        self.paused.clear()
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
@@ -222,7 +225,10 @@ class LocalDatabase:
 
     def _change(self, question: ChangeRows) -> Value:
         variables = {key: {"val": value} for key, value in self.variables.items()}
-        answer = change_tables({"connection": self.connections, "variable": variables, "pool": self.pools}, question)
+        dags = {dag_id: {"is_paused": dag_id in self.paused} for dag_id, _ in self.runs}
+        tables = {"connection": self.connections, "variable": variables, "pool": self.pools, "dag": dags}
+        answer = change_tables(tables, question)
+        self.paused = {dag_id for dag_id, row in dags.items() if row["is_paused"]}
         self.variables = {key: str(row.get("val") or "") for key, row in variables.items()}
         return answer
 
@@ -291,7 +297,7 @@ class LocalDatabase:
                 for dag_id in dict.fromkeys(run.dag_id for run in self.runs.values()):
                     dag = next(run.dag for run in self.runs.values() if run.dag_id == dag_id)
                     file = getattr(dag, "fileloc", "")
-                    yield {"dag_id": dag_id, "is_paused": False, "is_active": True, "fileloc": file}
+                    yield {"dag_id": dag_id, "is_paused": dag_id in self.paused, "is_active": True, "fileloc": file}
             case "task_instance":
                 for run_id in question.run_ids:
                     run = self.find(question.dag_id, run_id)

@@ -17,8 +17,11 @@ from tradewind.execution.task_instance import DagRun, to_pendulum
 from tradewind.model.definition import CustomSchedule, DeltaSchedule, Schedule
 from tradewind.model.errors import NotYetSupported
 from tradewind.model.moments import to_micros
+from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.params import NOTSET
+from tradewind.sdk.variables import request_value
+from tradewind.wire.messages import ChangeRows, RowChange
 
 if TYPE_CHECKING:
     from pendulum import DateTime
@@ -160,6 +163,18 @@ class OlderDagMethods:
     def get_is_paused(self, *_args: Any, **_more: Any) -> bool:
         """Whether the DAG is paused. Raises as `get_last_dagrun`."""
         return is_paused(self._dag.dag_id)
+
+    def set_is_paused(self, is_paused: bool = True, *_args: Any, **_more: Any) -> None:
+        """Pause or unpause the DAG at once.
+
+        Raises:
+            AirflowException: the scheduler has no such DAG, or the deployment does not allow it.
+            DatabaseNotReachable: no task is running.
+        """
+        dag_id = self._dag.dag_id
+        change = RowChange("dag", dag_id, "change", {"is_paused": bool(is_paused)})
+        if not request_value(ChangeRows(0, (change,)), f"cannot pause DAG {dag_id!r}").found:
+            raise AirflowException(f"there is no DAG {dag_id!r}, so it cannot be paused")
 
     def get_concurrency_reached(self, session: Any = None) -> bool:
         """Whether as many tasks run as `max_active_tasks` allows. The scheduler does not tell it; the answer is no."""

@@ -71,7 +71,6 @@ _DATABASE_METHODS = frozenset(
         "iter_dagrun_infos_between",
         "next_dagrun_info",
         "pickle",
-        "set_is_paused",
         "set_task_instance_state",
     }
 )
@@ -123,6 +122,7 @@ _OLDER_METHODS = frozenset(
         "latest_execution_date",
         "normalize_schedule",
         "previous_schedule",
+        "set_is_paused",
         "test_cycle",
         "validate_schedule_and_params",
     }
@@ -820,14 +820,14 @@ class DAG:
 
     def _older(self, name: str) -> Any:
         """A method of Airflow 1 and 2. Those that need its database raise NotYetSupported when they are called."""
+        if name in _CHANGES_OF_DATABASE and open_dags.is_reading():
+            return functools.partial(self._change_nothing, name)
         if name in _OLDER_METHODS:
             from tradewind.execution.older_dag_methods import OlderDagMethods  # lazy import: few files use them
 
             return getattr(OlderDagMethods(self), name)
         if name in _LISTS_OF_DATABASE and open_dags.is_reading():
             return functools.partial(self._empty_list, name)
-        if name in _CHANGES_OF_DATABASE and open_dags.is_reading():
-            return functools.partial(self._change_nothing, name)
         if name in _LOCAL_METHODS:
             from tradewind.execution.local_dag_methods import LocalDagMethods  # lazy import: only tests use them
 

@@ -565,8 +565,8 @@ _SCHEDULER = (
         kind="choice",
         default="all",
         choices=("all", "variables"),
-        description="What the code of tasks and callbacks may change: all = variables, connections and pools, as in Airflow 1 and "
-        "2 (session.add(Connection(…)), session.commit()); variables = only variables, as in Airflow 3.",
+        description="What the code of tasks and callbacks may change: all = variables, connections, pools and whether DAGs are "
+        "paused, as in Airflow 1 and 2 (session.add(Connection(…)), session.commit()); variables = only these, as in Airflow 3.",
     ),
     Option(
         section="scheduler",

@@ -117,12 +117,13 @@ class _TestRuntime:
             "variable": {row.key: {"val": row.value.decode(), "description": row.description} for row in variables},
             "connection": {row.conn_id: _parts_of(row) for row in connections},
             "pool": database().pools,
+            "dag": {},
         }
         answer = change_tables(before, question)
         if answer.found:
             for change in question.changes:
                 fakes: list[Any] = _variables if change.table == "variable" else _connections
-                if change.table == "pool" or not fakes:
+                if change.table in ("pool", "dag") or not fakes:
                     continue
                 row = before[change.table].get(change.key)
                 for fake in fakes:

@@ -258,11 +258,11 @@ class GetConnection(msgspec.Struct, frozen=True, tag="connection"):
 
 
 class RowChange(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A change of a connection, a variable or a pool.
+    """A change of a connection, a variable, a pool or a DAG.
 
     Attributes:
-        table: `connection`, `variable` or `pool`.
-        key: connection id, key of the variable, name of the pool.
+        table: `connection`, `variable`, `pool` or `dag`. Of a DAG, only `change` of `is_paused` is possible.
+        key: connection id, key of the variable, name of the pool, id of the DAG.
         verb: `add`: there must be no row with this key; `change`: there must be one; `put`: add or change; `delete`: no row stays.
         values: column → value. `change` and `put` leave the other columns of an existing row as they are.
     """

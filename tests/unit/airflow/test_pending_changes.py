@@ -226,6 +226,29 @@ def test_a_connection_of_the_top_level_is_used_by_the_tasks_of_the_file(world: W
     assert Connection.get("of_file").host == "corrected.example", "a stored connection has priority"
 
 
+def test_dags_are_paused(world: World, session: Any) -> None:
+    from airflow import DAG
+    from airflow.models import DagModel
+
+    row = {"is_paused": False, "is_active": True, "fileloc": "f.py"}
+    world.tables["dag"] = [{"dag_id": name, **row} for name in ("one", "two", "three", "four")]
+    for dag_model in session.query(DagModel).filter(DagModel.dag_id.in_(["one"])):
+        dag_model.is_paused = True
+    session.commit()
+    DagModel.get_dagmodel("two").set_is_paused(is_paused=True)
+    assert session.query(DagModel).filter(DagModel.dag_id == "three").update({DagModel.is_paused: True}) == 1
+    session.commit()
+    DAG("four", schedule=None).set_is_paused(True)
+    assert [(one.table, one.key, one.verb, one.values) for one in changes(world)] == [
+        ("dag", name, "change", {"is_paused": True}) for name in ("one", "two", "three", "four")
+    ]
+    assert DagModel.get_dagmodel("four").get_is_paused()
+    with pytest.raises(AirflowException, match="there is no DAG 'five'"):
+        DAG("five", schedule=None).set_is_paused(True)
+    with pytest.raises(NotYetSupported, match="Use `tradewind dags delete`; only is_paused can be changed"):
+        session.delete(session.query(DagModel).first())
+
+
 def test_the_connections_of_a_new_database_are_added_where_they_are_missing(world: World, session: Any) -> None:
     from airflow.settings import get_session
     from airflow.utils.db import create_default_connections, get_default_connections

@@ -189,7 +189,7 @@ def test_dags_and_pools(session: Any) -> None:
     assert [one.dag_id for one in session.query(DagModel).filter(DagModel.is_paused.is_(True))] == ["old"]
     assert session.query(Pool).filter(Pool.pool == "default_pool").first().slots == 128
     with pytest.raises(NotYetSupported, match="cannot be changed"):
-        session.query(DagModel).get("old").is_paused = False
+        session.query(DagModel).get("old").is_active = False
 
 
 def test_the_path_of_a_dag_file_is_absolute_in_a_task(world: World) -> None:
@@ -226,7 +226,9 @@ def test_what_is_refused_says_what_to_use(world: World) -> None:
             lambda: session.query(DagRun).join("task_instances"),
             lambda: session.query(DagRun.dag_id).union(session.query(TaskInstance.dag_id)),
             lambda: session.query(DagRun).delete(),
-            lambda: session.query(DagModel).update({"is_paused": True}),
+            lambda: session.query(DagModel).update({"is_active": True}),
+            lambda: session.delete(session.query(DagModel).first()),
+            lambda: session.query(DagModel).delete(),
             lambda: session.add(object.__new__(SlaMiss)),
             lambda: session.query(TaskInstance).delete(),
             lambda: session.execute("select 1"),
@@ -234,7 +236,7 @@ def test_what_is_refused_says_what_to_use(world: World) -> None:
             lambda: session.scalars(sqlalchemy.select(DagRun, TaskInstance)),
             lambda: session.execute(sqlalchemy.select(DagRun.run_id).having(DagRun.run_id == "r1")),
             lambda: session.scalars(sqlalchemy.select(sqlalchemy.literal_column("1"))),
-            lambda: session.execute(sqlalchemy.update(DagModel).where(DagModel.dag_id == "etl")),
+            lambda: session.execute(sqlalchemy.update(DagModel).where(DagModel.dag_id == "etl").values(is_active=True)),
             lambda: session.execute(sqlalchemy.delete(DagRun)),
         ]
         for wrong in refused:

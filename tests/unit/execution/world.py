@@ -119,7 +119,11 @@ class World:
     def _change(self, question: ChangeRows) -> Value:
         variables = {key: {"val": value} for key, value in self.variables.items()}
         pools = {row["pool"]: row for row in self.tables.get("pool", [])}
-        answer = change_tables({"connection": self.connections, "variable": variables, "pool": pools}, question)
+        dags = {row["dag_id"]: row for row in self.tables.get("dag", [])}
+        tables = {"connection": self.connections, "variable": variables, "pool": pools, "dag": dags}
+        answer = change_tables(tables, question)
+        if dags:
+            self.tables["dag"] = list(dags.values())
         self.variables = {key: row["val"] for key, row in variables.items()}
         self.tables["connection"] = [{"conn_id": key} for key in self.connections]
         self.tables["variable"] = [{"key": key, "description": row.get("description")} for key, row in variables.items()]

@@ -67,6 +67,17 @@ def test_rows_of_each_table_are_added_changed_and_deleted(store: MemoryStore) ->
     assert (store.connections(), store.variables(), [pool.name for pool in store.pools()]) == ([], [], ["default_pool"])
 
 
+def test_a_dag_is_paused(store: MemoryStore) -> None:
+    assert ask(store, RowChange("dag", "d", "change", {"is_paused": True})).found
+    plan = store.dag("d")
+    assert plan is not None
+    assert plan.is_paused
+    assert store.event_logs(dag_id="d").rows[-1].owner == "task d.t2 in r1"
+    assert not ask(store, RowChange("dag", "e", "change", {"is_paused": True})).found
+    with pytest.raises(Conflict, match="dag 'd': tasks can only pause and unpause DAGs, not delete them"):
+        ask(store, RowChange("dag", "d", "delete"))
+
+
 @pytest.mark.parametrize("verb", ["add", "change"])
 def test_nothing_is_written_if_one_row_is_not_as_required(store: MemoryStore, verb: Any) -> None:
     if verb == "add":
@@ -89,7 +100,7 @@ def test_a_repeated_request_has_one_effect(store: MemoryStore) -> None:
     [
         (
             RowChange("dag_run", "r", "delete"),
-            "tasks cannot change the table 'dag_run'; they can change connection, variable, pool",
+            "tasks cannot change the table 'dag_run'; they can change connection, variable, pool, dag",
         ),
         (RowChange("connection", " ", "add"), "a connection needs a name"),
         (RowChange("pool", "p" * 251, "add"), "the name has 251 characters; at most 250 are possible"),
@@ -133,9 +144,11 @@ def test_the_effects_on_the_scheduler_and_the_parser() -> None:
                 RowChange("variable", "v", "put"),
                 RowChange("pool", "thin", "delete"),
                 RowChange("pool", "wide", "put"),
+                RowChange("dag", "d", "change", {"is_paused": True}),
             ),
         )
     )
     assert (effects.lookups, effects.gone_pools, effects.pools) == ({"connection db", "variable v"}, {"thin"}, True)
+    assert effects.dags == {"d"}
     effects = effects_of(SetVariable(0, "w", "1"))
     assert (effects.lookups, effects.gone_pools, effects.pools) == ({"variable w"}, set(), False)

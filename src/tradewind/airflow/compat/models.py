@@ -77,17 +77,17 @@ class DagModel(Table):
 
     @classmethod
     def get_dagmodel(cls, dag_id: str, session: Any = None) -> Any:
-        """The DAG with this id as a row that can be read: `is_paused`, `is_active`, `fileloc`. None if there is none.
+        """The DAG with this id as a row: `is_paused`, which can be changed, `is_active`, `fileloc`. None if there is none.
 
         Raises:
             DatabaseNotReachable: no task is running.
         """
-        return _queries().matching(cls, {"dag_id": dag_id})
+        return _queries().matching(cls, {"dag_id": dag_id}, session)
 
     @classmethod
     def get_current(cls, dag_id: str, session: Any = None) -> Any:
         """See `get_dagmodel`."""
-        return cls.get_dagmodel(dag_id)
+        return cls.get_dagmodel(dag_id, session)
 
     @classmethod
     def get_paused_dag_ids(cls, dag_ids: Iterable[str], session: Any = None) -> set[str]:

@@ -1,4 +1,5 @@
-"""The changes of a session: connections, variables and pools that are added, changed and deleted until `session.commit()`.
+"""The changes of a session: connections, variables and pools that are added, changed and deleted until `session.commit()`, and
+DAGs that are paused.
 
 As in SQLAlchemy, a session knows the objects that its queries have returned. At a commit, it compares their columns with the values
 that were read, and sends all changes in one request, which the scheduler executes completely or not at all.
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tradewind.airflow.compat.models import Pool
+from tradewind.airflow.compat.models import DagModel, Pool
 from tradewind.model.secret_names import secrets_in
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.mask_secret import mask_secret
@@ -34,6 +35,8 @@ class Kind(NamedTuple):
     table: str
     key: str
     columns: tuple[str, ...]
+    only_changes: bool = False
+    """Rows cannot be added or deleted."""
 
 
 _KINDS: Mapping[type, Kind] = {
@@ -42,6 +45,7 @@ _KINDS: Mapping[type, Kind] = {
     ),
     Variable: Kind("variable", "key", ("val", "description")),
     Pool: Kind("pool", "pool", ("slots", "description", "include_deferred")),
+    DagModel: Kind("dag", "dag_id", ("is_paused",), only_changes=True),
 }
 
 
@@ -50,6 +54,15 @@ def kind_of(table: Any) -> Kind | None:
     if not isinstance(table, type):
         return None
     return next((kind for known, kind in _KINDS.items() if issubclass(table, known)), None)
+
+
+def kind_of_row(one: Any) -> Kind | None:
+    """As `kind_of`, for an object. An object that a query has returned is known by its table."""
+    return kind_of(_TABLES.get(getattr(one, "table", "")) or type(one))
+
+
+_TABLES: Mapping[str, type] = {"DagModel": DagModel}
+"""The name of the table that objects of a query name → the table."""
 
 
 class _Tracked:
@@ -115,7 +128,7 @@ class PendingChanges:
         if known is not None:
             known.is_deleted = False
             return
-        kind = kind_of(type(one))
+        kind = kind_of_row(one)
         assert kind is not None
         self._objects[id(one)] = _Tracked(one, kind, vars(one).get(_READ), verb)
 
@@ -193,7 +206,8 @@ class PendingChanges:
                 del self._objects[id(tracked.one)]
                 continue
             for name, value in (tracked.before or {}).items():
-                setattr(tracked.one, name, value)
+                if getattr(tracked.one, name) != value:
+                    setattr(tracked.one, name, value)
 
 
 def _mask(changes: Iterable[RowChange]) -> None:
@@ -223,7 +237,7 @@ def _stored(kind: Kind, one: Any, name: str) -> Any:
             return int(value)
         except (TypeError, ValueError):
             raise AirflowException(f"{whose}: {name} is {value!r}; it must be a number") from None
-    if name == "include_deferred":
+    if name in ("include_deferred", "is_paused"):
         return bool(value)
     if name == "extra" and not isinstance(value, str):
         return json.dumps(value)
@@ -248,4 +262,4 @@ def _refuse(row: Mapping[str, str]) -> None:
     if theirs is None:
         raise IntegrityError(sentence)
     both = type("IntegrityError", (theirs, IntegrityError), {})
-    raise both(sentence, None, IntegrityError(sentence))
+    raise both(None, None, IntegrityError(sentence))

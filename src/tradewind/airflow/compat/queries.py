@@ -15,6 +15,7 @@ from tradewind.airflow.compat import query_joins, test_rows
 from tradewind.airflow.compat.pending_changes import kind_of
 from tradewind.airflow.compat.query_results import MultipleResultsFound, NoResultFound, Row, one_of
 from tradewind.airflow.compat.query_rows import rows_of
+from tradewind.airflow.compat.session import Session
 from tradewind.execution.local_database import open_database
 from tradewind.execution.task_instance import log
 from tradewind.model.errors import NotYetSupported
@@ -35,7 +36,7 @@ AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
 INSTEAD = {
     "DagRun": "`tradewind dags clear` to run it again, `tradewind db clean` for old runs",
     "TaskInstance": "`tradewind tasks clear` to run it again, `tradewind db clean` for old runs",
-    "DagModel": "`tradewind dags pause`, `tradewind dags delete`",
+    "DagModel": "`tradewind dags delete`; only is_paused can be changed",
 }
 """Name of a table → the commands that change its rows."""
 
@@ -44,17 +45,17 @@ def refuse(what: str, table: Any = None) -> NoReturn:
     """Refuse a change of rows, or a query that is not supported.
 
     Args:
-        table: the table that would be changed.
+        table: the table that would be changed, or one of its objects.
 
     Raises:
         NotYetSupported: the message says what to use instead.
     """
-    command = INSTEAD.get(getattr(table, "__name__", ""))
+    command = INSTEAD.get(getattr(table, "__name__", "") or getattr(table, "table", ""))
     raise NotYetSupported(
         f"{what} needs Airflow's metadata database, which user code cannot reach."
         f"{f' Use {command}.' if command else ''} Queries with filter, join, order_by, group_by, "
         "limit, count, first and all work, and select(…) with execute, scalars and scalar. Connections, variables and pools can be "
-        "added, changed and deleted. To change something else use ti.xcom_push, trigger_dag, the command line "
+        "added, changed and deleted, and DAGs paused. To change something else use ti.xcom_push, trigger_dag, the command line "
         "(`tradewind airflow …`) or the REST API (/api/v2); to read more, ti.xcom_pull or the REST API"
     )
 
@@ -237,11 +238,13 @@ class Query:
         """
         if self._table.__name__ == "RenderedTaskInstanceFields":
             return 0
-        if test_rows.is_possible() and kind_of(self._table) is None:
+        kind = kind_of(self._table)
+        can_delete = kind is not None and not kind.only_changes
+        if test_rows.is_possible() and not can_delete:
             return test_rows.delete_all(self._objects)
         if changes_nothing(f"deleting from {self._table.__name__}"):
             return 0
-        if kind_of(self._table) is not None and self._session is not None:
+        if can_delete and self._session is not None:
             found = self._objects()
             for one in found:
                 self._session.delete(one)
@@ -264,9 +267,10 @@ class Query:
         """
         if changes_nothing(f"changing rows of {self._table.__name__}"):
             return 0
-        if kind_of(self._table) is None or self._session is None:
-            refuse(f"changing rows of {self._table.__name__}", self._table)
+        kind = kind_of(self._table)
         named = {getattr(unwrapped(column), "name", column): unwrapped(value) for column, value in values.items()}
+        if kind is None or self._session is None or (kind.only_changes and not named.keys() <= set(kind.columns)):
+            refuse(f"changing rows of {self._table.__name__}", self._table)
         if any(isinstance(value, Expression) or hasattr(value, "__clause_element__") for value in named.values()):
             refuse(f"changing rows of {self._table.__name__} to values that are computed from columns", self._table)
         found = self._objects()
@@ -459,4 +463,4 @@ def _sortable(value: Any) -> tuple[bool, Any]:
 
 def matching(table: Any, values: Mapping[str, Any], session: Any = None) -> Any:
     """The object of a table with these values, or None. See `Query` for the session."""
-    return Query((table,), session).filter_by(**values).first()
+    return Query((table,), session or Session()).filter_by(**values).first()

@@ -22,6 +22,7 @@ from tradewind.airflow.compat.models import (
     TaskFail,
     Trigger,
 )
+from tradewind.airflow.compat.session import session_or_new
 from tradewind.airflow.compat.xcom import BaseXCom
 from tradewind.execution import run_task
 from tradewind.execution.instance_names import micros_of, to_pendulum
@@ -63,9 +64,29 @@ class Stored:
 
 
 class StoredDag(Stored):
-    """A DAG."""
+    """A DAG. Its `is_paused` can be changed; the commit of the session stores it."""
 
     table = "DagModel"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "is_paused":
+            super().__setattr__(name, value)
+        self.__dict__[name] = bool(value)
+
+    def set_is_paused(self, is_paused: bool, including_subdags: bool = True, session: Any = None) -> None:
+        """Pause or unpause the DAG.
+
+        Args:
+            including_subdags: has no effect.
+            session: stores it at its commit. None: it is stored at once.
+        """
+        with session_or_new(session) as own:
+            own.add(self)
+            self.is_paused = is_paused
+
+    def get_is_paused(self, *_args: Any, **_options: Any) -> bool:
+        """Whether the DAG was paused when it was read."""
+        return bool(vars(self)["is_paused"])
 
 
 class StoredXCom(Stored):

@@ -146,7 +146,7 @@ class Session:
             else:
                 _queries().changes_nothing(f"session.add({type(one).__name__})")
             return
-        if _changes().kind_of(type(one)) is None:
+        if _changes().kind_of_row(one) is None:
             _queries().refuse(f"session.add({type(one).__name__})")
         self.pending.add(one, verb)
 
@@ -173,8 +173,9 @@ class Session:
             else:
                 _queries().changes_nothing(f"session.delete({type(one).__name__})")
             return
-        if _changes().kind_of(type(one)) is None:
-            _queries().refuse(f"session.delete({type(one).__name__})")
+        kind = _changes().kind_of_row(one)
+        if kind is None or kind.only_changes:
+            _queries().refuse(f"session.delete({type(one).__name__})", one)
         self.pending.delete(one)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Changes of connections, variables and pools that user code requests: Airflow's `session.add(Connection(…)); session.commit()`."""
+"""Changes of rows that user code requests: Airflow's `session.add(Connection(…)); session.commit()`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ _COLUMNS: Mapping[str, Mapping[str, type]] = {
     },
     "variable": {"val": str, "description": str},
     "pool": {"slots": int, "description": str, "include_deferred": bool},
+    "dag": {"is_paused": bool},
 }
 """Table → column → type of its values; None is valid for each column, too."""
 
@@ -63,6 +64,8 @@ def check(question: ChangeRows) -> None:
         if columns is None:
             raise Conflict(f"tasks cannot change the table {change.table!r}; they can change {', '.join(_COLUMNS)}")
         what = f"{change.table} {change.key!r}"
+        if change.table == "dag" and change.verb != "change":
+            raise Conflict(f"{what}: tasks can only pause and unpause DAGs, not {change.verb} them")
         if not change.key.strip():
             raise Conflict(f"a {change.table} needs a name")
         if len(change.key) > KEY_MAX:
@@ -160,4 +163,9 @@ def _write_pool(store: Store, _cipher: Cipher, change: RowChange, actor: str, at
     store.set_pool(row._replace(**given), actor, at)
 
 
-_WRITERS = {"connection": _write_connection, "variable": _write_variable, "pool": _write_pool}
+def _write_dag(store: Store, _cipher: Cipher, change: RowChange, actor: str, at: int) -> None:
+    if _must_write(change, store.dag(change.key) is not None) and change.values.get("is_paused") is not None:
+        store.set_paused(change.key, change.values["is_paused"], actor, at)
+
+
+_WRITERS = {"connection": _write_connection, "variable": _write_variable, "pool": _write_pool, "dag": _write_dag}
