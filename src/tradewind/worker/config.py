@@ -103,6 +103,8 @@ class HostConfig(msgspec.Struct, frozen=True):
     """The key that checks the signature of these attempts. Empty on another machine than the scheduler's: there a gateway
     checks the signature.
     """
+    is_single: bool = False
+    """The worker host runs one attempt and ends, as in a pod of the KubernetesExecutor."""
     gateway: GatewayConfig | None = None
     """If set, this is a remote worker host, which reaches the scheduler through a gateway and not through `scheduler_socket`."""
     stall_limit: int = 0

@@ -110,6 +110,10 @@ _KILLED_BY_OTHERS: dict[bool | None, Callable[[str], Phrase]] = {
 """The reason of a task process that was killed by somebody else; the key is `HostRecord.out_of_memory`."""
 LEAVE_AGAIN = SECOND // 10
 """Interval between two checks whether the gateway has stored the logs of a remote worker host that stops."""
+ATTEMPT_WITHIN = 600 * SECOND
+"""A worker host for one attempt ends if it has got none after this time: the attempt is not current any more."""
+DELIVER_WITHIN = 24 * 3600 * SECOND
+"""How long a worker host for one attempt tries to deliver the result. Its disk is lost when it ends."""
 LOG_PROBE = 15 * SECOND
 """Interval between two checks whether task logs can be written."""
 _ANSWERS_TO_TIMEOUT = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED_FINAL)
@@ -172,7 +176,7 @@ class WorkerHost:
             self._kill_earlier_processes()
             self.loop.on_signal(signal.SIGCHLD, self._children_changed)
         self._raise_descriptor_limit()
-        self.loop.on_signal(signal.SIGTERM, self.drain)
+        self.loop.on_signal(signal.SIGTERM, self.stop if self.config.is_single else self.drain)
         self.loop.on_signal(signal.SIGINT, self.stop)
         self.load_spool()
         if HAVE_LINUX and self.config.task_start == "template":
@@ -183,6 +187,8 @@ class WorkerHost:
         if self.remote is not None:
             self.remote.start()
         self._connect()
+        if self.config.is_single:
+            self.loop.call_later(ATTEMPT_WITHIN, self._end_without_attempt)
         self._call_every(self.config.verdict_resend, self._resend)
         self._call_every(LOOK_EVERY, self.record.look)
         self._call_every(LOG_PROBE, self.final_lines.probe)
@@ -234,6 +240,18 @@ class WorkerHost:
             attempt.stop("stopping", english(phrase("cause_host_stopped")), self.config.stop_grace)
         self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
         self._stop_if_done()
+
+    def _end_without_attempt(self) -> None:
+        """The scheduler has given no attempt to a worker host that exists for one."""
+        if not (self.draining or self.stopping or self.attempts or self.pending):
+            log.warning("no attempt came in time; this worker host ends", seconds=ATTEMPT_WITHIN // SECOND)
+            self.stop()
+
+    def _end_after_attempt(self) -> None:
+        """The only attempt of this worker host has ended: deliver its report and its log, then end."""
+        if not (self.draining or self.stopping or self.attempts):
+            self.draining = True
+            self.loop.call_later(DELIVER_WITHIN, self.stop)
 
     def _give_back_pending(self) -> None:
         """Give up attempts that have not begun. The scheduler gives them to another worker."""
@@ -901,6 +919,8 @@ class WorkerHost:
                 self.send(Withdrawn(withdraw.attempt))
         if attempt.killing in ("cancelled", "refused"):
             self.send(AttemptGone(attempt.key, why, attempt.nonce, self.name))
+        if self.config.is_single:
+            self._end_after_attempt()
         self._launch_pending()
         self._stop_if_done()
 

@@ -19,6 +19,7 @@ from tradewind.wire.worker_names import remote_worker
 @click.option(
     "-c", "--concurrency", type=click.IntRange(0, 100_000), help="Tasks at a time; 0: unlimited.  [setting: core.parallelism]"
 )
+@click.option("--single-attempt", is_flag=True, help="Run one attempt, then end: the command of the KubernetesExecutor's pods.")
 @without_num_runs
 @background_options
 def worker(
@@ -27,6 +28,7 @@ def worker(
     token_file: str | None,
     queues: str | None,
     concurrency: int | None,
+    single_attempt: bool,
     background: Background,
 ) -> None:
     """Run a worker on another machine than the scheduler, until Ctrl-C or SIGTERM.
@@ -48,7 +50,15 @@ def worker(
     def run(settings: Settings) -> None:
         from tradewind.cli.compose.worker_host import gateway_config, run_host
 
-        config = gateway_config(settings)
-        run_host(settings, worker=remote_worker(name), queues=served, executors=(), gateway=config, slots=concurrency)
+        config, slots = gateway_config(settings), 1 if single_attempt else concurrency
+        run_host(
+            settings,
+            worker=remote_worker(name),
+            queues=served,
+            executors=(),
+            gateway=config,
+            slots=slots,
+            is_single=single_attempt,
+        )
 
     run_service("worker", run, background, {name: value for name, value in given.items() if value is not None})

@@ -44,6 +44,7 @@ def run_host(
     gateway: GatewayConfig | None = None,
     slots: int | None = None,
     offers_socket: str = "",
+    is_single: bool = False,
 ) -> None:
     """Run a worker host until SIGTERM.
 
@@ -54,6 +55,7 @@ def run_host(
         gateway: how it reaches a scheduler on another machine; None: the scheduler of this home folder.
         slots: attempts at a time, 0: unlimited; None: the sum of the limits of its executors.
         offers_socket: the socket through which a Celery worker hands over attempts; empty: there is none.
+        is_single: it runs one attempt and ends.
     """
     from tradewind.worker.config import HostConfig, TaskLimits
     from tradewind.worker.host import WorkerHost
@@ -95,13 +97,14 @@ def run_host(
         dynamic_template_max_age=runner.dynamic_template_max_age_us,
         start_retry=runner.start_retry_interval_us,
         kill_grace=core.kill_grace_us,
-        stop_grace=min(core.kill_grace_us, 10 * SECOND),
+        stop_grace=core.kill_grace_us if is_single else min(core.kill_grace_us, 10 * SECOND),
         overtime=core.task_overtime_us,
         verdict_resend=runner.verdict_resend_interval_us,
         log_max=runner.log_max_bytes,
         log_line_max=runner.log_line_max_bytes,
         limits=limits,
         gateway=gateway,
+        is_single=is_single,
         offers_socket=offers_socket,
         offers_key=worker_key(settings) if offers_socket and gateway is None else b"",
         stall_limit=settings.core.stall_limit_us,
