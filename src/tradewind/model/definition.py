@@ -273,7 +273,9 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     queue: str = "default"
     executor: str | None = None
     executor_config: str = ""
-    """The text of the argument, as Airflow shows it; empty: not given. Tradewind's executors do not use it."""
+    """The text of the argument, as Airflow shows it; empty: not given."""
+    pod_override: str = ""
+    """What `executor_config` changes in the pod of the KubernetesExecutor: JSON of a pod; empty: nothing."""
     max_active_tis_per_dag: int | None = None
     max_active_tis_per_dagrun: int | None = None
     start_date: int | None = None

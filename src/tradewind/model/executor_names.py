@@ -11,7 +11,8 @@ from __future__ import annotations
 LOCAL = "LocalExecutor"
 SEQUENTIAL = "SequentialExecutor"
 CELERY = "CeleryExecutor"
-SUPPORTED = (LOCAL, SEQUENTIAL, CELERY)
+KUBERNETES = "KubernetesExecutor"
+SUPPORTED = (LOCAL, SEQUENTIAL, CELERY, KUBERNETES)
 
 
 def class_name(name: str) -> str:

@@ -482,10 +482,13 @@ TEMPLATES: dict[str, str] = {
     "imported, for the first try; later tries have the same weight",
     "task_warning_weight_rule": "weight_rule of task {task}: the weight is computed when the file is imported, for the first "
     "try; later tries have the same weight",
-    "tasks_warning_executor_config": "executor_config of task {task} and {count} more: it configures executors of other "
-    "machines; it has no effect on tasks that run on this machine",
-    "task_warning_executor_config": "executor_config of task {task}: it configures executors of other machines; it has no "
-    "effect on tasks that run on this machine",
+    "tasks_warning_executor_config": "executor_config of task {task} and {count} more: only the KubernetesExecutor uses it, so "
+    "it has no effect",
+    "task_warning_executor_config": "executor_config of task {task}: only the KubernetesExecutor uses it, so it has no effect",
+    "tasks_warning_pod_override": "executor_config of task {task} and {count} more: it changes no pod; give pod_override with "
+    "objects of the package kubernetes, or with dictionaries that have the names of YAML",
+    "task_warning_pod_override": "executor_config of task {task}: it changes no pod; give pod_override with objects of the "
+    "package kubernetes, or with dictionaries that have the names of YAML",
     "tasks_warning_resources": "resources of task {task} and {count} more: they are not reserved; to limit tasks that need "
     "much memory or CPU, use a pool",
     "task_warning_resources": "resources of task {task}: they are not reserved; to limit tasks that need much memory or CPU, "

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tradewind.model.executor_names import entries
+from tradewind.model.executor_names import KUBERNETES, class_name, entries
 from tradewind.model.phrases import Phrase, english, phrase
 from tradewind.sdk import access_control
 from tradewind.sdk.default_args import IGNORED
+from tradewind.sdk.pod_override import pod_override
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool]], ...] = (
     ("outlets", lambda task: any(not hasattr(one, "condition") for one in task.outlets)),
     ("weight_rule", lambda task: hasattr(task.weight_rule, "get_weight")),
-    ("executor_config", lambda task: bool(task.executor_config)),
     ("resources", lambda task: bool(task.resources)),
 )
 """(argument, condition on the task)."""
@@ -33,7 +33,12 @@ _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool]], ...] = (
 
 def all_of(dag: DAG, executors: str, catchup: bool, *, never: bool, older: bool) -> tuple[str, ...]:
     """All warnings of a DAG; for the arguments see the functions below."""
-    return (*of_dag(dag), *of_executors(dag, executors), *of_schedule(dag, catchup, never=never, older=older))
+    return (
+        *of_dag(dag),
+        *of_executors(dag, executors),
+        *of_executor_configs(dag, executors),
+        *of_schedule(dag, catchup, never=never, older=older),
+    )
 
 
 SHOWN_MAX = 20
@@ -106,6 +111,30 @@ def of_executors(dag: DAG, setting: str) -> list[str]:
         else:
             found.append(phrase("warning_executor", task=first, name=name, names=names, chosen=chosen))
     return [english(one) for one in found]
+
+
+def of_executor_configs(dag: DAG, setting: str) -> list[str]:
+    """The warning about an `executor_config` that changes nothing: the executor of its task is not the KubernetesExecutor, or the
+    value describes no pod.
+
+    Args:
+        setting: the value of `core.executor`.
+    """
+    present = entries(setting)
+    names = {name: name for name, _ in present} | {alias: name for name, alias in present if alias}
+
+    def executor_of(task: BaseOperator) -> str:
+        return names.get(class_name(task.executor), present[0][0]) if task.executor else present[0][0]
+
+    ids: dict[str, list[str]] = {}
+    for task in dag.task_dict.values():
+        if not task.executor_config:
+            continue
+        if executor_of(task) != KUBERNETES:
+            ids.setdefault("executor_config", []).append(task.task_id)
+        elif not pod_override(task.executor_config):
+            ids.setdefault("pod_override", []).append(task.task_id)
+    return [english(_of_tasks(name, found)) for name, found in ids.items()]
 
 
 def of_schedule(dag: DAG, catchup: bool, *, never: bool, older: bool) -> list[str]:

@@ -33,6 +33,7 @@ from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.operator_link import key_of
 from tradewind.sdk.params import NOTSET, Param, ParamsDict, as_json
+from tradewind.sdk.pod_override import pod_override
 from tradewind.sdk.shown_arguments import shown_config, shown_default_args
 from tradewind.sdk.taskgroup import TaskGroup
 from tradewind.timetables.base import Timetable
@@ -345,6 +346,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         queue=task.queue,
         executor=task.executor,
         executor_config=shown_config(task.executor_config),
+        pod_override=pod_override(task.executor_config) if task.executor_config else "",
         max_active_tis_per_dag=task.max_active_tis_per_dag,
         max_active_tis_per_dagrun=task.max_active_tis_per_dagrun,
         start_date=_later(_as_micros(own.get("start_date"), defaults), start),

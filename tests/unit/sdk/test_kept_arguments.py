@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -52,7 +53,7 @@ def test_a_callback_that_is_no_function_is_ignored() -> None:
     ("arguments", "warning"),
     [
         ({"outlets": "s3://b/k"}, "outlets of task one and 1 more: an outlet that is not an Asset"),
-        ({"executor_config": {"a": 1}}, "executor_config of task one and 1 more: it configures executors"),
+        ({"executor_config": {"a": 1}}, "executor_config of task one and 1 more: only the KubernetesExecutor uses it"),
         ({"resources": {"cpus": 2}}, "resources of task one and 1 more: they are not reserved"),
     ],
 )
@@ -75,6 +76,22 @@ def test_an_executor_that_the_deployment_does_not_have_is_a_warning() -> None:
         "executor of task one and 1 more: CeleryExecutor is not an executor of this deployment (core.executor: LocalExecutor, "
         "SequentialExecutor); they run on LocalExecutor",
     )
+
+
+def test_an_executor_config_has_an_effect_with_the_kubernetes_executor() -> None:
+    pod = {"spec": {"containers": [{"name": "base", "image": "large:1"}]}}
+    with DAG("d", default_args={"executor_config": {"pod_override": pod}}) as dag:
+        BaseOperator("one")
+        BaseOperator("two", executor="slow")
+        BaseOperator("three", executor_config={"pod_override": "large"})
+        BaseOperator("four", executor="airflow.executors.local_executor.LocalExecutor")
+    definition = to_definition(
+        dag, "d.py", DefinitionDefaults(executors="KubernetesExecutor,LocalExecutor,slow:SequentialExecutor")
+    )
+    assert definition.tasks[0].pod_override == json.dumps(pod, sort_keys=True)
+    without, wrong = definition.warnings
+    assert without == "executor_config of task two and 1 more: only the KubernetesExecutor uses it, so it has no effect"
+    assert wrong.startswith("executor_config of task three: it changes no pod")
 
 
 def test_an_argument_with_effect_is_no_warning() -> None:
