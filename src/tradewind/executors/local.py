@@ -40,7 +40,7 @@ from tradewind.wire.messages import (
     Withdraw,
     Workload,
 )
-from tradewind.wire.worker_names import home_of, worker_of
+from tradewind.wire.worker_names import attempt_of_pod, home_of, worker_of
 
 Port = Callable[[FromScheduler], None]
 """Sends one message to a worker host."""
@@ -188,6 +188,9 @@ class LocalExecutor:
     def serves(self, executor: str, queue: str) -> bool:
         return any(one.load.serves(executor, queue) for one in self._workers.values())
 
+    def waits_for(self, attempt: AttemptKey) -> str:
+        return ""
+
     def may_live(self, worker: str) -> bool:
         return worker in self._workers or self._may_live(worker)
 
@@ -238,7 +241,7 @@ class LocalExecutor:
         if former in self._workers:
             self._workers[former].send(Withdraw(workload.key, self._kill_grace))
             return True
-        return self._may_live(former)
+        return self.may_live(former)
 
     def withdrawn(self, worker: str, attempt: AttemptKey) -> None:
         """A worker confirms that it has no process of an older attempt of this task instance."""
@@ -254,7 +257,7 @@ class LocalExecutor:
         for workload in [one for one in self._held_back.values() if worker_of(one.previous_host) == worker]:
             if host == workload.previous_host:
                 self._workers[worker].send(Withdraw(workload.key, self._kill_grace))
-            elif host is not None or not self._may_live(worker):
+            elif host is not None or not self.may_live(worker):
                 self._offer_alone(workload)
 
     def _offer_alone(self, workload: Workload) -> None:
@@ -322,7 +325,7 @@ class LocalExecutor:
             self._workers[worker].send(Reconcile(tuple(attempts), tuple(attempts.values()), complete))
 
     def end_log(self, line: LastLine, worker: str | None = None) -> None:
-        name = worker if worker in self._workers else next(iter(self._workers), None)
+        name = worker if worker in self._workers else next(iter(self._lasting()), None)
         if name is not None:  # all workers of this machine write into one log folder
             self._workers[name].send(EndLog(line))
 
@@ -339,6 +342,10 @@ class LocalExecutor:
                 one.send(message)
         elif worker in self._workers:
             self._workers[worker].send(message)
+
+    def _lasting(self) -> dict[str, Worker]:
+        """The connected workers that do not end with one attempt, as the worker in a pod does."""
+        return {name: one for name, one in self._workers.items() if attempt_of_pod(name) is None}
 
     # --- triggers -----------------------------------------------------------------------------------------------------
 
@@ -357,7 +364,7 @@ class LocalExecutor:
         known = [one for one in self._workers.values() if key in one.triggers]
         if known:
             return known[0]
-        return min(self._workers.values(), key=lambda one: (one.draining, len(one.triggers), one.name), default=None)
+        return min(self._lasting().values(), key=lambda one: (one.draining, len(one.triggers), one.name), default=None)
 
     def trigger_worker(self, key: AttemptKey) -> str | None:
         return next((name for name, one in self._workers.items() if key in one.triggers), None)

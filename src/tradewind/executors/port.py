@@ -88,6 +88,10 @@ class Executor(Protocol):
         """Whether a worker is connected that takes attempts of this executor and queue."""
         ...
 
+    def waits_for(self, attempt: AttemptKey) -> str:
+        """Why this attempt, which was submitted, has not started, for people; empty: nothing is known."""
+        ...
+
     @property
     def workers(self) -> Sequence[str]:
         """The connected workers, including those that are draining."""

@@ -29,6 +29,9 @@ class SingleWorker:
     def serves(self, executor: str, queue: str) -> bool:
         return self.ready
 
+    def waits_for(self, attempt: AttemptKey) -> str:
+        return ""
+
     @property
     def workers(self) -> Sequence[str]:
         return (FIRST_WORKER,) if self.ready else ()

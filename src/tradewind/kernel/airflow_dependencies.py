@@ -30,6 +30,7 @@ NAMES: dict[str, str] = {
     "running": "Task Instance Not Running",
     "restarting": "Task Instance Not Running",
     "queued": "Task Instance State",
+    "executor": "Task Instance State",
     "deferred": "Task Instance State",
     "deferred_until": "Task Instance State",
     "waits_for_paused": "Task Instance State",

@@ -45,6 +45,8 @@ class SchedulerFacts(NamedTuple):
     """The run's id, for the commands of blockers."""
     executor: str = ""
     """Name of the executor that runs the attempt."""
+    waits_for: str = ""
+    """What the executor says about an attempt that has not started; empty: nothing."""
 
 
 class Blocker(NamedTuple):
@@ -103,6 +105,10 @@ def explain(
         since, executor = shown_moment(run.queued_at[slot]), facts.executor
         reason = phrase("queued_at", executor=executor, at=since) if executor else phrase("queued", at=since)
         found.append(Blocker("queued", reason, phrase("ends_started")))
+        if facts.waits_for:
+            found.append(
+                Blocker("executor", phrase("executor_says", executor=executor, reason=facts.waits_for), phrase("ends_started"))
+            )
         if facts.no_worker is not None:
             command = "tradewind worker-host"
             found.append(Blocker("no_worker", facts.no_worker, phrase("ends_worker"), command=command))

@@ -78,6 +78,7 @@ TEMPLATES: dict[str, str] = {
     "restarting": "It was cleared while it ran; its attempt is being stopped first.",
     "queued": "It was handed to the executor at {at} and has not started yet.",
     "queued_at": "It was handed to the executor {executor} at {at} and has not started yet.",
+    "executor_says": "The {executor} says: {reason}.",
     "no_worker": "No worker host is connected; the task starts when a worker host connects.",
     "no_worker_of_queue": "No connected worker host takes new attempts of the {executor} in queue '{queue}'; the task "
     "starts when one does.",

@@ -6,9 +6,12 @@ Only one process of a worker lives at a time, so a process that registers may re
     w1            the first worker of a home folder whose database is a SQLite file
     w1@vm-3f2a    the same on PostgreSQL: several machines may have a scheduler and workers there, and each has a `w1`
     etl@remote    a worker that is connected through a gateway
+    pod-7-0-2@remote    the same in a pod of the KubernetesExecutor, which runs the attempt (7, 0, 2)
 """
 
 from __future__ import annotations
+
+import re
 
 FIRST_WORKER = "w1"
 """The only worker of a home folder, unless more workers are configured."""
@@ -60,3 +63,30 @@ def is_remote(worker: str) -> bool:
     alive.
     """
     return worker.endswith(REMOTE_SUFFIX)
+
+
+_POD = re.compile(r"pod-(\d+)-(\d+)-(\d+)")
+
+
+def pod_name(attempt: tuple[int, int, int]) -> str:
+    """The name of the worker in the pod of an attempt, as it is in its token.
+
+    Args:
+        attempt: (run number, slot, fence).
+    """
+    return "pod-{}-{}-{}".format(*attempt)
+
+
+def pod_worker(attempt: tuple[int, int, int]) -> str:
+    """The name that the scheduler uses for the worker in the pod of an attempt. See `pod_name`."""
+    return remote_worker(pod_name(attempt))
+
+
+def attempt_of_pod(worker: str) -> tuple[int, int, int] | None:
+    """The attempt of a worker that is in a pod of the KubernetesExecutor, and so runs only this attempt; None: any other worker.
+
+    Args:
+        worker: its name, with or without the end `@remote`.
+    """
+    found = _POD.fullmatch(worker.removesuffix(REMOTE_SUFFIX))
+    return (int(found[1]), int(found[2]), int(found[3])) if found is not None else None

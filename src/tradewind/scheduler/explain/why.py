@@ -166,6 +166,7 @@ def blockers_of(
         requested_at=scheduler.clock.wall() if scheduler is not None else 0,
         run_id=row.run_id,
         executor=active_run.executor(slot) if scheduler is not None else "",
+        waits_for=_waits_for(scheduler, active_run, slot),
     )
     found, ended = _scheduler_blockers(scheduler), active_run.machine.task_state(slot) in FINISHED
     if not ended:
@@ -184,6 +185,13 @@ def blockers_of(
     if ended and row.state in FINISHED_RUNS:  # the command that clears the task instance restarts its run, too
         found += [one._replace(command=None) for one in why_run.of_run(plan, row, scheduler)]
     return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
+
+
+def _waits_for(scheduler: Scheduler | None, active_run: ActiveRun, slot: int) -> str:
+    """Return what the executor knows about a queued attempt; empty: nothing."""
+    if scheduler is None or active_run.machine.task_state(slot) is not TaskState.QUEUED:
+        return ""
+    return scheduler.executor.waits_for((active_run.row.id, slot, active_run.machine.fence[slot]))
 
 
 _NO_WORKER = phrase("no_worker")
