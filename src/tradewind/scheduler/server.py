@@ -12,6 +12,7 @@ import signal
 import socket
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -88,7 +89,7 @@ from tradewind.wire.messages import (
     decode_to_scheduler,
     encode,
 )
-from tradewind.wire.worker_names import is_remote, worker_of
+from tradewind.wire.worker_names import attempt_of_pod, is_remote, worker_of
 
 log = Log("scheduler")
 
@@ -412,10 +413,11 @@ class SchedulerServer:
             if self.remote_workers is not None and is_remote(worker):
                 self.remote_workers.disconnected(worker)
             self.executor.disconnect(worker)
-            self.scheduler.callbacks.detach(worker, self.clock.wall())
-            log.info(
-                "a worker host has disconnected; attempts that it has not started go to another worker host", worker=worker
-            )
+            if attempt_of_pod(worker) is None:
+                self.scheduler.callbacks.detach(worker, self.clock.wall())
+                log.info(
+                    "a worker host has disconnected; attempts that it has not started go to another worker host", worker=worker
+                )
             self.scheduler.hosts.disconnected(worker)
 
     def _is_connected(self, service_id: str) -> bool:
@@ -540,8 +542,13 @@ class SchedulerServer:
         self.workers[worker] = peer
         if self.remote_workers is not None and is_remote(worker):
             self.remote_workers.connected(worker, hello.gateway)
-        self._note_hosts()
-        self._register_job(peer, hello.host, HOST, hello.hostname, hello.pid)
+        is_lasting = attempt_of_pod(worker) is None
+        """Whether it may run more than one attempt: a worker in a pod runs one, and gets no callbacks."""
+        if is_lasting:
+            self._note_hosts()
+            self._register_job(peer, hello.host, HOST, hello.hostname, hello.pid)
+        else:
+            peer.is_noted = True
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
         self.executor.connect(
             hello.host,
@@ -553,7 +560,8 @@ class SchedulerServer:
             live=hello.live,
             triggers=hello.triggers,
         )
-        self.scheduler.callbacks.attach(worker, lambda order: peer.connection.send(encode(order)))
+        if is_lasting:
+            self.scheduler.callbacks.attach(worker, lambda order: peer.connection.send(encode(order)))
         self._decide()
         self.scheduler.hosts.note_process(hello.host, hello.previous_process, hello.previous_end)
         self.scheduler.hosts.register(hello.host, frozenset(hello.live), frozenset(hello.triggers))
@@ -591,7 +599,7 @@ class SchedulerServer:
             self.remote_workers.gateway_connected(message.name)
         elif peer.gateway:
             rest = self.remote_workers.away(peer.gateway, message.worker, message.lease)
-            self.loop.call_later(rest + SECOND, self.scheduler.hosts.lease_ended)
+            self.loop.call_later(rest + SECOND, partial(self.scheduler.hosts.lease_ended, message.worker))
 
     def _drain_host(self, peer: Peer, message: Draining) -> None:
         """Handle a worker host that finishes its running attempts. Attempts that it has not started go to another worker host."""

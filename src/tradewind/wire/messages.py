@@ -123,6 +123,8 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     """Set: make this call, and do not run the task."""
     previous_host: str = ""
     """The worker host that started the previous attempt: its process may still be ending there. Empty: there was none."""
+    pod_override: str = ""
+    """With the KubernetesExecutor: what the task changes in its pod (`TaskDefinition.pod_override`)."""
 
     @property
     def key(self) -> AttemptKey:

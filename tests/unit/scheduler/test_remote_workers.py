@@ -207,3 +207,21 @@ def test_after_a_takeover_an_unknown_worker_may_live(clock: ManualClock) -> None
     """The new scheduler does not know through which gateway the worker was connected, or whether that gateway lives."""
     workers = RemoteWorkers(clock, OUTAGE)
     assert lives_for(workers, clock) == OUTAGE + LEASE_GRACE + MARGIN
+
+
+def test_a_worker_that_is_away_for_long_is_forgotten(workers: RemoteWorkers, clock: ManualClock) -> None:
+    """With the KubernetesExecutor there is a worker for each attempt."""
+    clock.advance(2 * OUTAGE)
+    for number in range(100):
+        name = f"pod-1-{number}-1@remote"
+        workers.stored(name, frozenset({"g1"}))
+        workers.connected(name, "g1")
+        workers.disconnected(name)
+        assert workers.may_live(name)
+    assert len(workers._homes) == 101
+    clock.advance(2 * OUTAGE)
+    for _ in range(20):
+        workers.disconnected(W)
+    assert set(workers._homes) == {W}
+    assert not workers.may_live("pod-1-5-1@remote")
+    assert workers.may_live(W)

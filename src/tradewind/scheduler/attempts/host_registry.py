@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from tradewind.executors.port import TaskKey
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.model.moments import SECOND
 from tradewind.model.phrases import english, phrase
-from tradewind.model.states import TaskState
+from tradewind.model.states import OCCUPYING, TaskState
 from tradewind.observe.log import Log
 from tradewind.scheduler.assets.watchers import AssetWatchers
 from tradewind.scheduler.inbox import RunEvent
@@ -23,7 +24,7 @@ from tradewind.scheduler.shared_state import SharedState
 from tradewind.scheduler.waits.wait_index import OpenWait, order
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import WATCHER_RUN, AttemptKey, TriggerOrder, Workload
-from tradewind.wire.worker_names import is_remote, may_report_for, worker_of
+from tradewind.wire.worker_names import attempt_of_pod, is_remote, may_report_for, worker_of
 
 log = Log("scheduler")
 
@@ -100,7 +101,34 @@ class HostRegistry:
             return
         self._register(worker, live, triggers)
 
+    def _register_pod(self, worker: str, attempt: AttemptKey, live: frozenset[AttemptKey]) -> None:
+        """Handle the registration of the worker in a pod: only one attempt can be there, so no other one is looked at."""
+        executor, grace = self._state.executor, self._state.config.kill_grace
+        state = self._state_of(attempt)
+        if state is TaskState.QUEUED and attempt not in live:
+            self.submit(self._workload_of(attempt))
+        elif state in (TaskState.RUNNING, TaskState.RESTARTING) and worker == self._worker_of(attempt):
+            if attempt not in live:
+                executor.reconcile(worker, {attempt: self._nonce(attempt)})
+            elif state is TaskState.RESTARTING:
+                executor.cancel(attempt, "it was cleared", grace, worker)
+        elif attempt in live and state is None:
+            self.cancel_unlisted(worker, [attempt])
+
+    def _state_of(self, attempt: AttemptKey) -> TaskState | None:
+        """The state of the task instance whose present attempt this is; None: it is not the present attempt."""
+        run, slot, fence = attempt
+        active_run = self._state.active_runs_by_id.get(run)
+        if active_run is None or not 0 <= slot < active_run.machine.instances.total or active_run.machine.fence[slot] != fence:
+            return None
+        state = active_run.machine.task_state(slot)
+        return state if state in OCCUPYING else None
+
     def _register(self, worker: str, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey]) -> None:
+        attempt = attempt_of_pod(worker)
+        if attempt is not None:
+            self._register_pod(worker, attempt, live)
+            return
         executor, grace = self._state.executor, self._state.config.kill_grace
         again: list[Workload] = []
         missing: dict[AttemptKey, str] = {}
@@ -128,7 +156,9 @@ class HostRegistry:
         executor.drop_triggers([key for key in unwanted if not self._state.is_out_of_scope(key[0])], worker)
 
     def note_process(self, host: str, previous_process: str, previous_end: str) -> None:
-        """Remember the process of a worker host, and how its previous process ended."""
+        """Remember the process of a worker host, and how its previous process ended. A pod has one process and never comes back."""
+        if attempt_of_pod(worker_of(host)) is not None:
+            return
         self._processes[worker_of(host)] = host
         if previous_process and previous_end:
             self._ends.pop(previous_process, None)
@@ -138,6 +168,11 @@ class HostRegistry:
 
     def disconnected(self, worker: str) -> None:
         """Handle the end of a worker's connection: its queued attempts are given to other workers, if there are any."""
+        attempt = attempt_of_pod(worker)
+        if attempt is not None:
+            self._registrations.pop(worker, None)
+            self._submit_queued(attempt[:2])
+            return
         self._absent_since.setdefault(worker, self._state.clock.monotonic())
         self._registrations.pop(worker, None)
         self._watchers.disconnected(worker)
@@ -156,11 +191,46 @@ class HostRegistry:
         """Submit the attempts that a draining worker has given back."""
         self._hand_over()
 
-    def lease_ended(self) -> None:
-        """No process of a lost worker runs any more: give up its attempts, and submit those that waited for it."""
-        if not self._state.paused and not self._state.superseded:
+    def lease_ended(self, worker: str = "") -> None:
+        """No process of a lost worker runs any more: give up its attempts, and submit those that waited for it.
+
+        Args:
+            worker: its name; empty: it is not known.
+        """
+        if self._state.paused or self._state.superseded:
+            return
+        attempt = attempt_of_pod(worker)
+        if attempt is None:
             self.look_for_lost_workers(0)
             self._hand_over()
+        elif not self._state.executor.may_live(worker):
+            self.attempt_gone(attempt, worker, f"the worker in its pod ({worker}) has ended", processes_ended=True)
+            self._submit_queued(attempt[:2])
+
+    def _submit_queued(self, task: TaskKey) -> None:
+        """Submit the present attempt of a task instance again, if it has not started."""
+        active_run = self._state.active_runs_by_id.get(task[0])
+        if active_run is None or self._state.paused or self._state.superseded or task[1] >= active_run.machine.instances.total:
+            return
+        key = (*task, active_run.machine.fence[task[1]])
+        if self._state_of(key) is TaskState.QUEUED:
+            self.submit(self._workload_of(key))
+
+    def attempt_gone(self, attempt: AttemptKey, worker: str, reason: str, *, processes_ended: bool) -> None:
+        """Handle what an executor knows about the only worker of an attempt: it will not start the attempt, or it has ended.
+
+        Args:
+            reason: why, for people.
+            processes_ended: surely no process of this worker is alive. Otherwise an attempt that has started is left alone: the
+                end of the worker's lease decides.
+        """
+        if self._state.paused or self._state.superseded or self._state_of(attempt) is None:
+            return  # the executor tells it again
+        holder = self._holder(attempt)
+        if holder is not None and not (processes_ended and worker_of(holder.host) == worker):
+            return
+        nonce, host = (holder.nonce, holder.host) if holder is not None else ("", "")
+        self._state.inbox.append(RunEvent(attempt[0], e.AttemptVanished(attempt[1], attempt[2], 0, reason, nonce, host)))
 
     # --- lost attempts --------------------------------------------------------------------------------------------------
 
@@ -202,6 +272,8 @@ class HostRegistry:
                 nonce, host = (holder.nonce, holder.host) if holder is not None else ("", "")
                 self._state.inbox.append(RunEvent(key[0], e.AttemptVanished(key[1], key[2], 0, reason, nonce, host)))
             count += len(keys)
+            if attempt_of_pod(worker) is not None:
+                del self._absent_since[worker]  # it never comes back
         return count
 
     def resubmit_old(self, older_than: int) -> int:

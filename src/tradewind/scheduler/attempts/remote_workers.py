@@ -17,6 +17,7 @@ scheduler that takes over, or starts again, knows which gateways have to be aske
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 from tradewind.model.moments import SECOND
 from tradewind.platform.clock import Clock
@@ -28,6 +29,8 @@ moment.
 """
 GATEWAYS_MAX = 8
 """Maximum number of gateways that are kept for a worker. For one that moves more often and never confirms: `SOME_OTHER`."""
+FORGOTTEN_AT_ONCE = 10
+"""Maximum number of workers that are forgotten at one disconnection."""
 SOME_OTHER = ""
 """Stands for gateways whose names are not kept. No gateway has this name, so it never says that it has lost a worker."""
 
@@ -93,7 +96,27 @@ class RemoteWorkers:
     def disconnected(self, worker: str) -> None:
         """Handle the end of a worker's connection."""
         self._connected.discard(worker)
+        self._absent_since.pop(worker, None)  # the worker that was disconnected last comes last
         self._absent_since[worker] = self._clock.monotonic()
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Forget workers that were disconnected so long ago that none of their processes can live. Workers in pods never come back,
+        and there is one for each attempt. Without this knowledge the answer of `may_live` is the same.
+        """
+        before = self._clock.monotonic() - self._longest
+        for worker, since in list(islice(self._absent_since.items(), FORGOTTEN_AT_ONCE)):
+            if since >= before or self._began >= before:
+                return
+            del self._absent_since[worker]
+            self._gateway_of.pop(worker, None)
+            for gateway in self._homes.pop(worker, ()):
+                self._away.pop((worker, gateway), None)
+
+    @property
+    def _longest(self) -> int:
+        """How long the processes of a worker may run after its disconnection."""
+        return max(self._outage_lease, LEASE) + LEASE_GRACE + MARGIN
 
     def away(self, gateway: str, worker: str, lease: int) -> int:
         """Handle a message of a gateway: the worker has disconnected; its lease lasts `lease` microseconds (0: it ended normally).
@@ -124,7 +147,7 @@ class RemoteWorkers:
     def _end_of(self, worker: str) -> int:
         """Until when processes of a worker that is not connected may run: the latest end under one of its gateways."""
         absent = self._absent_since.get(worker, self._began)
-        latest = absent + max(self._outage_lease, LEASE) + LEASE_GRACE + MARGIN
+        latest = absent + self._longest
         ends = (self._end_under(worker, gateway, absent, latest) for gateway in self._homes.get(worker, ()))
         return max(ends, default=latest)
 

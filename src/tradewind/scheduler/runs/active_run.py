@@ -16,7 +16,7 @@ from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.run_summary import encode_summary, summary_of
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition, TaskDefinition
-from tradewind.model.executor_names import LOCAL
+from tradewind.model.executor_names import KUBERNETES, LOCAL
 from tradewind.model.ids import UNEXPANDED
 from tradewind.model.rows import (
     AttemptEnd,
@@ -438,6 +438,7 @@ class ActiveRun:
         task = self.topology.tasks[number]
         fence, tries = machine.fence[slot], machine.tries[slot]
         wait = self.waits.get(slot)
+        executor = self.executors.resolve(task.executor)
         return Workload(
             run=row.id,
             slot=slot,
@@ -468,11 +469,12 @@ class ActiveRun:
             execution_timeout=task.execution_timeout if task.execution_timeout is not None else default_timeout,
             pool=self.pools.get(slot, task.pool),
             queue=task.queue,
-            executor=self.executors.resolve(task.executor),
+            executor=executor,
             priority=self.topology.priority[number],
             owner=task.owner,
             run_as_user=task.run_as_user,
             log=log_path(row.dag_id, row.run_id, task.task_id, index, tries, fence),
             resumption=None if wait is None else wait.resumption,
             previous_host=self.last_hosts.get(slot, ""),
+            pod_override=task.pod_override if executor == KUBERNETES else "",
         )
