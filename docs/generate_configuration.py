@@ -20,6 +20,7 @@ ABOUT = {
     "scheduler": "Limits, safety nets and retention of the scheduler.",
     "runner": "The worker host, its templates, and the processes of tasks.",
     "celery": "The CeleryExecutor and its workers.",
+    "kubernetes_executor": "The KubernetesExecutor and its pods.",
     "worker": "Workers on other machines than the scheduler.",
     "gateway": "The gateway, through which workers on other machines connect.",
     "api": "The web server.",

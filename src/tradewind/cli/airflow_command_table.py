@@ -187,8 +187,8 @@ _MIGRATE = (
 _CELERY = "Tradewind does not have this command; to see the workers: tradewind info"
 _QUEUES = "a worker host gets its queues at its start: tradewind worker-host --queues NAME"
 _NO_KUBERNETES = (
-    "the KubernetesExecutor is not supported yet; tasks run on this machine, on workers on other machines "
-    "(tradewind worker), or on Celery workers (tradewind celery worker)"
+    "Tradewind does not have this command: the scheduler deletes the pods of its KubernetesExecutor itself, and "
+    "kubernetes_executor.pod_template_file is the file that describes them"
 )
 _GRANTS = "a role has grants for DAGs: tradewind roles grant, tradewind roles revoke; see: tradewind roles list"
 _ROLES_KNOWN = "built-in roles have fixed permissions, so there is nothing to synchronise; see: tradewind roles list"

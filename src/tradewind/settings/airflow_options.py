@@ -190,6 +190,7 @@ _OWN_DATABASE = "Tradewind has a database of its own (database.path or database.
 _OWN_PAGE = "the web page and its logins have settings of their own ([api])"
 _EVENTS = "the scheduler and the parser react to events and do not poll"
 _NO_EXECUTOR = "it belongs to an executor of Airflow"
+_POD_TEMPLATE = "pods are described by kubernetes_executor.pod_template_file, and run in one namespace"
 _OWN_LOG = "logs are written in one format ([logging])"
 
 _MEANINGLESS = {
@@ -204,8 +205,8 @@ _MEANINGLESS = {
     "execution_api": "tasks talk to their worker host through a pipe",
     "fab": _OWN_PAGE,
     "kerberos": "tickets are not renewed; run k5start beside the worker host",
-    "kubernetes": _NO_EXECUTOR,
-    "kubernetes_executor": _NO_EXECUTOR,
+    "kubernetes": _POD_TEMPLATE,
+    "kubernetes_executor": _POD_TEMPLATE,
     "ldap": _OWN_PAGE,
     "local_kubernetes_executor": _NO_EXECUTOR,
     "logging": _OWN_LOG,

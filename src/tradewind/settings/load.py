@@ -29,6 +29,7 @@ from tradewind.settings.sections import (
     Core,
     Database,
     Gateway,
+    KubernetesExecutor,
     Ldap,
     Logging,
     Metrics,
@@ -102,6 +103,7 @@ class Settings(Frozen):
     scheduler: Scheduler
     runner: Runner
     celery: Celery
+    kubernetes_executor: KubernetesExecutor
     worker: Worker
     gateway: Gateway
     oidc: Oidc
@@ -270,6 +272,7 @@ def _sections(values: Mapping[str, Any]) -> dict[str, Any]:
         "scheduler": Scheduler,
         "runner": Runner,
         "celery": Celery,
+        "kubernetes_executor": KubernetesExecutor,
         "worker": Worker,
         "gateway": Gateway,
         "oidc": Oidc,

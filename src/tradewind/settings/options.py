@@ -146,7 +146,7 @@ _CORE = (
         choices=SUPPORTED,
         description="The executors, separated by commas. The first one is the default; a task names another one with `executor=`. "
         "LocalExecutor runs tasks in parallel on this machine, SequentialExecutor one after another, CeleryExecutor on Celery "
-        "workers. `alias:LocalExecutor` gives an executor a second name.",
+        "workers, KubernetesExecutor each in a pod. `alias:LocalExecutor` gives an executor a second name.",
         airflow=("core.executor",),
     ),
     Option(
@@ -1288,6 +1288,149 @@ _CELERY = (
     ),
 )
 
+_KUBERNETES = (
+    Option(
+        section="kubernetes_executor",
+        key="namespace",
+        kind="str",
+        default="default",
+        description="Namespace in which the KubernetesExecutor creates its pods.",
+        airflow=("kubernetes_executor.namespace",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="pod_template_file",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="YAML file with the pod that all pods are made from; its first container is called `base`. none = a pod with "
+        "one container that has the image of worker_container_repository.",
+        airflow=("kubernetes_executor.pod_template_file",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="worker_container_repository",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Image of the container that runs a task, without its tag. It has priority over the image in the pod template.",
+        airflow=("kubernetes_executor.worker_container_repository",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="worker_container_tag",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Tag of that image.",
+        airflow=("kubernetes_executor.worker_container_tag",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="gateway",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Address of the gateway, as pods reach it, such as wss://tradewind-gateway:8974; several are separated by "
+        "commas. none = the address of the gateway that the scheduler starts.",
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="delete_worker_pods",
+        kind="bool",
+        default=True,
+        description="Delete pods that have ended. Otherwise they stay, with the label tradewind_done.",
+        airflow=("kubernetes_executor.delete_worker_pods",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="delete_worker_pods_on_failure",
+        kind="bool",
+        default=False,
+        description="Delete also pods that failed themselves, for example because they ran out of memory. A pod whose task "
+        "failed has not failed.",
+        airflow=("kubernetes_executor.delete_worker_pods_on_failure",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="worker_pods_creation_batch_size",
+        kind="int",
+        default=16,
+        low=1,
+        high=100,
+        unit="pods",
+        description="Maximum number of pods that are being created at the same time.",
+        airflow=("kubernetes_executor.worker_pods_creation_batch_size",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="worker_pods_pending_timeout",
+        kind="duration",
+        default=600.0,
+        low=1,
+        high=FOREVER_SECONDS,
+        zero_ok=True,
+        unit="seconds",
+        description="How long a pod may take until its worker has connected. Then the attempt goes to another pod, at most "
+        "scheduler.requeue_limit times; 0 = no limit.",
+        airflow=("scheduler.task_queued_timeout",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="in_cluster",
+        kind="bool",
+        default=True,
+        description="The scheduler runs in the cluster and uses the service account of its pod. Otherwise it uses a kubeconfig "
+        "file.",
+        airflow=("kubernetes_executor.in_cluster",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="config_file",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="The kubeconfig file; none = $KUBECONFIG or ~/.kube/config.",
+        airflow=("kubernetes_executor.config_file",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="cluster_context",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="The context in the kubeconfig file; none = its current context.",
+        airflow=("kubernetes_executor.cluster_context",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="verify_ssl",
+        kind="bool",
+        default=True,
+        description="Check the certificate of the API server of Kubernetes.",
+        airflow=("kubernetes_executor.verify_ssl",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="ssl_ca_cert",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="File with the certificates that may sign the certificate of the API server; none = as the cluster says.",
+        airflow=("kubernetes_executor.ssl_ca_cert",),
+    ),
+    Option(
+        section="kubernetes_executor",
+        key="kube_client_request_args",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="JSON object; only `_request_timeout` is used: seconds, or [seconds to connect, seconds between two pieces "
+        "of an answer]. none = [10, 30].",
+        airflow=("kubernetes_executor.kube_client_request_args",),
+    ),
+)
+
 _WORKER = (
     Option(
         section="worker",
@@ -1639,6 +1782,7 @@ OPTIONS: tuple[Option, ...] = (
     *_OPERATORS,
     *_STATE_STORE,
     *_CELERY,
+    *_KUBERNETES,
     *_WORKER,
     *_GATEWAY,
     *_SECRETS,

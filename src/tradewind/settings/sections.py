@@ -231,6 +231,35 @@ class Celery(Frozen):
         return f"Celery(broker_url={url}, worker_concurrency={self.worker_concurrency})"
 
 
+class KubernetesExecutor(Frozen):
+    """The KubernetesExecutor and its pods."""
+
+    namespace: str
+    pod_template_file: str | None
+    worker_container_repository: str | None
+    worker_container_tag: str | None
+    gateway: str | None
+    delete_worker_pods: bool
+    delete_worker_pods_on_failure: bool
+    worker_pods_creation_batch_size: int
+    worker_pods_pending_timeout: float
+    in_cluster: bool
+    config_file: str | None
+    cluster_context: str | None
+    verify_ssl: bool
+    ssl_ca_cert: str | None
+    kube_client_request_args: str | None
+
+    worker_pods_pending_timeout_us = _Micros("worker_pods_pending_timeout")
+
+    @property
+    def image(self) -> str:
+        """The image of the container that runs a task; empty: the pod template names it."""
+        if not self.worker_container_repository:
+            return ""
+        return ":".join(filter(None, (self.worker_container_repository, self.worker_container_tag)))
+
+
 class Worker(Frozen):
     """The connection of a worker on another machine to the scheduler."""
 

@@ -249,7 +249,7 @@ def test_an_airflow_config_is_checked_and_converted(
 ) -> None:
     file = tmp_path / "airflow.cfg"
     file.write_text(
-        "[core]\nparallelism = 7\nexecutor = KubernetesExecutor\nfernet_key = canary\nhostname_callable = x\n"
+        "[core]\nparallelism = 7\nexecutor = DaskExecutor\nfernet_key = canary\nhostname_callable = x\n"
         "donot_pickle = True\n"
         "[smtp]\nsmtp_password = canary\n"
     )

@@ -117,9 +117,10 @@ def test_airflow_variables_without_effect_are_listed_not_refused() -> None:
 
 
 def test_an_invalid_airflow_value_is_an_error(folder: Path) -> None:
-    assert problems({"AIRFLOW__CORE__EXECUTOR": "KubernetesExecutor"}, folder) == [
-        "environment variable AIRFLOW__CORE__EXECUTOR: core.executor = 'KubernetesExecutor' must be one of LocalExecutor, "
-        "SequentialExecutor, CeleryExecutor, or several of them with commas between. Did you mean 'CeleryExecutor'?"
+    assert problems({"AIRFLOW__CORE__EXECUTOR": "LocalKubernetesExecutor"}, folder) == [
+        "environment variable AIRFLOW__CORE__EXECUTOR: core.executor = 'LocalKubernetesExecutor' must be one of LocalExecutor, "
+        "SequentialExecutor, CeleryExecutor, KubernetesExecutor, or several of them with commas between. "
+        "Did you mean 'KubernetesExecutor'?"
     ]
 
 

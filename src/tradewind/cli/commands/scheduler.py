@@ -14,7 +14,8 @@ from tradewind.settings import Settings
 @click.option(
     "--executor",
     metavar="NAME",
-    help="LocalExecutor, SequentialExecutor or CeleryExecutor, or several with commas. [setting: core.executor]",
+    help="LocalExecutor, SequentialExecutor, CeleryExecutor or KubernetesExecutor, or several with commas. "
+    "[setting: core.executor]",
 )
 @click.option(
     "-n",

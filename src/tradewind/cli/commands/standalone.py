@@ -49,7 +49,8 @@ STOP_ORDER = ("host", "gateway", "parser", "uploads", "api", "scheduler")
 @click.option(
     "--executor",
     metavar="NAME",
-    help="LocalExecutor, SequentialExecutor or CeleryExecutor, or several with commas. [setting: core.executor]",
+    help="LocalExecutor, SequentialExecutor, CeleryExecutor or KubernetesExecutor, or several with commas. "
+    "[setting: core.executor]",
 )
 @click.option("--install-extra", "extras", multiple=True, metavar="NAME", help="Install an extra after the start, e.g. plots.")
 @click.option("--plain", is_flag=True, help="Print a line for each run instead of the live table.")

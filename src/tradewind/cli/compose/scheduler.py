@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 from tradewind.cli.lost_database import recovery_hint
 from tradewind.cli.worker_hosts import home_name, may_live
 from tradewind.model.errors import ConfigError, StoreBusy, StoreLost
-from tradewind.model.executor_names import CELERY, entries
+from tradewind.model.executor_names import CELERY, KUBERNETES, entries
 from tradewind.model.moments import DAY, SECOND
 from tradewind.observe import log as observe_log
 from tradewind.platform import HAVE_LINUX
 from tradewind.platform.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
+    from tradewind.executors.celery_publisher import CeleryPublisher
     from tradewind.executors.local import LocalExecutor
+    from tradewind.executors.pod_launcher import PodLauncher
     from tradewind.gateway.scheduler_relay import SchedulerRelay
     from tradewind.scheduler.attempts.remote_workers import RemoteWorkers
     from tradewind.scheduler.config import SchedulerConfig
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 from tradewind.cli.compose.bundles import EXAMPLES_BUNDLE
 from tradewind.cli.compose.database import open_prepared
 from tradewind.cli.compose.gateway import gateway_address, worker_key
+from tradewind.cli.compose.kubernetes import following_pods
 from tradewind.cli.compose.metrics import add_scheduler_metrics, service_meter
 from tradewind.cli.compose.scheduler_settings import scheduler_config
 from tradewind.cli.compose.service_process import do_nothing, reporting_progress
@@ -82,7 +85,7 @@ def run_scheduler(
     epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall(), given)
     remote_workers = RemoteWorkers(clock, settings.worker.outage_lease_us)
     lives = _make_liveness_check(settings, clock, remote_workers, lambda: executor.workers)
-    executor = _make_executor(settings, clock, lives, config.kill_grace)
+    executor, pods = _make_executor(settings, clock, lives, epoch)
 
     def stop() -> None:
         server.loop.stop()
@@ -110,12 +113,14 @@ def run_scheduler(
     renewal = None
     if lease is not None:
         renewal = LeaseRenewal(lease, server.loop, lambda: store.is_current, server.end_epoch, executor.standby_is_ready)
-    if renewal is not None:
         renewal.start()
-        server.loop.call_later(
-            LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended
-        )  # for the workers of a machine that does not come back
-    with service_meter(settings) as meter, reporting_progress(settings, "scheduler", server.loop, alive):
+        # for the workers of a machine that does not come back
+        server.loop.call_later(LOST_AFTER + SECOND, server.scheduler.hosts.lease_ended)
+    with (
+        service_meter(settings) as meter,
+        reporting_progress(settings, "scheduler", server.loop, alive),
+        following_pods(pods, executor, server),
+    ):
         server.duties += add_scheduler_metrics(settings, server.scheduler, meter)
         server.run()
     if renewal is not None and (renewal.lost is not None or server.scheduler.superseded):
@@ -184,13 +189,35 @@ def _make_liveness_check(
     return WorkerLiveness(clock, home_name(settings), remote_workers, connected, partial(may_live, settings)).may_live
 
 
-def _make_executor(settings: Settings, clock: Clock, lives: Callable[[str], bool], kill_grace: int) -> LocalExecutor:
-    """The executor of the scheduler. The modules of Celery are loaded only if the deployment has a CeleryExecutor."""
+def _make_executor(
+    settings: Settings, clock: Clock, lives: Callable[[str], bool], epoch: int
+) -> tuple[LocalExecutor, PodLauncher | None]:
+    """The executor of the scheduler, and what creates the pods of a KubernetesExecutor. The modules of Celery and Kubernetes are
+    loaded only if the deployment has their executors.
+    """
+    from tradewind.executors.celery import CeleryExecutor
     from tradewind.executors.local import LocalExecutor
 
-    if CELERY not in {name for name, _ in entries(settings.core.executor)}:
-        return LocalExecutor(lives, kill_grace)
-    from tradewind.executors.celery import CeleryExecutor
+    names, kill_grace = {name for name, _ in entries(settings.core.executor)}, settings.core.kill_grace_us
+    publisher = _make_publisher(settings) if CELERY in names else None
+    if KUBERNETES not in names:
+        local = LocalExecutor(lives, kill_grace)
+        return (local if publisher is None else CeleryExecutor(publisher, clock, lives, kill_grace)), None
+    from tradewind.cli.compose.kubernetes import make_launcher
+    from tradewind.executors.kubernetes import KubernetesExecutor, KubernetesExecutorBesideCelery
+
+    pods = make_launcher(settings, clock, epoch)
+    if publisher is None:
+        return KubernetesExecutor(pods, lives, kill_grace), pods
+    return KubernetesExecutorBesideCelery(pods, publisher, clock, lives, kill_grace), pods
+
+
+def _make_publisher(settings: Settings) -> CeleryPublisher:
+    """What publishes the attempts of a CeleryExecutor.
+
+    Raises:
+        ConfigError: Celery is not installed, or the broker is not set.
+    """
     from tradewind.executors.celery_publisher import CeleryPublisher
 
     require_celery()
@@ -199,8 +226,7 @@ def _make_executor(settings: Settings, clock: Clock, lives: Callable[[str], bool
             "core.executor has the CeleryExecutor, and the broker is missing; set TRADEWIND__CELERY__BROKER_URL, "
             "for example redis://localhost:6379/0"
         )
-    publisher = CeleryPublisher(settings.celery.broker_url, worker_key(settings))
-    return CeleryExecutor(publisher, clock, lives, kill_grace)
+    return CeleryPublisher(settings.celery.broker_url, worker_key(settings))
 
 
 def require_celery() -> None:
