@@ -65,7 +65,7 @@ def is_remote(worker: str) -> bool:
     return worker.endswith(REMOTE_SUFFIX)
 
 
-_POD = re.compile(r"pod-(\d+)-(\d+)-(\d+)")
+_POD = re.compile(rf"pod-(\d+)-(\d+)-(\d+){REMOTE_SUFFIX}")
 
 
 def pod_name(attempt: tuple[int, int, int]) -> str:
@@ -83,10 +83,6 @@ def pod_worker(attempt: tuple[int, int, int]) -> str:
 
 
 def attempt_of_pod(worker: str) -> tuple[int, int, int] | None:
-    """The attempt of a worker that is in a pod of the KubernetesExecutor, and so runs only this attempt; None: any other worker.
-
-    Args:
-        worker: its name, with or without the end `@remote`.
-    """
-    found = _POD.fullmatch(worker.removesuffix(REMOTE_SUFFIX))
+    """The attempt of a worker that is in a pod of the KubernetesExecutor, and so runs only this attempt; None: any other worker."""
+    found = _POD.fullmatch(worker)
     return (int(found[1]), int(found[2]), int(found[3])) if found is not None else None

@@ -6,8 +6,10 @@ import click
 
 from tradewind.cli.command_groups import CommandGroup
 from tradewind.cli.worker_hosts import check_name
+from tradewind.model.errors import ConfigError
 from tradewind.model.moments import DAY
 from tradewind.settings import load
+from tradewind.wire.worker_names import attempt_of_pod, remote_worker
 
 
 @click.group("workers", cls=CommandGroup)
@@ -29,6 +31,8 @@ def token(name: str, queues: str | None, days: int | None) -> None:
     from tradewind.platform.clock import SystemClock
     from tradewind.wire.worker_tokens import WorkerGrant, sign_grant
 
+    if attempt_of_pod(remote_worker(name)) is not None:
+        raise ConfigError(f"{name}: such names are those of pods of the KubernetesExecutor, which makes their tokens itself")
     settings = load()
     settings.paths.prepare()
     allowed = tuple(one.strip() for one in (queues or "").split(",") if one.strip())
