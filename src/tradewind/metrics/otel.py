@@ -18,7 +18,7 @@ log = Log("metrics")
 
 SERIES_MAX = 20_000
 """Maximum number of different names and tags. The library keeps each of them in memory; values of further ones are dropped."""
-CLOSE_MILLISECONDS = 5000
+CLOSE_MILLISECONDS = 3000
 """Maximum time for the last export."""
 EXPORT_SECONDS = 10
 """Maximum time of one export, with its repetitions."""

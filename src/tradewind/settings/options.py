@@ -39,7 +39,7 @@ class Option(Frozen):
         low, high: the smallest and largest number.
         zero_ok: 0 is valid too, although it is below `low` (it means "none" or "unlimited"; see the description).
         choices: valid words of a `choice`; upper and lower case are the same.
-        nullable: the word `none` is valid.
+        nullable: the word `none` is valid. If there is a default, an empty value of Airflow means none.
         secret: never shown, and not accepted from the file.
         safety_net: a timer that only matters after a lost wake-up; multiplied by core.safety_net_scale.
         airflow: `section.key` of the Airflow options with the same meaning, newest first.
@@ -70,6 +70,11 @@ class Option(Frozen):
     def env(self) -> str:
         """Its environment variable."""
         return f"TRADEWIND__{self.section}__{self.key}".upper()
+
+    @property
+    def empty_is_none(self) -> bool:
+        """Whether an empty value of Airflow means none. For other options, Airflow's own compose file sets empty variables."""
+        return self.nullable and self.default is not None
 
     @property
     def airflow_envs(self) -> tuple[str, ...]:
@@ -1623,11 +1628,13 @@ def _metrics(
     unit: str = "",
     low: float | None = None,
     high: float | None = None,
+    nullable: bool = False,
 ) -> Option:
     """A setting of metrics under Airflow's name.
 
     Args:
         older: its names in earlier releases of Airflow, the newest first.
+        nullable: the word `none` is valid, although there is a default.
     """
     return Option(
         section="metrics",
@@ -1638,7 +1645,7 @@ def _metrics(
         unit=unit,
         low=low,
         high=high,
-        nullable=default is None,
+        nullable=nullable or default is None,
         airflow=(f"metrics.{key}", *older),
     )
 
@@ -1657,7 +1664,12 @@ _METRICS = (
         high=65535,
     ),
     _metrics(
-        "statsd_prefix", "str", "airflow", "Start of every name that is sent to the StatsD server.", "scheduler.statsd_prefix"
+        "statsd_prefix",
+        "str",
+        "airflow",
+        "Start of every name that is sent to the StatsD server; none = no prefix.",
+        "scheduler.statsd_prefix",
+        nullable=True,
     ),
     _metrics("statsd_ipv6", "bool", False, "Use IPv6 for the StatsD server."),
     _metrics("statsd_influxdb_enabled", "bool", False, "Append tags to the names, as Telegraf and InfluxDB read them."),
@@ -1683,7 +1695,11 @@ _METRICS = (
         "scheduler.statsd_datadog_tags",
     ),
     _metrics(
-        "statsd_disabled_tags", "str", "job_id,run_id", "Tags that are not sent: regular expressions, separated by commas."
+        "statsd_disabled_tags",
+        "str",
+        "job_id,run_id",
+        "Tags that are not sent: regular expressions, separated by commas; none = all are sent.",
+        nullable=True,
     ),
     _metrics(
         "metrics_allow_list",
@@ -1720,7 +1736,13 @@ _METRICS = (
         low=1,
         high=65535,
     ),
-    _metrics("otel_prefix", "str", "airflow", "Start of every name that is exported over OpenTelemetry."),
+    _metrics(
+        "otel_prefix",
+        "str",
+        "airflow",
+        "Start of every name that is exported over OpenTelemetry; none = no prefix.",
+        nullable=True,
+    ),
     _metrics(
         "otel_interval_milliseconds",
         "int",

@@ -365,19 +365,19 @@ class Metrics(Frozen):
     statsd_on: bool
     statsd_host: str
     statsd_port: int
-    statsd_prefix: str
+    statsd_prefix: str | None
     statsd_ipv6: bool
     statsd_influxdb_enabled: bool
     statsd_datadog_enabled: bool
     statsd_datadog_metrics_tags: bool
     statsd_datadog_tags: str | None
-    statsd_disabled_tags: str
+    statsd_disabled_tags: str | None
     metrics_allow_list: str | None
     metrics_block_list: str | None
     otel_on: bool
     otel_host: str
     otel_port: int
-    otel_prefix: str
+    otel_prefix: str | None
     otel_interval_milliseconds: int
     otel_service: str
     otel_ssl_active: bool

@@ -79,7 +79,7 @@ def from_airflow_environment(env: Mapping[str, str], unused: list[str]) -> Itera
     used = set()
     for option in OPTIONS:
         for name in option.airflow_envs:
-            if env.get(name):
+            if env.get(name) or (option.empty_is_none and name in env):
                 used.add(name)
                 raw = option.from_airflow(env[name]) if option.from_airflow is not None else env[name]
                 yield GivenValue(option=option, raw=raw, place=f"environment variable {name}", airflow=True)
@@ -121,7 +121,7 @@ def from_airflow_file(values: Mapping[str, str], path: str, context: Context, ig
     for option in OPTIONS:
         for name in all_names(option):
             text = values.get(name, "")
-            if not text or option.secret or name in FILE_OPTIONS_NOT_USED:
+            if not (text or (option.empty_is_none and name in values)) or option.secret or name in FILE_OPTIONS_NOT_USED:
                 continue
             raw = option.from_airflow(text) if option.from_airflow is not None else text
             try:

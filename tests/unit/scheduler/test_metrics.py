@@ -13,10 +13,12 @@ from tradewind.metrics.meter import Meter
 from tradewind.metrics.sender import Sender
 from tradewind.model.definition import DeadlineDefinition
 from tradewind.model.moments import SECOND
-from tradewind.model.states import Outcome
+from tradewind.model.rows import JournalEntry
+from tradewind.model.states import Outcome, TaskState
 from tradewind.model.waits import TriggerEnd
 from tradewind.scheduler.callbacks import missed_deadlines
 from tradewind.scheduler.duties.metrics import SendMetrics
+from tradewind.scheduler.metrics.run_metrics import RunMetrics
 from tradewind.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 
 
@@ -232,3 +234,17 @@ def test_an_operator_of_a_decorator_has_the_name_of_airflows_class(bench: Bench,
     bench.trigger("d", "r")
     bench.finish("r.t")
     assert ("operator_successes", 1, T | {"operator_name": "_ShortCircuitDecoratedOperator"}) in meter.take()
+
+
+def test_runs_that_are_gone_are_forgotten(bench: Bench, meter: Kept) -> None:
+    bench.pool("p", 1)
+    bench.dag("d", task("t", pool="p"), task("u", pool="p"))
+    bench.trigger("d", "r")
+    run = bench.store.need_run("d", "r").id
+    metrics = RunMetrics()
+    active_run = bench.scheduler.active_runs_by_id[run]
+    active_run.journal.append(JournalEntry(1, 1, TaskState.NONE.code, TaskState.SCHEDULED.code, bench.clock.wall(), ""))
+    metrics.of_batch(active_run, bench.clock.wall())
+    metrics.keep_only({})
+    active_run.journal[:] = [JournalEntry(1, 1, TaskState.SCHEDULED.code, TaskState.QUEUED.code, bench.clock.wall(), "")]
+    assert [one.name for one in metrics.of_batch(active_run, bench.clock.wall())] == []

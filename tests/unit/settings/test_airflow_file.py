@@ -166,3 +166,12 @@ def test_every_option_of_each_release_has_an_outcome() -> None:
             found = outcome_of(f"{section}.{name}")
             assert found.kind != UNKNOWN, f"{section}.{name}"
             assert found.text
+
+
+def test_an_empty_prefix_of_metrics_means_none(tmp_path: Path) -> None:
+    """Services and tasks must send the same names."""
+    env = {"TRADEWIND_HOME": str(tmp_path), "AIRFLOW__METRICS__STATSD_PREFIX": "", "AIRFLOW__METRICS__STATSD_HOST": ""}
+    found = load(env)
+    assert (found.metrics.statsd_prefix, found.metrics.statsd_host) == (None, "localhost")
+    assert user_settings(found)["metrics.statsd_prefix"] == ""
+    assert user_settings(load({"TRADEWIND_HOME": str(tmp_path)}))["metrics.statsd_prefix"] == "airflow"

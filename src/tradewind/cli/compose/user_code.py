@@ -46,10 +46,11 @@ def user_settings(settings: Settings) -> dict[str, str]:
         if option.secret:
             continue
         section, _, key = option.name.partition(".")
-        if getattr(getattr(settings, section), key) is None:
+        is_none = getattr(getattr(settings, section), key) is None
+        if is_none and not option.empty_is_none:
             continue
         for name in (*option.airflow, option.name):
-            found[name] = settings.explanations[option.name].value
+            found[name] = "" if is_none else settings.explanations[option.name].value
     if settings.api.base_url is None and settings.api.port:
         for name in ("api.base_url", "webserver.base_url"):
             found[name] = _own_address(settings.api.host, settings.api.port)

@@ -6,7 +6,7 @@ Call `of_batch` after the commit and before the run begins its next batch.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from tradewind.metrics.measurement import Measurement
 from tradewind.model.operator_classes import class_name
@@ -57,6 +57,11 @@ class RunMetrics:
         if active_run.state in FINISHED_RUNS:
             self._scheduled_at.pop(active_run.row.id, None)
         return found
+
+    def keep_only(self, runs: Container[int]) -> None:
+        """Forget what is remembered of other runs: those that were deleted, or that a person has ended."""
+        for run in [run for run in self._scheduled_at if run not in runs]:
+            del self._scheduled_at[run]
 
     def _steps(self, active_run: ActiveRun) -> Iterator[Measurement]:
         scheduled_at = self._scheduled_at.setdefault(active_run.row.id, {})

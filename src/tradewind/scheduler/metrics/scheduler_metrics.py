@@ -65,6 +65,7 @@ class SchedulerMetrics:
         """
         self._add(lambda: self._gauges(state, tasks=tasks))
         self._runs.queued = 0
+        self._runs.keep_only(state.active_runs_by_id)
         self.flush()
 
     def flush(self) -> None:
