@@ -91,5 +91,5 @@ def advice(module: str) -> str:
         return f"Install it in the environment of Tradewind: pip install {known}"
     return (
         f"If {parts[0]!r} is a package of the registry, install it in the environment of Tradewind with pip; if it is your own "
-        "module, put it into the DAG folder or the plugins folder (`tradewind info` shows both)"
+        "module, put it into the DAG folder, beside it (such as include/), or into the plugins folder (`tradewind info` shows them)"
     )
