@@ -58,6 +58,12 @@ class FilePart(NamedTuple):
     end: int
 
 
+HOST_LOG_SAYS = "The log of the worker host says why, for example a full disk."
+CUT_OFF = f"… a part of the log is missing here: it could not be written. {HOST_LOG_SAYS}"
+_RECORD_BEGINS = b'{"timestamp":"'
+"""How the worker host begins each record. A line that begins like this and is no record was cut off."""
+
+
 class ReadPlan(NamedTuple):
     """What to read now. `next_position` None: the log is complete."""
 
@@ -101,9 +107,11 @@ def missing_log_notice(logs: LogStorage, files: Sequence[LogFile], now: int) -> 
     """A sentence that says why a try has no log; None if a missing log is normal.
 
     Every attempt writes at least a line about its end, except a success that wrote nothing else. So if any other attempt has ended
-    and has no file, the file was deleted or could not be written.
+    and has no file, the file was deleted or could not be written. A file is made by its first line, so an empty one could not be
+    written either.
     """
-    if not files or any(_exists(logs, path) for file in files for path in (file.path, file.earlier) if path):
+    sizes = [_size(logs, path) for file in files for path in (file.path, file.earlier) if path]
+    if not files or any(sizes):
         return None
     problem = logs.problem()
     if problem is not None:
@@ -111,6 +119,8 @@ def missing_log_notice(logs: LogStorage, files: Sequence[LogFile], now: int) -> 
     last = files[-1]
     if last.ended_at is None or now - last.ended_at <= SETTLED_US:
         return None
+    if 0 in sizes:
+        return f"The log is empty, because its worker host could not write it ({logs.shown(last.path)}). {HOST_LOG_SAYS}"
     if last.outcome == Outcome.SUCCESS.value:
         return f"{SUCCESS_LINE} There is no log file: the attempt wrote nothing, or its log was deleted."
     return (
@@ -125,11 +135,16 @@ def _log_path(logs: LogStorage, file: LogFile) -> str:
 
 
 def _exists(logs: LogStorage, path: str) -> bool:
+    return _size(logs, path) is not None
+
+
+def _size(logs: LogStorage, path: str) -> int | None:
+    """The size of a log in bytes; None if there is no file."""
     try:
-        logs.open(path).close()
+        with logs.open(path) as file:
+            return os.fstat(file.fileno()).st_size
     except FileNotFoundError:
-        return False
-    return True
+        return None
 
 
 def lines(logs: LogStorage, pieces: Sequence[FilePart]) -> Iterator[bytes]:
@@ -153,6 +168,8 @@ def record(line: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError):
         found = None
     if not isinstance(found, dict):
+        if line.startswith(_RECORD_BEGINS) or _RECORD_BEGINS.startswith(line):
+            return {"level": "error", "event": f"{line.decode('utf-8', 'replace')} {CUT_OFF}", "logger": "tradewind"}
         return {"event": line.decode("utf-8", "replace")}
     if not isinstance(found.get("event"), str):
         found["event"] = str(found.get("event", ""))

@@ -178,6 +178,8 @@ def test_ndjson_streams_everything_and_returns_a_token(world: World, attempts: A
         (b'{"event": "x", "\xff": 1}', '{"event": "x", "\ufffd": 1}'),
         (b"{" * 5000, "{" * 5000),
         (b"null", "null"),
+        (b"{", f"{{ {reading.CUT_OFF}"),
+        (b'{"timestamp":"2026-01-01T0', f'{{"timestamp":"2026-01-01T0 {reading.CUT_OFF}'),
     ],
 )
 def test_every_line_becomes_a_record(raw: bytes, event: str) -> None:
@@ -265,6 +267,16 @@ def test_a_missing_log_is_explained(world: World, attempts: Attempts) -> None:
     assert "sales/r1/t0~attempt=1.1.log" in why
     streamed = world.get(URL, headers={"Accept": "application/x-ndjson"}).text
     assert [json.loads(text)["event"] for text in streamed.splitlines()] == [why]
+
+
+def test_a_log_that_a_full_disk_left_empty_is_explained(world: World, attempts: Attempts) -> None:
+    attempts.start(1).write_text("")
+    assert ask(world)[0] == [], "it may be written in a moment"
+    attempts.end("success", TaskState.SUCCESS)
+    world.clock.advance(MINUTE)
+    (why,) = ask(world)[0]
+    assert why.startswith("The log is empty, because its worker host could not write it")
+    assert "for example a full disk" in why
 
 
 @pytest.mark.parametrize("ended", [False, True])
