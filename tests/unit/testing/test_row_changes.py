@@ -11,6 +11,7 @@ import pytest
 import tradewind.airflow  # noqa: F401  Airflow's names
 from tests.unit.execution.world import World
 from tradewind import DAG, task
+from tradewind.airflow.compat.pending_changes import IntegrityError
 from tradewind.execution.local_database import close_database
 from tradewind.sdk import variables
 from tradewind.testing import fake_connections, fake_variables
@@ -110,3 +111,25 @@ def test_a_process_of_tests_changes_the_rows_in_its_memory() -> None:
         found.login, found.extra = "me", ""
         session.commit()
     assert Connection.get("sftp_default").login == "me"
+
+
+def test_a_session_of_a_test_stores_at_its_flush_or_commit() -> None:
+    """As in Airflow: what was not committed is lost, and a row that exists is an error."""
+    from airflow.settings import Session
+    from airflow.utils.db import resetdb
+
+    resetdb()
+    session = Session()
+    session.add(Connection("lost", "http"))
+    session.rollback()
+    added = Connection("kept", "http", port=80)
+    session.add(added)
+    session.flush()
+    assert Connection.get("kept").port == 80, "hooks in the test see it"
+    added.host = "later"
+    session.commit()
+    session.add(Connection("kept", "other"))
+    with pytest.raises(IntegrityError, match="connection 'kept' exists already"):
+        session.commit()
+    assert (Connection.get("kept").conn_type, Connection.get("kept").host) == ("http", "later")
+    assert session.query(Connection).filter_by(conn_id="lost").count() == 0

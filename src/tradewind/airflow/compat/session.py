@@ -50,9 +50,14 @@ class Session:
         self.close()
 
     def flush(self, *_args: Any, **_options: Any) -> None:
-        """Do nothing: changes are sent by the commit."""
+        """Do nothing: changes are sent by the commit. In a process that runs tests, store the changes."""
+        if test_rows.is_possible():
+            self.commit()
 
-    expire_all = expire = refresh = flush
+    def expire(self, *_args: Any, **_options: Any) -> None:
+        """Do nothing: objects keep the values that were read."""
+
+    expire_all = refresh = expire
 
     def commit(self) -> None:
         """Store the changes of this session, all or none of them. While a DAG file is read, nothing is stored.
@@ -123,7 +128,7 @@ class Session:
         """Store a connection, a variable or a pool at the next commit.
 
         At the top level of a DAG file, nothing is stored, and the file gets a warning; its own tasks can use a connection that it
-        adds. In a process that runs tests, connections, variables, runs and task instances are kept in its memory.
+        adds. In a process that runs tests, runs and task instances are kept in its memory at once, and the others by the commit.
 
         Raises:
             NotYetSupported: an object of another class.

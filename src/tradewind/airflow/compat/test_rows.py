@@ -1,4 +1,7 @@
-"""The rows that sessions of tests change, in the memory of the process (`tradewind.execution.local_database`)."""
+"""The rows that sessions of tests change at once, in the memory of the process (`tradewind.execution.local_database`).
+
+Connections, variables and pools are changed by the commit of the session, as in a task: see `pending_changes`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from tradewind.execution.other_instances import OtherTaskInstance
 from tradewind.execution.task_instance import DagRun, TaskInstance
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk import open_dags
-from tradewind.sdk.variables import Connection, Variable
 from tradewind.wire import runtime
 
 
@@ -25,10 +27,6 @@ def add(one: Any) -> bool:
         return False
     kept = open_database()
     match one:
-        case Variable() if one.key is not None:
-            kept.variables[one.key] = str(one.val)
-        case Connection():
-            kept.add_connection(one)
         case TaskInstance():
             kept.record_state(one)
         case DagRun():
@@ -46,10 +44,6 @@ def delete(one: Any) -> bool:
         return False
     kept = database()
     match one:
-        case Variable() if one.key is not None:
-            return kept.variables.pop(one.key, None) is not None
-        case Connection():
-            return kept.connections.pop(str(one.conn_id), None) is not None
         case TaskInstance():
             return _delete_instance(one.dag_id, one.run_id, one.task_id, one.map_index)
         case DagRun():
