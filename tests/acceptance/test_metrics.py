@@ -11,10 +11,13 @@ from tests.otel_collector import started_collector
 from tests.statsd_server import StatsdServer
 
 DAG_FILE = """
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, Asset, task
 from airflow.stats import Stats
 
 with DAG("measured", schedule=None, is_paused_upon_creation=False):
+
+    @task(outlets=[Asset("orders")])
+    def load(): ...
 
     @task
     def good():
@@ -26,6 +29,7 @@ with DAG("measured", schedule=None, is_paused_upon_creation=False):
     def bad():
         raise ValueError("no")
 
+    load()
     good()
     bad()
 """
@@ -67,7 +71,10 @@ def test_metrics_of_a_run_arrive_at_a_statsd_server(tmp_path: Path) -> None:
                 "flows.dag_processing.last_duration.dags-folder.measured:",
                 "flows.dagbag_size:1|g",
                 "flows.job_start:1|c",
+                "flows.asset.updates:1|c",
             )
+            standalone.call("create_asset_event", name="orders")
+            server.wait(lambda lines: lines.count("flows.asset.updates:1|c") == 2, "the update by a person")
 
 
 def test_metrics_are_off_by_default(tmp_path: Path) -> None:

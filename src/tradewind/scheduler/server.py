@@ -810,6 +810,8 @@ class SchedulerServer:
         effects.apply(self.scheduler)
         self._tell_created_assets()
         self._tell_parser_of_assets(AssetsChanged(events=tuple(effects.asset_events)))
+        if self.scheduler.metrics is not None and effects.asset_events:
+            self.scheduler.metrics.assets_updated(len(effects.asset_events))
         if self.scheduler.changes.wanted:
             effects.note(self.scheduler)
         for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):

@@ -71,6 +71,14 @@ def test_an_event_becomes_an_asset_event_and_starts_a_run(bench: Bench) -> None:
     bench.check()
 
 
+def test_written_events_are_counted_for_metrics(bench: Bench) -> None:
+    watched(bench, "c", A, INBOX)
+    counts: list[int] = []
+    bench.scheduler.watchers.on_events = counts.append
+    fire(bench, key_of(bench))
+    assert counts == [1]
+
+
 def test_an_event_that_is_sent_twice_counts_once(bench: Bench) -> None:
     watched(bench, "c", A, INBOX)
     token = fire(bench, key_of(bench))

@@ -59,6 +59,7 @@ def add_scheduler_metrics(settings: Settings, scheduler: Scheduler, meter: Meter
     from tradewind.scheduler.metrics.scheduler_metrics import SchedulerMetrics
 
     scheduler.metrics = SchedulerMetrics(meter, socket.gethostname())
+    scheduler.watchers.on_events = scheduler.metrics.assets_updated
     scheduler.callbacks.on_deadline_missed = scheduler.metrics.deadline_missed
     chosen = settings.scheduler
     return [SendMetrics(scheduler, chosen.pool_metrics_interval_us, chosen.ti_metrics_interval_us)]

@@ -10,7 +10,7 @@ trigger does not connect again, the trigger is started on another worker.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tradewind.model.assets import AssetWatch, watcher_number
@@ -90,6 +90,8 @@ class AssetWatchers:
         self._events: dict[tuple[AttemptKey, str], WatcherEvent] = {}
         """Events that are not written yet. Each trigger has at most one event that is not acknowledged."""
         self._ends: dict[AttemptKey, TriggerEnd] = {}
+        self.on_events: Callable[[int], None] | None = None
+        """Called with the number of asset events that were written."""
         self._awake = True
         self._forgot_old_rows = False
 
@@ -257,6 +259,8 @@ class AssetWatchers:
         state = self._state
         _, consumers = state.store.record_asset_events(news, state.epoch)
         fp("scheduler.watcher_event_written")
+        if self.on_events is not None:
+            self.on_events(len(news))
         for event in events.values():
             watcher = self._current(event.key)
             if watcher is not None:

@@ -52,6 +52,10 @@ class SchedulerMetrics:
         """A callback or a mail of a task or DAG has failed."""
         self._add(lambda: [Measurement("count", "dag.callback_exceptions", 1, _dag_tags(store, callback_id))])
 
+    def assets_updated(self, count: int) -> None:
+        """Assets were updated by somebody else than a task: by a person or an asset watcher."""
+        self._add(lambda: [Measurement("count", "asset.updates", count)])
+
     def deadline_missed(self, dag_id: str, run_id: str) -> None:
         """A run has missed a deadline."""
         tags = {"dag_id": dag_id, "dagrun_id": run_id}
