@@ -67,6 +67,7 @@ from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.operator_link import push_links
 from tradewind.sdk.params import ParamsDict
 from tradewind.sdk.policies import context_variables
+from tradewind.sdk.templater import needs_preparation
 from tradewind.wire.messages import AssetUpdate, Workload, XComValue
 
 if TYPE_CHECKING:
@@ -286,6 +287,8 @@ def _run_operator(
     try:
         if isinstance(task, MappedOperator):
             ti.task = context["task"] = _operators[-1] = task = task.unmap(context)
+        elif needs_preparation(task):
+            task.resolve_template_files()  # Airflow does it after a DAG file is read, and not for mapped tasks
         if ti.workload.conf and task._params:
             task.params = _params_of_run(task.params, context["params"])
         task.render_template_fields(context)

@@ -27,6 +27,7 @@ from tradewind.model.moments import from_micros
 from tradewind.model.states import RunType, TaskState
 from tradewind.sdk.columns import of_table
 from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.templater import needs_preparation
 from tradewind.sdk.variables import NOTSET, request_value
 from tradewind.wire import runtime
 from tradewind.wire.messages import GetPreviousRun, Workload, XComPull
@@ -220,11 +221,15 @@ class DagRun(OlderRunMethods):
 
     @property
     def consumed_asset_events(self) -> list[Any]:
-        """The asset events that started this run."""
+        """The asset events that started this run; none outside of a task."""
         # lazy import: only tasks that read asset events need it
         from tradewind.execution import asset_events, context
 
-        return asset_events.consumed_by(context.get_current_context())
+        try:
+            running = context.get_current_context()
+        except context.NoCurrentContext:
+            return []
+        return asset_events.consumed_by(running)
 
     @property
     def is_backfill(self) -> bool:
@@ -560,16 +565,25 @@ class TaskInstance(OlderInstanceMethods):
             context.build_context(self.task, self.workload, ti=self)
         return self.context
 
-    def run(self, *_args: Any, mark_success: bool = False, **_kwargs: Any) -> TaskInstance:
+    def run(
+        self,
+        *_args: Any,
+        mark_success: bool = False,
+        ignore_ti_state: bool = False,
+        ignore_all_deps: bool = False,
+        **_more: Any,
+    ) -> TaskInstance:
         """Run the task in this process, as tests of DAG files for Airflow 1 and 2 do.
 
-        Airflow's other arguments (`ignore_ti_state`, `test_mode` …) have no effect. The state and the XComs are kept in the memory
-        of the process; see `hand_made`.
+        A task that an earlier task of the run has skipped stays skipped, unless `ignore_ti_state` or `ignore_all_deps` is given.
+        Airflow's other arguments (`test_mode` …) have no effect. The state and the XComs are kept in the memory of the process; see
+        `hand_made`.
 
         Raises:
             Exception: the exception of the task.
         """
-        hand_made().run(self, mark_success)
+        if self.current_state() != TaskState.SKIPPED.value or ignore_ti_state or ignore_all_deps:
+            hand_made().run(self, mark_success)
         return self
 
     @classmethod
@@ -598,6 +612,8 @@ class TaskInstance(OlderInstanceMethods):
 
     def render_templates(self, context: Any = None, jinja_env: Any = None) -> Any:
         """Render the templated fields of the task. Returns the task."""
+        if needs_preparation(self.task):
+            self.task.resolve_template_files()
         self.task.render_template_fields(context if context is not None else self.get_template_context(), jinja_env)
         return self.task
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.execution.context import Context
 from tradewind.model.errors import did_you_mean
 from tradewind.sdk.exceptions import AirflowException
-from tradewind.sdk.templater import nested_fields, overrides_rendering
+from tradewind.sdk.templater import needs_preparation, nested_fields, overrides_rendering
 from tradewind.sdk.xcom_arg import ResolveMixin
 
 if TYPE_CHECKING:
@@ -126,23 +126,37 @@ def _call(function: Any, context: Mapping[str, Any], renderer: _Renderer) -> Any
 
 
 def read_template_files(task: Any) -> None:
-    """Replace the names of template files in the templated fields of `task` with the content of the files."""
-    extensions = tuple(task.template_ext)
-    env = task.get_template_env()
+    """Replace the names of template files in the templated fields of `task` with the content of the files.
+
+    The name of a file that is not found stays: `prepare_template` of some operators opens it from another folder.
+    """
     for name in _template_fields(task):
         value = getattr(task, name, None)
-        if isinstance(value, str) and value.endswith(extensions):
-            setattr(task, name, env.loader.get_source(env, value)[0])
+        if isinstance(value, str):
+            setattr(task, name, _content_of(task, name, value))
         elif isinstance(value, list):
-            for place, item in enumerate(value):
-                if isinstance(item, str) and item.endswith(extensions):
-                    value[place] = env.loader.get_source(env, item)[0]
+            value[:] = [_content_of(task, name, item) if isinstance(item, str) else item for item in value]
+
+
+def _content_of(task: Any, name: str, value: str) -> str:
+    """The content of the file that `value` names; `value` itself if it names none."""
+    if not value.endswith(tuple(task.template_ext)):
+        return value
+    from jinja2 import TemplateNotFound  # lazy import: see the module's docstring
+
+    env = task.get_template_env()
+    try:
+        found: str = env.loader.get_source(env, value)[0]
+    except TemplateNotFound:
+        task.log.warning("%s is %r, which is in no folder of the template files of this DAG", name, value)
+        return value
+    return found
 
 
 def needs_rendering(task: Any) -> bool:
     """True if `render_fields` has something to render, or would raise an error."""
     try:
-        if overrides_rendering(task):
+        if overrides_rendering(task) or needs_preparation(task):
             return True
         renderer = _Renderer(task, {}, None)
         values = [getattr(task, name) for name in _template_fields(task)]

@@ -31,17 +31,21 @@ class Templater:
 
         return environment_for(dag or self.get_dag(), native=self.render_template_as_native_obj)
 
+    _is_prepared = False
+    """True after `resolve_template_files`."""
+
     def prepare_template(self) -> None:
-        """Called after template files are read and before they are rendered."""
+        """Called after template files are read and before they are rendered. Operators define it, to change what was read."""
 
     def resolve_template_files(self) -> None:
-        """Replace the names of template files in templated attributes with the content of the files."""
+        """Replace the names of template files in templated attributes with the content of the files, and prepare the templates."""
         # lazy import: jinja2 is needed only where a task runs
         from tradewind.execution.templates import read_template_files
 
         if self.template_ext:
             read_template_files(self)
         self.prepare_template()
+        self._is_prepared = True
 
     def render_template(self, content: Any, context: Any, jinja_env: Any = None, seen_oids: Any = None) -> Any:
         """`content` (a string, or containers of strings) rendered like a templated attribute."""
@@ -80,6 +84,15 @@ def nested_fields(value: object) -> Collection[str]:
     except Exception:
         return ()
     return found if isinstance(found, str | list | tuple | set | frozenset) else ()
+
+
+def needs_preparation(templater: object) -> bool:
+    """True if the object's class defines `prepare_template`, which was not called yet."""
+    return (
+        isinstance(templater, Templater)
+        and type(templater).prepare_template is not Templater.prepare_template
+        and not templater._is_prepared
+    )
 
 
 def overrides_rendering(templater: object) -> bool:

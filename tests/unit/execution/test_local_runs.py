@@ -267,3 +267,19 @@ def test_a_task_instance_whose_task_was_deleted_has_none() -> None:
     ti = run.get_task_instances()[0]
     del ti.task
     assert ti.task is None
+
+
+def test_a_task_that_was_skipped_by_another_one_stays_skipped() -> None:
+    with DAG("short", schedule=None, start_date=START) as dag:
+        stop = ShortCircuitOperator(task_id="stop", python_callable=lambda: False)
+        stop >> PythonOperator(task_id="later", python_callable=failing)
+    run = dag.create_dagrun(logical_date=START, run_type="manual")
+    run.get_task_instance("stop").run()
+    run.get_task_instance("later").run()
+    assert run.get_task_instance("later").state == "skipped"
+    with pytest.raises(ValueError, match="no"):
+        run.get_task_instance("later").run(ignore_ti_state=True)
+
+
+def test_a_run_has_no_asset_events_outside_of_a_task() -> None:
+    assert daily().create_dagrun(logical_date=START, run_type="manual").consumed_asset_events == []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.unit.execution.world import carry_out, installed, pushed
 from tradewind import DAG, BaseOperator
+from tradewind.execution import local_database
 from tradewind.execution.templates import needs_rendering
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.notifier import BaseNotifier
@@ -105,6 +108,58 @@ def test_template_files(tmp_path: Path) -> None:
         task = Files(task_id="files")
     task.resolve_template_files()
     assert (task.one, task.many) == ("-- prepared\nselect {{ a }}", ["select {{ a }}", "b"])
+
+
+class Script(BaseOperator):
+    """Keeps what comes after the first line of its script, as operators of provider packages do (hive, pig)."""
+
+    template_fields = ("script",)
+    template_ext = (".sql",)
+
+    def __init__(self, *, script: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.script = script
+
+    def prepare_template(self) -> None:
+        self.script = self.script.partition("\n")[2]
+
+    def execute(self, context: Any) -> str:
+        return self.script
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize("template", ["select '{{ ds }}'", "select 1"])
+def test_a_task_prepares_its_template_files_before_they_are_rendered(tmp_path: Path, template: str, warm: bool) -> None:
+    (tmp_path / "a.sql").write_text(f"begin\n{template}")
+    with DAG("d", template_searchpath=[str(tmp_path)]):
+        task = Script(task_id="script", script="a.sql")
+    if warm:
+        task.warm_up()
+    with installed():
+        result = carry_out(task)
+    assert pushed(result)["return_value"] == template.replace("{{ ds }}", "2024-03-05")
+
+
+def test_prepare_template_may_open_a_file_of_another_folder(tmp_path: Path) -> None:
+    class Configured(Script):
+        def prepare_template(self) -> None:
+            self.script = Path(self.script).read_text()
+
+    path = tmp_path / "elsewhere.sql"
+    path.write_text("select '{{ ds }}'")
+    with DAG("d"), installed():
+        result = carry_out(Configured(task_id="script", script=str(path)))
+    assert pushed(result)["return_value"] == "select '2024-03-05'"
+
+
+def test_tests_of_dag_files_see_prepared_templates() -> None:
+    with DAG("d", start_date=datetime(2024, 3, 5, tzinfo=UTC)) as dag:
+        task = Script(task_id="script", script="begin\nselect '{{ ds }}'")
+    ti = dag.create_dagrun(logical_date=datetime(2024, 3, 5, tzinfo=UTC), run_type="manual").get_task_instance("script")
+    ti.render_templates()
+    ti.run()
+    assert task.script == "select '2024-03-05'"
+    local_database.close_database()
 
 
 def test_notifiers_render_the_same_way() -> None:
