@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.operators.callables import rendered_result
 from tradewind.operators.subprocess_hook import SubprocessHook
 from tradewind.operators.subprocesses import Command, attempt_environment, check_encoding, describe_exit, exit_codes
-from tradewind.sdk.decorators import DecoratedOperator
+from tradewind.sdk.decorators import SET_DURING_EXECUTION, DecoratedOperator
 from tradewind.sdk.exceptions import AirflowException, AirflowSkipException
 from tradewind.sdk.operator import BaseOperator
 
@@ -128,9 +128,13 @@ class BashDecoratedOperator(DecoratedOperator, BashOperator):
 
     template_fields: Collection[str] = ("op_args", "op_kwargs", "env", "cwd")
     custom_operator_name = "@task.bash"
+    overwrite_rtif_after_execution = True
+    """Airflow's operators have it: the rendered fields are stored again after the execution."""
+    _is_inline_cmd: bool | None = None
 
     def __init__(self, *, python_callable: Callable[..., Any], **kwargs: Any) -> None:
-        super().__init__(python_callable=python_callable, kwargs_to_upstream={"bash_command": None}, **kwargs)
+        to_upstream = {"bash_command": SET_DURING_EXECUTION}
+        super().__init__(python_callable=python_callable, kwargs_to_upstream=to_upstream, **kwargs)
 
     def execute(self, context: Any) -> Any:
         self.bash_command = rendered_result(self, context)

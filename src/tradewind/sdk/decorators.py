@@ -79,6 +79,21 @@ PROVIDER_OF_DECORATOR = {
 # --- operators of decorated functions ---------------------------------------------------------------------------------
 
 
+class ArgNotSet:
+    """Type of `NOTSET`: an argument that was not given, where None is a value."""
+
+
+class SetDuringExecution(ArgNotSet):
+    """Type of `SET_DURING_EXECUTION`."""
+
+    def __repr__(self) -> str:
+        return "DYNAMIC (set during execution)"
+
+
+SET_DURING_EXECUTION = SetDuringExecution()
+"""The value of an argument that a decorated function gives when the task runs."""
+
+
 class DecoratedOperator(BaseOperator):
     """Base class of the operators that `@task` creates from a function and the arguments of its call.
 
@@ -112,12 +127,22 @@ class DecoratedOperator(BaseOperator):
         self.python_callable = python_callable
         self.op_args: list[Any] = list(op_args or ())
         self.op_kwargs: dict[str, Any] = dict(op_kwargs or {})
+        if kwargs.get("default_args"):
+            self._fill_arguments(kwargs["default_args"])
         check_call(python_callable, self.op_args, self.op_kwargs)
-        doc = python_callable.__doc__
-        if doc and not kwargs.get("doc_md"):
-            kwargs["doc_md"] = textwrap.dedent(doc).strip()
+        _add_doc(python_callable, kwargs)
         unique = unique_task_id(task_id, kwargs.get("dag"), kwargs.get("task_group"))
         super().__init__(task_id=unique, **(kwargs_to_upstream or {}), **kwargs)
+
+    def _fill_arguments(self, defaults: Mapping[str, Any]) -> None:
+        """Give the function the arguments that are missing in the call, and that `default_args` has, as in Airflow."""
+        try:
+            names = list(_signature_of(self.python_callable).parameters)
+        except (TypeError, ValueError):
+            return  # some functions written in C have no signature
+        for name in names[len(self.op_args) :]:
+            if name in defaults:
+                self.op_kwargs.setdefault(name, defaults[name])
 
     @property
     def is_async(self) -> bool:
@@ -214,6 +239,13 @@ def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappin
             raise TypeError(f"@task function {name!r} is called without the argument {parameter.name!r}")
 
 
+def _add_doc(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    """Make the docstring of a function the documentation of its task, unless the author gives one of any kind."""
+    doc = function.__doc__
+    if doc and not any(arguments.get(name) for name in ("doc", "doc_md", "doc_json", "doc_yaml", "doc_rst")):
+        arguments["doc_md"] = textwrap.dedent(doc).strip()
+
+
 def _returns_mapping(function: Callable[..., Any]) -> bool:
     """True if the return annotation is a mapping type. Then each key of the result becomes an XCom."""
     try:
@@ -289,6 +321,11 @@ class TaskFunction(Generic[_P, _R]):
     def task_id(self) -> str:
         return str(self.kwargs["task_id"])
 
+    @property
+    def multiple_outputs(self) -> bool:
+        """True if each key of the result becomes an XCom: by the argument of this name, or by the return annotation."""
+        return bool(self.kwargs.get("multiple_outputs"))
+
     def partial(self, **kwargs: Any) -> TaskPartial:
         """Set the arguments that all instances of a mapped task share."""
         return TaskPartial(self, kwargs)
@@ -339,9 +376,7 @@ class TaskPartial:
     def _mapped(self, expand_input: ExpandInput) -> XComArg:
         task = self.task
         common = dict(task.kwargs)
-        doc = task.function.__doc__
-        if doc and not common.get("doc_md"):
-            common["doc_md"] = textwrap.dedent(doc).strip()
+        _add_doc(task.function, common)
         common["task_id"] = unique_task_id(task.task_id, common.get("dag"), common.get("task_group"))
         own = {"python_callable": task.function, "op_args": [], "op_kwargs": self.arguments}
         mapped = make_mapped(task.operator_class, {**common, **own}, expand_input, "op_kwargs")

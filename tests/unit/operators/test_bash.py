@@ -154,6 +154,8 @@ def test_the_decorator_renders_what_the_function_returns() -> None:
             return 5
 
         bad()
+    before: Any = dag.task_dict["t"]
+    assert repr(before.bash_command) == "DYNAMIC (set during execution)"
     assert pushed(carry_out(dag.task_dict["t"]))["return_value"] == "hello 2024-03-05 r1 a"
     assert "the @task.bash function bad returned 5" in (carry_out(dag.task_dict["bad"]).reason or "")
 

@@ -60,7 +60,30 @@ class TestTask:
         assert operator.doc_md.startswith("Add.")
         assert operator.operator_name == "@task"
         assert add.function(4, 5) == 9
+        assert add.multiple_outputs is False
         assert add.__name__ == "add"  # type: ignore[attr-defined]
+
+    def test_a_docstring_is_used_only_where_no_documentation_is_given(self, made: DAG) -> None:
+        @task(doc="By hand.")
+        def one(n: int) -> None:
+            """Docstring."""
+
+        one(1)
+        one.override(task_id="mapped").expand(n=[1, 2])
+        one.override(task_id="neither", doc=None)(1)
+        documents = [(found.doc, found.doc_md) for found in made.tasks]
+        assert documents == [("By hand.", None), ("By hand.", None), (None, "Docstring.")]
+
+    def test_default_args_give_missing_arguments_of_the_function(self) -> None:
+        @task
+        def greet(name: str, owner: str, region: str = "eu") -> str:
+            return f"{name} {owner} {region}"
+
+        with DAG("d", default_args={"owner": "ann", "region": "us", "name": "not this"}) as dag:
+            greet("hello")
+            greet.override(task_id="given")("hello", owner="bob")
+        first, given = dag.tasks
+        assert (first.execute({}), given.execute({})) == ("hello ann us", "hello bob us")
 
     def test_override_changes_arguments_for_one_call(self, made: DAG) -> None:
         @task(retries=2, task_id="named")

@@ -6,6 +6,8 @@ import logging
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
+from tradewind.sdk.decorators import SET_DURING_EXECUTION, ArgNotSet
+
 __all__ = [
     "ID_LEN",
     "MAX_XCOM_SIZE",
@@ -58,21 +60,7 @@ class IntermediateTIState(StrEnum):
     DEFERRED = "deferred"
 
 
-class ArgNotSet:
-    """Type of `NOTSET`: an argument that was not given, where None is a value."""
-
-
 NOTSET = ArgNotSet()
-
-
-class _SetDuringExecution(ArgNotSet):
-    """Type of `SET_DURING_EXECUTION`: an argument that a decorated function gives when the task runs."""
-
-    def __repr__(self) -> str:
-        return "DYNAMIC (set during execution)"
-
-
-SET_DURING_EXECUTION = _SetDuringExecution()
 
 
 def is_arg_set(value: Any) -> bool:
