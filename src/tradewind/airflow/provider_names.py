@@ -273,11 +273,8 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     (_SERVER, "run_task_in_process ActivitySubprocess", "sdk.execution_time.supervisor:3"),
     (_SERVER, "Client", "sdk.api.client:3"),
     (_SERVER, "execute_workload", "sdk.execution_time.execute_workload:3"),
-    (
-        _SERVER,
-        "DagSerialization LazyDeserializedDAG OperatorSerialization",
-        "serialization.serialized_objects:2",
-    ),
+    (_SERVER, "LazyDeserializedDAG", "serialization.serialized_objects:2"),
+    (f"{_COMPAT}.serialized_dag", "DagSerialization OperatorSerialization", "serialization.serialized_objects:2"),
     (_SERVER, "serialize_template_field", "serialization.helpers:2"),
     (_SERVER, "initialize_secrets_backends", "configuration"),
     (

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.models import DAG
 from airflow.models.baseoperator import BaseOperator, BaseOperatorLink
-from airflow.serialization.serialized_objects import SerializedDAG
+from airflow.serialization.serialized_objects import DagSerialization, OperatorSerialization, SerializedDAG
 
 
 class Link(BaseOperatorLink):
@@ -46,3 +46,15 @@ def test_a_dag_as_json_data_and_back() -> None:
     assert task.downstream_task_ids == {"b"}
     assert task.get_extra_links(datetime(2022, 1, 1, tzinfo=UTC), "Console") == "https://console/a"
     assert isinstance(task.operator_extra_links[0], Link)
+
+
+def test_the_names_of_airflow_3() -> None:
+    with DAG("d", start_date=datetime(2022, 1, 1, tzinfo=UTC), schedule=None) as dag:
+        task = Query(task_id="a", sql="select 1")
+    written = DagSerialization.to_dict(dag)
+    assert written == SerializedDAG.to_dict(dag)
+    assert DagSerialization.serialize_dag(dag) == written["dag"]
+    for read in (DagSerialization.from_dict(written), DagSerialization.deserialize_dag(written["dag"])):
+        assert (read.dag_id, read.task_dict["a"].sql) == ("d", "select 1")
+    again = OperatorSerialization.deserialize_operator(OperatorSerialization.serialize_operator(task))
+    assert (again.task_id, again.sql, again.task_type) == ("a", "select 1", "Query")

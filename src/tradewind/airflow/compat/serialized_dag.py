@@ -14,7 +14,7 @@ from tradewind.airflow.compat.serde import BaseSerialization
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.operator import BaseOperator
 
-__all__ = ["SerializedBaseOperator", "SerializedDAG"]
+__all__ = ["DagSerialization", "OperatorSerialization", "SerializedBaseOperator", "SerializedDAG"]
 
 _LOOKS = ("ui_color", "ui_fgcolor", "template_fields", "template_ext", "template_fields_renderers")
 
@@ -99,6 +99,33 @@ class SerializedDAG(DAG):
     def from_json(cls, serialized_obj: str) -> SerializedDAG:
         """A DAG from its JSON text."""
         return cls.from_dict(cast("Mapping[str, Any]", json.loads(serialized_obj)))
+
+
+class DagSerialization:
+    """Airflow 3.2's name of the methods of `SerializedDAG`."""
+
+    to_dict = SerializedDAG.to_dict
+    from_dict = SerializedDAG.from_dict
+    to_json = SerializedDAG.to_json
+    from_json = SerializedDAG.from_json
+
+    @staticmethod
+    def serialize_dag(dag: DAG) -> dict[str, Any]:
+        """The part `dag` of the JSON data of a DAG."""
+        data: dict[str, Any] = SerializedDAG.to_dict(dag)["dag"]
+        return data
+
+    @staticmethod
+    def deserialize_dag(encoded_dag: Mapping[str, Any]) -> SerializedDAG:
+        """A DAG from the part `dag` of its JSON data."""
+        return SerializedDAG.from_dict({"dag": encoded_dag})
+
+
+class OperatorSerialization:
+    """Airflow 3.2's name of the methods of `SerializedBaseOperator`."""
+
+    serialize_operator = SerializedBaseOperator.serialize_operator
+    deserialize_operator = SerializedBaseOperator.deserialize_operator
 
 
 def _link(path: str, arguments: Mapping[str, Any]) -> Any:
