@@ -5,6 +5,7 @@ Tradewind's worker writes task logs itself (docs/how-to/logs.md). These classes 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Iterable
@@ -36,6 +37,9 @@ FILENAME_TEMPLATE = (
     "{% if ti.map_index >= 0 %}map_index={{ ti.map_index }}/{% endif %}attempt={{ try_number or ti.try_number }}.log"
 )
 """Default of `logging.log_filename_template` of Airflow 2 and 3."""
+
+_WRITTEN = frozenset({"running", "deferred"})
+"""States of a task instance whose log is not complete."""
 
 LogMessages = list[str]
 """Texts of logs."""
@@ -69,8 +73,10 @@ class StructuredLogMessage(BaseModel):
     event: str
 
 
-def _message(line: str) -> StructuredLogMessage:
-    """The message of one line of a file: JSON data, or a text."""
+def _message(line: str | StructuredLogMessage) -> StructuredLogMessage:
+    """The message of one line of a file: JSON data, or a text. A message is returned unchanged."""
+    if isinstance(line, StructuredLogMessage):
+        return line
     if line.startswith("{"):
         try:
             return StructuredLogMessage.model_validate_json(line)
@@ -165,6 +171,10 @@ class FileTaskHandler(logging.Handler):
         files = sorted(worker_log_path.parent.glob(f"{worker_log_path.name}*"))
         return [str(file) for file in files], [file.read_text(encoding="utf-8") for file in files]
 
+    def _read_from_logs_server(self, ti: Any, worker_log_rel_path: str) -> tuple[list[str], list[str]]:
+        """Nothing: no worker serves its files over HTTP, because workers send logs to the store."""
+        return [], []
+
     def _read_remote_logs(self, ti: Any, try_number: int, metadata: Any = None) -> LogResponse:
         """Read the log from another system. Subclasses define this.
 
@@ -174,13 +184,25 @@ class FileTaskHandler(logging.Handler):
         raise NotImplementedError
 
     def _read(self, ti: Any, try_number: int, metadata: Any = None) -> tuple[Any, dict[str, Any]]:
-        """(the text of one try, how far it was read)."""
-        try:
-            sources, logs = self._read_remote_logs(ti, try_number, metadata)
-        except NotImplementedError:
-            sources, logs = self._read_from_local(Path(self.local_base, self._render_filename(ti, try_number)))
-        text = "\n".join([*(sources or ()), *(logs or ())])
-        return text, {"end_of_log": True, "log_pos": len(text)}
+        """(the messages of one try, how far they were read). As in Airflow 2, if the stand-in has its release: their text.
+
+        The messages begin with a group that names the sources, unless an earlier call has read a part of them.
+        """
+        sources, logs = [], []
+        with contextlib.suppress(NotImplementedError):
+            sources, logs = (list(found or ()) for found in self._read_remote_logs(ti, try_number, metadata))
+        if not logs or getattr(ti, "state", None) in _WRITTEN:
+            more, local = self._read_from_local(Path(self.local_base, self._render_filename(ti, try_number)))
+            sources, logs = [*sources, *more], [*local, *logs]
+        lines = [line for log in logs for line in (log.splitlines() if isinstance(log, str) else log)]
+        if version.startswith(("1.", "2.")):
+            text = "\n".join([*sources, *lines])
+            return text, {"end_of_log": True, "log_pos": len(text)}
+        begin = (metadata or {}).get("log_pos")
+        header = ["::group::Log message source details", *sources, "::endgroup::"] if begin is None else []
+        messages = [StructuredLogMessage(event=line) for line in header] + [_message(line) for line in lines[begin or 0 :]]
+        is_written = getattr(ti, "state", None) in _WRITTEN and ti.try_number == try_number
+        return messages, {"end_of_log": not is_written, "log_pos": len(lines)}
 
     def read(self, task_instance: Any, try_number: int | None = None, metadata: Any = None) -> Any:
         """The logs of one try.
