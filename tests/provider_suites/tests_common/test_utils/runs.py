@@ -93,6 +93,13 @@ class DagMaker:
         """Run a task. Its error is raised."""
         return self.create_ti(task_id, dag_run, dag_run_kwargs, map_index).run(**options)
 
+    def get_serialized_data(self) -> dict[str, Any]:
+        """The DAG as JSON data."""
+        from airflow.serialization.serialized_objects import DagSerialization
+
+        data: dict[str, Any] = DagSerialization.to_dict(self.dag)
+        return data
+
     def sync_dag_to_db(self) -> None:
         """Do nothing: there is no table of DAGs."""
 
@@ -111,7 +118,7 @@ def _workload(
         dag_id=dag.dag_id if dag is not None else "test_dag",
         task_id=task.task_id,
         run_id=run_id or f"manual__{DEFAULT_DATE.isoformat()}",
-        run_type=RunType(str(run_type or "manual")),
+        run_type=RunType(str(getattr(run_type, "value", run_type) or "manual")),
         logical_date=at,
         interval_start=at,
         interval_end=at,
