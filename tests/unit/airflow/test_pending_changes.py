@@ -125,6 +125,18 @@ def test_one_row_is_one_object_in_a_session(session: Any) -> None:
     assert session.query(Connection).count() == 2
 
 
+def test_a_query_reads_again_what_the_session_has_not_changed(world: World, session: Any) -> None:
+    """A task that polls a connection or a DAG sees what others have changed."""
+    web, warehouse = (session.query(Connection).filter_by(conn_id=name).one() for name in ("web", "warehouse"))
+    warehouse.login = "mine"
+    world.connections["web"]["host"] = world.connections["warehouse"]["host"] = "elsewhere"
+    assert session.query(Connection).filter_by(conn_id="web").one() is web
+    assert session.query(Connection).filter_by(conn_id="warehouse").one() is warehouse
+    assert (web.host, warehouse.host, warehouse.login) == ("elsewhere", "db.example", "mine")
+    session.commit()
+    assert changes(world) == [RowChange("connection", "warehouse", "change", {"login": "mine"})]
+
+
 def test_the_environment_is_not_part_of_the_table(world: World, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WEB", "http://other.example")
     monkeypatch.setenv("AIRFLOW_VAR_BUCKET", "other")

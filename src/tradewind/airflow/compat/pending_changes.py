@@ -88,6 +88,12 @@ class _Tracked:
         """
         return {name: _stored(self.kind, self.one, name) for name in (self.kind.key, *self.kind.columns)}
 
+    def renew(self, row: Any) -> None:
+        """Give the object the values that were read now, unless it has changes that are not stored."""
+        if self.now() == self.before:
+            vars(self.one).update(vars(row))
+            self.before = vars(self.one)[_READ] = self.now()
+
     def changes(self) -> Iterator[RowChange]:
         """The changes of the row. Raises as `now`."""
         table, key = self.kind.table, self.kind.key
@@ -166,6 +172,7 @@ class PendingChanges:
                 self._read(row, kind)
                 yield row
             elif not tracked.is_deleted:
+                tracked.renew(row)
                 yield tracked.one
         for tracked in mine:
             if tracked.before is None and not tracked.is_deleted:
