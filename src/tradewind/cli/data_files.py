@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from tradewind.cli import project_settings
 from tradewind.model.counts import counted
 
 FORMATS = ("json", "yaml", "env")
@@ -21,7 +22,8 @@ format_option = click.option(
 
 
 def read_mapping(file: BinaryIO, what: str) -> dict[str, Any]:
-    """Read a file with an object of names and values. Its extension is the format; JSON for any other extension.
+    """Read a file with an object of names and values, or the file `airflow_settings.yaml` of a project of Astronomer. The extension
+    is the format; JSON for any other extension.
 
     Raises:
         click.ClickException: the file does not contain such an object.
@@ -38,6 +40,8 @@ def read_mapping(file: BinaryIO, what: str) -> dict[str, Any]:
                 raise ValueError(" ".join(str(error).split())) from None
         else:
             found = _parse_env(text) if kind == "env" else json.loads(text)
+        if isinstance(found, dict) and project_settings.is_project_settings(found):
+            found = project_settings.values_of_project(found, what)
     except ValueError as error:
         raise click.ClickException(f"{file.name} cannot be read: {error}") from None
     if not isinstance(found, dict):

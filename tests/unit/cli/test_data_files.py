@@ -36,6 +36,55 @@ def test_a_wrong_file_of_pools_changes_nothing(run: Run, known: Path, tmp_path: 
     assert len(json.loads(run("pools", "list", "-o", "json").stdout)) == 1
 
 
+PROJECT = """
+airflow:
+  connections:
+    - conn_id: warehouse
+      conn_type: postgres
+      conn_host: db.example
+      conn_schema: sales
+      conn_login: u
+      conn_password: p
+      conn_port: 5432
+      conn_extra:
+        sslmode: require
+    - conn_id: web
+      conn_uri: https://h.example
+    - conn_id:
+      conn_type:
+      conn_extra:
+  pools:
+    - pool_name: narrow
+      pool_slot: 5
+      pool_description: five
+  variables:
+    - variable_name: bucket
+      variable_value: b
+"""
+
+
+def test_settings_of_a_project_of_astronomer_are_imported(run: Run, known: Path, tmp_path: Path) -> None:
+    """One file has connections, pools and variables; each command takes its own."""
+    target = tmp_path / "airflow_settings.yaml"
+    target.write_text(PROJECT)
+    assert run("pools", "import", str(target)).stdout == "Imported 1 pool: narrow.\n"
+    assert run("variables", "import", str(target)).exit_code == 0
+    assert run("variables", "get", "bucket").stdout == "b\n"
+    assert run("connections", "import", str(target)).exit_code == 0
+    (row,) = json.loads(run("connections", "get", "warehouse", "-o", "json").stdout)
+    assert (row["conn_type"], row["host"], row["schema"], row["port"]) == ("postgres", "db.example", "sales", 5432)
+    (row,) = json.loads(run("connections", "get", "web", "-o", "json").stdout)
+    assert (row["conn_type"], row["host"]) == ("https", "h.example")
+
+
+def test_an_entry_without_a_name_in_the_settings_of_a_project(run: Run, known: Path, tmp_path: Path) -> None:
+    target = tmp_path / "airflow_settings.yaml"
+    target.write_text("airflow:\n  variables:\n    - variable_value: b\n")
+    done = run("variables", "import", str(target))
+    assert done.exit_code == 1
+    assert "entry 1 of airflow.variables has no variable_name" in done.stderr
+
+
 def test_variables_in_every_format(run: Run, known: Path, tmp_path: Path) -> None:
     run("variables", "set", "plain", "x=1")
     run("variables", "set", "shape", '{"a": [1]}')
