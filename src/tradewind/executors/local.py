@@ -185,6 +185,10 @@ class LocalExecutor:
     def ready(self) -> bool:
         return bool(self._workers)
 
+    @property
+    def runs_triggers(self) -> bool:
+        return any(attempt_of_pod(name) is None for name in self._workers)
+
     def serves(self, executor: str, queue: str) -> bool:
         return any(one.load.serves(executor, queue) for one in self._workers.values())
 

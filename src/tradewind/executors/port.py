@@ -99,5 +99,10 @@ class Executor(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether a worker is connected."""
+        """Whether it takes attempts: a worker is connected, or the executor creates one for each attempt."""
+        ...
+
+    @property
+    def runs_triggers(self) -> bool:
+        """Whether a worker is connected that runs triggers."""
         ...

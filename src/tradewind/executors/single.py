@@ -33,5 +33,9 @@ class SingleWorker:
         return ""
 
     @property
+    def runs_triggers(self) -> bool:
+        return self.ready
+
+    @property
     def workers(self) -> Sequence[str]:
         return (FIRST_WORKER,) if self.ready else ()

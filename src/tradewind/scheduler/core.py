@@ -189,7 +189,7 @@ class Scheduler:
         found = self.schedules.compare_with_store() + self.runs.compare_with_store()
         self.refresh_pools()
         self.readmit()
-        if self.executor.ready:
+        if self.executor.runs_triggers:
             self.hosts.run_triggers(one.key for one in self.waits.triggers())
             self.watchers.repeat_orders()
             self.watchers.wake()

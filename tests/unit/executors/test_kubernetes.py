@@ -114,7 +114,9 @@ def test_a_pod_gets_nothing_but_its_attempt(world: World) -> None:
     world.executor.run_triggers([TriggerOrder((1, 9, 1), TriggerWait("triggers.Time", b"{}"), "etl", "t", "r1")])
     world.executor.end_log(LastLine("info", "text", "log"))
     assert world.sent["pod-1-1-1@remote"] == []
+    assert (world.executor.ready, world.executor.runs_triggers) == (True, False)
     world.connect("w1")
+    assert world.executor.runs_triggers
     world.executor.run_triggers([TriggerOrder((1, 9, 1), TriggerWait("triggers.Time", b"{}"), "etl", "t", "r1")])
     world.executor.end_log(LastLine("info", "text", "log"))
     assert [type(one) for one in world.sent["w1"]] == [Submit, RunTriggers, EndLog]

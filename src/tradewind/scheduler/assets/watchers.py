@@ -310,11 +310,11 @@ class AssetWatchers:
         for watcher in self._by_number.values():
             gone = watcher.gone_since
             if watcher.key is not None and gone is not None and now >= gone + COMES_BACK:
-                if executor.ready and not executor.may_live(watcher.worker):
+                if executor.runs_triggers and not executor.may_live(watcher.worker):
                     watcher.key = None
                 else:
                     self._state.timers.add(now + COMES_BACK, WakeWatchers())
-            if watcher.key is None and not executor.ready:
+            if watcher.key is None and not executor.runs_triggers:
                 continue  # the first worker that registers starts the triggers
             if watcher.key is None and watcher.next_start <= now:
                 watcher.key = (WATCHER_RUN, watcher.number, now)

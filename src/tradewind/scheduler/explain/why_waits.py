@@ -42,7 +42,7 @@ def of_wait(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun
     if isinstance(wait, TriggerWait):
         reason = then(phrase("deferred_trigger", since=since, trigger=wait.classpath), longest)
         found = [Blocker("deferred", reason, phrase("ends_trigger"))]
-        if scheduler is not None and not scheduler.executor.ready:
+        if scheduler is not None and not scheduler.executor.runs_triggers:
             reason, command = phrase("no_worker_triggerer"), "tradewind worker-host"
             found.append(Blocker("no_worker", reason, phrase("ends_worker"), command=command))
         return found
