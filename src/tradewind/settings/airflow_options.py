@@ -1,6 +1,7 @@
 """The options of Airflow 1.10, 2 and 3 by name, and how Tradewind uses each of them.
 
-Source of the names: the configuration templates of Airflow 1.10.15, 2.11.0 and 3.3.2.
+Source of the names: the configuration templates of Airflow 1.10.15, 2.11.0 and 3.3.2, and of its
+package for Kubernetes.
 """
 
 from __future__ import annotations
@@ -102,6 +103,16 @@ _KNOWN = """
     kube_client_request_args logs_volume_claim logs_volume_host logs_volume_subpath multi_namespace_mode namespace
     pod_template_file run_as_user tolerations worker_container_image_pull_policy worker_container_repository
     worker_container_tag worker_pods_creation_batch_size worker_service_account_name
+[kubernetes_executor]
+    api_client_retry_configuration async_client_factory async_pod_creation client_factory cluster_context
+    config_file dags_in_image delete_option_kwargs delete_worker_pods delete_worker_pods_on_failure
+    enable_tcp_keepalive in_cluster kube_client_request_args logs_task_metadata multi_namespace_mode
+    multi_namespace_mode_namespace_list namespace pod_creation_max_concurrency
+    pod_launch_failure_excluded_container_reasons pod_launch_failure_retries pod_template_file run_as_user
+    running_pod_log_lines ssl_ca_cert task_publish_max_retries tcp_keep_cnt tcp_keep_idle tcp_keep_intvl verify_ssl
+    worker_container_image_pull_policy worker_container_repository worker_container_tag
+    worker_pod_pending_fatal_container_state_reasons worker_pods_creation_batch_size worker_pods_pending_timeout
+    worker_pods_pending_timeout_batch_size worker_pods_pending_timeout_check_interval worker_pods_queued_check_interval
 [ldap]
     basedn bind_password bind_user cacert data_profiler_filter group_member_attr ignore_malformed_schema search_scope
     superuser_filter uri user_filter user_name_attr

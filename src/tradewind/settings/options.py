@@ -1300,7 +1300,7 @@ _KUBERNETES = (
         kind="str",
         default="default",
         description="Namespace in which the KubernetesExecutor creates its pods.",
-        airflow=("kubernetes_executor.namespace",),
+        airflow=("kubernetes_executor.namespace", "kubernetes.namespace"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1310,7 +1310,7 @@ _KUBERNETES = (
         nullable=True,
         description="YAML file with the pod that all pods are made from; its first container is called `base`. none = a pod with "
         "one container that has the image of worker_container_repository.",
-        airflow=("kubernetes_executor.pod_template_file",),
+        airflow=("kubernetes_executor.pod_template_file", "kubernetes.pod_template_file"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1319,7 +1319,7 @@ _KUBERNETES = (
         default=None,
         nullable=True,
         description="Image of the container that runs a task, without its tag. It has priority over the image in the pod template.",
-        airflow=("kubernetes_executor.worker_container_repository",),
+        airflow=("kubernetes_executor.worker_container_repository", "kubernetes.worker_container_repository"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1328,7 +1328,7 @@ _KUBERNETES = (
         default=None,
         nullable=True,
         description="Tag of that image.",
-        airflow=("kubernetes_executor.worker_container_tag",),
+        airflow=("kubernetes_executor.worker_container_tag", "kubernetes.worker_container_tag"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1345,7 +1345,7 @@ _KUBERNETES = (
         kind="bool",
         default=True,
         description="Delete pods that have ended. Otherwise they stay, with the label tradewind_done.",
-        airflow=("kubernetes_executor.delete_worker_pods",),
+        airflow=("kubernetes_executor.delete_worker_pods", "kubernetes.delete_worker_pods"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1354,7 +1354,7 @@ _KUBERNETES = (
         default=False,
         description="Delete also pods that failed themselves, for example because they ran out of memory. A pod whose task "
         "failed has not failed.",
-        airflow=("kubernetes_executor.delete_worker_pods_on_failure",),
+        airflow=("kubernetes_executor.delete_worker_pods_on_failure", "kubernetes.delete_worker_pods_on_failure"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1365,7 +1365,7 @@ _KUBERNETES = (
         high=100,
         unit="pods",
         description="Maximum number of pods that are being created at the same time.",
-        airflow=("kubernetes_executor.worker_pods_creation_batch_size",),
+        airflow=("kubernetes_executor.worker_pods_creation_batch_size", "kubernetes.worker_pods_creation_batch_size"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1378,7 +1378,11 @@ _KUBERNETES = (
         unit="seconds",
         description="How long a pod may take until its worker has connected. Then the attempt goes to another pod, at most "
         "scheduler.requeue_limit times; 0 = no limit.",
-        airflow=("scheduler.task_queued_timeout",),
+        airflow=(
+            "scheduler.task_queued_timeout",
+            "kubernetes_executor.worker_pods_pending_timeout",
+            "kubernetes.worker_pods_pending_timeout",
+        ),
     ),
     Option(
         section="kubernetes_executor",
@@ -1387,7 +1391,7 @@ _KUBERNETES = (
         default=True,
         description="The scheduler runs in the cluster and uses the service account of its pod. Otherwise it uses a kubeconfig "
         "file.",
-        airflow=("kubernetes_executor.in_cluster",),
+        airflow=("kubernetes_executor.in_cluster", "kubernetes.in_cluster"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1396,7 +1400,7 @@ _KUBERNETES = (
         default=None,
         nullable=True,
         description="The kubeconfig file; none = $KUBECONFIG or ~/.kube/config.",
-        airflow=("kubernetes_executor.config_file",),
+        airflow=("kubernetes_executor.config_file", "kubernetes.config_file"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1405,7 +1409,7 @@ _KUBERNETES = (
         default=None,
         nullable=True,
         description="The context in the kubeconfig file; none = its current context.",
-        airflow=("kubernetes_executor.cluster_context",),
+        airflow=("kubernetes_executor.cluster_context", "kubernetes.cluster_context"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1413,7 +1417,7 @@ _KUBERNETES = (
         kind="bool",
         default=True,
         description="Check the certificate of the API server of Kubernetes.",
-        airflow=("kubernetes_executor.verify_ssl",),
+        airflow=("kubernetes_executor.verify_ssl", "kubernetes.verify_ssl"),
     ),
     Option(
         section="kubernetes_executor",
@@ -1432,7 +1436,7 @@ _KUBERNETES = (
         nullable=True,
         description="JSON object; only `_request_timeout` is used: seconds, or [seconds to connect, seconds between two pieces "
         "of an answer]. none = [10, 30].",
-        airflow=("kubernetes_executor.kube_client_request_args",),
+        airflow=("kubernetes_executor.kube_client_request_args", "kubernetes.kube_client_request_args"),
     ),
 )
 

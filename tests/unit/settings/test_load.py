@@ -98,6 +98,9 @@ def test_the_home_folder(env: dict[str, str], expected: str) -> None:
         ("DAG_PROCESSOR__PARSING_PROCESSES", "3", "parser.processes", "3"),
         ("CORE__DEFAULT_TASK_EXECUTION_TIMEOUT", "3600", "core.default_task_execution_timeout", "3600"),
         ("CORE__DEFAULT_POOL_TASK_SLOT_COUNT", "7", "core.default_pool_slots", "7"),
+        ("KUBERNETES_EXECUTOR__POD_TEMPLATE_FILE", "/etc/pod.yaml", "kubernetes_executor.pod_template_file", "/etc/pod.yaml"),
+        ("KUBERNETES__NAMESPACE", "jobs", "kubernetes_executor.namespace", "jobs"),  # the section until Airflow 2.4
+        ("KUBERNETES_EXECUTOR__WORKER_PODS_PENDING_TIMEOUT", "300", "kubernetes_executor.worker_pods_pending_timeout", "300"),
     ],
 )
 def test_airflows_environment_is_understood(name: str, text: str, ours: str, value: str) -> None:
