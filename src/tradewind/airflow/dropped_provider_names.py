@@ -79,6 +79,7 @@ cncf.kubernetes.pod_launcher_deprecated cncf.kubernetes.utils.pod_manager PodLau
 cncf.kubernetes.utils.pod_launcher cncf.kubernetes.utils.pod_manager PodLauncher=PodManager
 databricks.operators.databricks @dropped_databricks
     DatabricksRunNowDeferrableOperator DatabricksSubmitRunDeferrableOperator
+elasticsearch.hooks.elasticsearch elasticsearch.hooks.elasticsearch ElasticsearchHook=ElasticsearchSQLHook
 google.cloud.hooks.automl @dropped_automl CloudAutoMLHook
 google.cloud.hooks.datacatalog - CloudDataCatalogHook
 google.cloud.hooks.datapipeline - DataPipelineHook
@@ -152,6 +153,7 @@ microsoft.azure.transfers.azure_blob_to_gcs google.cloud.transfers.azure_blob_to
 microsoft.azure.transfers.local_to_adls microsoft.azure.transfers.local_to_adls
     LocalToAzureDataLakeStorageOperator=LocalFilesystemToADLSOperator
 mysql.operators.mysql mysql.hooks.mysql MySqlHook
+oracle.operators.oracle @sql_operators OracleOperator
 postgres.operators.postgres postgres.hooks.postgres PostgresHook
 slack.notifications.slack_notifier slack.notifications.slack SlackNotifier send_slack_notification
 slack.transfers.sql_to_slack @dropped_slack SqlToSlackOperator

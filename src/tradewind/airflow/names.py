@@ -374,6 +374,7 @@ ROWS: tuple[Row, ...] = (
             ("Snowflake", "snowflake", "snowflake"),
         )
     ),
+    ("tradewind.airflow.compat.sql_operators", "TrinoOperator", "providers.trino.operators.trino:2"),
     ("tradewind.airflow.compat.sql_operators", "VerticaOperator", "contrib.operators.vertica_operator:1-2"),
     ("tradewind.airflow.compat.sql_operators", "SnowflakeOperator", "contrib.operators.snowflake_operator:1-2"),
     (

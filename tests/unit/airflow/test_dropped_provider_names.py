@@ -191,6 +191,26 @@ else: raise SystemExit(1)
     )
 
 
+def test_operators_of_one_database_whose_package_has_dropped_them(packages: Path) -> None:
+    files = {
+        "airflow/providers/oracle/operators/oracle.py": "class OracleStoredProcedureOperator: ...",
+        "airflow/providers/trino/hooks/trino.py": "class TrinoHook: ...",
+        "airflow/providers/elasticsearch/hooks/elasticsearch.py": "class ElasticsearchSQLHook: ...",
+    }
+    run(
+        own_process.install(packages, files),
+        """
+from airflow.providers.oracle.operators.oracle import OracleOperator, OracleStoredProcedureOperator
+from airflow.providers.trino.operators.trino import TrinoOperator
+from airflow.providers.elasticsearch.hooks.elasticsearch import ElasticsearchHook, ElasticsearchSQLHook
+assert ElasticsearchHook is ElasticsearchSQLHook
+one = OracleOperator(task_id="o", sql="select 1 from dual", oracle_conn_id="ora", dag=dag)
+other = TrinoOperator(task_id="t", sql="select 1", trino_conn_id="tri", handler=list, dag=dag)
+assert (one.conn_id, other.conn_id, other.sql) == ("ora", "tri", "select 1")
+""",
+    )
+
+
 def test_hooks_and_sensors_that_the_package_of_hdfs_dropped_load(packages: Path) -> None:
     """Airflow 1.10 had them for the library snakebite, which only Python 2 can use."""
     run(

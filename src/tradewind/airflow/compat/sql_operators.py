@@ -19,6 +19,7 @@ __all__ = [
     "RedshiftSQLOperator",
     "SnowflakeOperator",
     "SqliteOperator",
+    "TrinoOperator",
     "VerticaOperator",
 ]
 
@@ -99,6 +100,16 @@ class JdbcOperator(SQLExecuteQueryOperator):
     def __init__(self, *, sql: Any, jdbc_conn_id: str = "jdbc_default", **kwargs: Any) -> None:
         super().__init__(sql=sql, **{"conn_id": jdbc_conn_id, **kwargs})
         self.jdbc_conn_id = jdbc_conn_id
+
+
+class TrinoOperator(SQLExecuteQueryOperator):
+    """Runs SQL in Trino."""
+
+    ui_color = "#ededed"
+
+    def __init__(self, *, sql: Any, trino_conn_id: str = "trino_default", **kwargs: Any) -> None:
+        super().__init__(sql=sql, **{"conn_id": trino_conn_id, **kwargs})
+        self.trino_conn_id = trino_conn_id
 
 
 class VerticaOperator(SQLExecuteQueryOperator):
