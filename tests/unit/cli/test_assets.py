@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Run, carry_out
+from tradewind.cli.common import command_client
 from tradewind.cli.compose.bundles import DAGS_BUNDLE
 from tradewind.cli.compose.commands_without_scheduler import open_commands
 from tradewind.model.assets import AliasKey, AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
+from tradewind.model.rows import NewRun
+from tradewind.model.states import RunType
 from tradewind.settings import load
+from tradewind.wire.commands import CreateAssetEvent, CreateAssetEventResult
 
 A, B = AssetKey("orders", "s3://shop/orders"), AssetKey("prices", "s3://shop/prices")
 
@@ -59,6 +63,26 @@ def test_an_asset_name_can_be_an_argument(run: Run, assets: Path) -> None:
         in run("assets", "create-event", "orders", "--name", "prices").stderr
     )
     assert "no asset is given; give its name or --uri" in run("assets", "materialize").stderr
+
+
+def test_create_event_prints_the_run_that_it_has_started(run: Run, assets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler consumes the last missing event at once."""
+
+    class Client:
+        offline = False
+
+        def call(self, command: CreateAssetEvent) -> CreateAssetEventResult:
+            event = command_client().call(command)
+            store, _ = open_commands(load())
+            version = store.need_dag("report").version
+            new = NewRun("report", "began", RunType.ASSET_TRIGGERED, version, None, None, None, 6, 6, "asset")
+            store.create_asset_run(new, event.id)
+            store.close()
+            return event
+
+    monkeypatch.setattr("tradewind.cli.commands.assets.command_client", Client)
+    done = run("assets", "create-event", "orders")
+    assert done.stdout == "Event 1: asset orders was updated.\n  DAG report: its run began was created\n", done.stderr
 
 
 def test_create_event_prints_the_missing_updates(run: Run, assets: Path) -> None:

@@ -162,6 +162,10 @@ def materialize(name: str, uri: str, conf: str | None, note: str | None, partiti
     warn_if_no_scheduler(client)
 
 
+_EVENTS_SEARCHED = 20
+"""Number of the latest events of an asset among which an event that was just created is searched."""
+
+
 @assets.command("create-event")
 @asset_argument
 @click.option("--extra", metavar="JSON", help="Extra information about the event, as a JSON object.")
@@ -178,7 +182,14 @@ def create_event(name: str, uri: str, extra: str | None, partition_key: str | No
     event = client.call(command)
     with reading() as store:
         view = store.asset_details(event.asset_id)
-        waiting = {one.dag_id: _awaited_assets_text(store, one.dag_id) for one in view.scheduled_dags}
+        latest = store.list_asset_events(asset=event.asset_id, limit=_EVENTS_SEARCHED, order_by=("-id",)).rows
+        began = {run.dag_id: run.run_id for one in latest if one.id == event.id for run in one.created_dagruns}
+        waiting = {
+            one.dag_id: f"its run {began[one.dag_id]} was created"
+            if one.dag_id in began
+            else _awaited_assets_text(store, one.dag_id)
+            for one in view.scheduled_dags
+        }
     if output != "table":
         show_one({"id": event.id, "name": event.name, "uri": event.uri, "dags": sorted(waiting)}, output)
     else:
