@@ -102,12 +102,16 @@ def translate(words: Sequence[str], options_of: Callable[[str], OurOptions]) -> 
 
 
 def _with_both_dates(form: Form, options: list[str]) -> list[str]:
-    """Complete the options of a backfill: Airflow accepts one date for a single run, and waits until the backfill has ended."""
+    """Complete the options of a backfill of Airflow 1 and 2: one date means a single run, no reprocess behavior is needed for a DAG
+    that depends on the past, and the command waits until the backfill has ended.
+    """
     if form.tradewind != "backfill create" or form.airflow == form.tradewind:
         return options
     for one, other in (("--from-date", "--to-date"), ("--to-date", "--from-date")):
         if one in options and other not in options:
             options = [*options, other, options[options.index(one) + 1]]
+    if "--reprocess-behavior" not in options:
+        options = [*options, "--accept-depends-on-past"]
     return options if "--dry-run" in options else [*options, "--wait"]
 
 

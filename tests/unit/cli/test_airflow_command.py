@@ -88,9 +88,13 @@ def test_every_form_names_a_command_or_has_a_sentence() -> None:
         ),
         (
             "backfill -s 2024-01-01 etl",
-            "backfill create --from-date 2024-01-01 --to-date 2024-01-01 --wait --dag-id=etl",
+            "backfill create --from-date 2024-01-01 --to-date 2024-01-01 --accept-depends-on-past --wait --dag-id=etl",
         ),
-        ("dags backfill etl -s 1 -e 2 --dry-run", "backfill create --from-date 1 --to-date 2 --dry-run --dag-id=etl"),
+        (
+            "dags backfill etl -s 1 -e 2 --dry-run",
+            "backfill create --from-date 1 --to-date 2 --dry-run --accept-depends-on-past --dag-id=etl",
+        ),
+        ("backfill create --dag-id etl --from-date 1 --to-date 2", "backfill create --dag-id etl --from-date 1 --to-date 2"),
         ("clear -s 2024-01-01 -e 2024-01-02 -t lo -c etl", "tasks clear -s 2024-01-01 -e 2024-01-02 -t lo --yes etl"),
         ("clear --start 2024-01-01 --only_failed -dx etl", "tasks clear --start-date 2024-01-01 --only-failed --dag-regex etl"),
         ("clear -fd etl", "tasks clear -f -d etl"),

@@ -428,6 +428,17 @@ def test_the_next_run_and_what_keeps_it(bench: Bench) -> None:
     }
 
 
+def test_the_command_for_a_missing_date_works_for_a_task_that_depends_on_the_past(bench: Bench) -> None:
+    daily = CronSchedule(("0 0 * * *",), interval_kind="data")
+    bench.dag("d", task("a", depends_on_past=True), schedule=daily, start_date=NOW - 5 * DAY, catchup=False)
+    (one,) = as_dict(why_no_run(bench.store, bench.scheduler, "d", NOW - 4 * DAY))["blockers"]
+    day = "2025-12-28T00:00:00Z"
+    span = f"--from-date {day} --to-date {day}"
+    assert one["command"] == f"tradewind backfill create --dag-id d {span} --reprocess-behavior failed"
+    dates = {"from_date": NOW - 4 * DAY, "to_date": NOW - 4 * DAY}
+    assert bench.command("create_backfill", dag_id="d", **dates, reprocess_behavior="failed")["runs"] == 1
+
+
 def test_there_is_no_run_of_a_date(bench: Bench) -> None:
     daily = CronSchedule(("0 0 * * *",), interval_kind="data")
     bench.dag("d", task("a", empty=True), schedule=daily, start_date=NOW - 5 * DAY, end_date=NOW + 9 * DAY, catchup=False)

@@ -55,6 +55,7 @@ def _create_options(command: Any) -> Any:
             show_default=True,
             help="Which existing runs are run again.",
         ),
+        click.option("--accept-depends-on-past", "accepts_depends_on_past", is_flag=True, hidden=True),
         click.option(
             "--run-backwards", is_flag=True, help="Create the newest run first. Not possible if a task depends on the past."
         ),

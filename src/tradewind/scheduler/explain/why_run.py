@@ -333,6 +333,7 @@ def of_date(plan: DagPlan, date: int, now: int, skipped: Iterable[Skipped] = ())
         return [Blocker("not_due", phrase("date_not_due", date=shown, at=at), phrase("ends_at", at=at), times.run_after)]
     last = plan.last[0] if plan.last is not None else None
     fill = f"tradewind backfill create --dag-id {plan.dag_id} --from-date {shown} --to-date {shown}"
+    fill += " --reprocess-behavior failed"  # needed if a task depends on the past
     ends = phrase("ends_backfilled")
     if not plan.catchup:
         reason = phrase("catchup")
