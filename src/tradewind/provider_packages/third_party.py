@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-_DISTRIBUTIONS = {
+_FOR_AIRFLOW = {
+    "ai.starlake": "starlake-airflow",
     "airflow_ai_sdk": "airflow-ai-sdk",
-    "airflow_client": "apache-airflow-client",
+    "airflow_clickhouse_plugin": "airflow-clickhouse-plugin",
+    "airflow_dbt": "airflow-dbt",
+    "airflow_dbt_python": "airflow-dbt-python",
+    "airflow_mcd": "airflow-mcd",
+    "airflow_powerbi_plugin": "airflow-powerbi-plugin",
+    "airflow_provider_census": "airflow-provider-census",
+    "airflow_provider_hightouch": "airflow-provider-hightouch",
+    "airflow_providers_wherobots": "airflow-providers-wherobots",
     "astro": "astro-sdk-python",
+    "astronomer.providers": "astronomer-providers",
+    "cosmos": "astronomer-cosmos",
+    "dagfactory": "dag-factory",
+    "datahub_airflow_plugin": "acryl-datahub-airflow-plugin",
+    "duckdb_provider": "airflow-provider-duckdb",
+    "fivetran_provider": "airflow-provider-fivetran",
+    "fivetran_provider_async": "airflow-provider-fivetran-async",
+    "great_expectations_provider": "airflow-provider-great-expectations",
+    "gusty": "gusty",
+    "mlflow_provider": "airflow-provider-mlflow",
+    "openlineage.airflow": "openlineage-airflow",
+    "ray_provider": "astro-provider-ray",
+    "rudder_airflow_provider": "rudderstack-airflow-provider",
+}
+"""The same for packages that require `apache-airflow`: pip alone would install Airflow itself with them."""
+
+_DISTRIBUTIONS = {
+    "airflow_client": "apache-airflow-client",
     "attr": "attrs",
     "bs4": "beautifulsoup4",
     "cassandra": "cassandra-driver",
     "confluent_kafka": "confluent-kafka",
-    "cosmos": "astronomer-cosmos",
     "Crypto": "pycryptodome",
     "cv2": "opencv-python",
-    "dagfactory": "dag-factory",
     "dateutil": "python-dateutil",
     "dbt": "dbt-core",
     "deprecated": "Deprecated",
@@ -84,6 +108,12 @@ def advice(module: str) -> str:
     if parts[0] in ("airflow", "tradewind") or not module:
         return ""
     prefixes = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    needs_airflow = next((_FOR_AIRFLOW[name] for name in prefixes if name in _FOR_AIRFLOW), None)
+    if needs_airflow is not None:
+        return (
+            f"Install it in the environment of Tradewind, without Airflow: write {needs_airflow} into a file requirements.txt, "
+            "then: tradewind providers install -r requirements.txt"
+        )
     known = next((_DISTRIBUTIONS[name] for name in prefixes if name in _DISTRIBUTIONS), None)
     if known is None and parts[0] in _SAME_NAME:
         known = parts[0].replace("_", "-")
