@@ -409,17 +409,21 @@ def _duration_text(micros: int) -> str:
 
 @contextmanager
 def _shown_logs() -> Iterator[None]:
-    """Show the log of tasks on stderr, unless logging of this process is configured already."""
-    root, logger = logging.getLogger(), logging.getLogger("tradewind.task")
-    if root.handlers or logger.handlers:
+    """Show what tasks log on stderr, also with loggers of the DAG file, unless logging of this process is configured already."""
+    root, own, tasks = (logging.getLogger(name) for name in (None, "tradewind", "tradewind.task"))
+    if root.handlers or tasks.handlers:
         yield
         return
-    handler, level = logging.StreamHandler(sys.stderr), logger.level
+    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("    %(levelname)s %(message)s"))
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    levels = [(logger, logger.level) for logger in (root, own, tasks)]
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    own.setLevel(own.level or logging.WARNING)
+    tasks.setLevel(logging.INFO)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
+        root.removeHandler(handler)
+        for logger, level in levels:
+            logger.setLevel(level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bdb
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -129,6 +130,29 @@ def test_it_tells_what_happens_and_ends_with_a_table(capsys: pytest.CaptureFixtu
     assert table[1].endswith("ValueError: no such luck")
     assert table[3] == "d manual__2024-03-05T00:00:00+00:00: failed"
     assert 'raise ValueError("no such luck")' in output.err
+
+
+LOGS = """
+import logging
+from tradewind import DAG, task
+
+with DAG("logs", schedule=None) as dag:
+    @task
+    def says():
+        logging.info("by the root logger")
+        logging.getLogger("mine").info("by a logger of the file")
+        logging.getLogger("mine").debug("not shown")
+
+    says()
+dag.test()
+logging.getLogger("mine").info("after the run")
+"""
+
+
+def test_it_shows_what_loggers_of_the_file_say() -> None:
+    done = subprocess.run([sys.executable, "-c", LOGS], capture_output=True, text=True, timeout=60, check=True)
+    shown = [line for line in done.stderr.splitlines() if "Done. Returned value" not in line]
+    assert shown == ["    INFO by the root logger", "    INFO by a logger of the file"]
 
 
 def test_run_dag_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
