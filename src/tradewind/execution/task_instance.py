@@ -27,6 +27,7 @@ from tradewind.model.moments import from_micros
 from tradewind.model.states import RunType, TaskState
 from tradewind.sdk.columns import of_table
 from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.mapping import MappedOperator
 from tradewind.sdk.templater import needs_preparation
 from tradewind.sdk.variables import NOTSET, request_value
 from tradewind.wire import runtime
@@ -611,10 +612,13 @@ class TaskInstance(OlderInstanceMethods):
         return {**found, **self.context_variables}
 
     def render_templates(self, context: Any = None, jinja_env: Any = None) -> Any:
-        """Render the templated fields of the task. Returns the task."""
-        if needs_preparation(self.task):
+        """Render the templated fields of the task. Returns the task; of a mapped task, that of this instance."""
+        values = context if context is not None else self.get_template_context()
+        if isinstance(self.task, MappedOperator):
+            self.task = values["task"] = self.task.unmap(values)
+        elif needs_preparation(self.task):
             self.task.resolve_template_files()
-        self.task.render_template_fields(context if context is not None else self.get_template_context(), jinja_env)
+        self.task.render_template_fields(values, jinja_env)
         return self.task
 
     def get_first_reschedule_date(self, context: Any = None) -> DateTime | None:

@@ -283,3 +283,11 @@ def test_a_task_that_was_skipped_by_another_one_stays_skipped() -> None:
 
 def test_a_run_has_no_asset_events_outside_of_a_task() -> None:
     assert daily().create_dagrun(logical_date=START, run_type="manual").consumed_asset_events == []
+
+
+def test_templates_of_a_mapped_instance() -> None:
+    with DAG("mapped", schedule=None, start_date=START) as dag:
+        BashOperator.partial(task_id="echo").expand(bash_command=["echo {{ ds }}", "echo {{ run_id }}"])
+    run = dag.create_dagrun(logical_date=START, run_type="manual", run_id="r1")
+    found = [run.get_task_instance("echo", map_index=index).render_templates() for index in (0, 1)]
+    assert [task.bash_command for task in found] == ["echo 2024-03-05", "echo r1"]
