@@ -281,7 +281,7 @@ def test_logical_dates_of_the_other_dag(world: World) -> None:
 
 def test_a_subclass_reads_the_dates_as_in_airflow(world: World) -> None:
     class Pushes(ExternalTaskSensor):
-        def poke(self, context: Any) -> Any:
+        def poke(self, context: Any, session: Any = None) -> Any:
             return PokeReturnValue(is_done=True, xcom_value=[date.isoformat() for date in self._get_dttm_filter(context)])
 
     with DAG("d", schedule=None):

@@ -168,7 +168,7 @@ def test_the_plan_keeps_to_the_dags_own_dates(bench: Bench) -> None:
 def test_impossible_backfills_are_refused(bench: Bench) -> None:
     bench.dag("none", task("a"), schedule=NoSchedule())
     bench.dag("past", task("a", depends_on_past=True), schedule=DAILY, paused=True)
-    day = {"from_date": NOW - DAY, "to_date": NOW - DAY}
+    day: dict[str, Any] = {"from_date": NOW - DAY, "to_date": NOW - DAY}
     refused: list[tuple[dict[str, Any], str]] = [
         ({"dag_id": "none", **day}, "no runs to backfill"),
         ({"dag_id": "past", **day, "run_backwards": True}, "cannot be made backwards"),

@@ -435,7 +435,7 @@ def test_the_command_for_a_missing_date_works_for_a_task_that_depends_on_the_pas
     day = "2025-12-28T00:00:00Z"
     span = f"--from-date {day} --to-date {day}"
     assert one["command"] == f"tradewind backfill create --dag-id d {span} --reprocess-behavior failed"
-    dates = {"from_date": NOW - 4 * DAY, "to_date": NOW - 4 * DAY}
+    dates: dict[str, Any] = {"from_date": NOW - 4 * DAY, "to_date": NOW - 4 * DAY}
     assert bench.command("create_backfill", dag_id="d", **dates, reprocess_behavior="failed")["runs"] == 1
 
 
