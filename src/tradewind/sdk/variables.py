@@ -214,16 +214,22 @@ class Variable:
             raise AirflowException(f"the value of variable {key!r} is not JSON: {error}") from None
 
     @classmethod
-    def set(cls, key: str, value: Any, description: str | None = None, serialize_json: bool = False) -> None:
-        """Store a variable. The value is stored as `str(value)`, or as indented JSON with `serialize_json`."""
+    def set(
+        cls, key: str, value: Any, description: str | None = None, serialize_json: bool = False, session: Any = None
+    ) -> None:
+        """Store a variable. The value is stored as `str(value)`, or as indented JSON with `serialize_json`.
+
+        Args:
+            session: ignored, since tasks have no access to the database.
+        """
         text = json.dumps(value, indent=2) if serialize_json else str(value)
         if _environment(VARIABLE_PREFIXES, key) is not None:
             log.warning("variable %r is also set in the environment; tasks will read that value", key)
         request_value(SetVariable(op=0, key=key, value=text, description=description), f"cannot set variable {key!r}")
 
     @classmethod
-    def delete(cls, key: str) -> int:
-        """Delete a variable. Returns the number of deleted variables (0 or 1)."""
+    def delete(cls, key: str, session: Any = None) -> int:
+        """Delete a variable. Returns the number of deleted variables (0 or 1). `session` is ignored, as in `set`."""
         answer = request_value(SetVariable(op=0, key=key, value=None), f"cannot delete variable {key!r}")
         return 1 if answer.found else 0
 

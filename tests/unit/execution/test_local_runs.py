@@ -291,3 +291,11 @@ def test_templates_of_a_mapped_instance() -> None:
     run = dag.create_dagrun(logical_date=START, run_type="manual", run_id="r1")
     found = [run.get_task_instance("echo", map_index=index).render_templates() for index in (0, 1)]
     assert [task.bash_command for task in found] == ["echo 2024-03-05", "echo r1"]
+
+
+def test_variables_are_set_and_deleted_with_a_session() -> None:
+    local_database.open_database()
+    Variable.set("region", "eu", session=object())
+    assert Variable.get("region") == "eu"
+    assert Variable.delete("region", session=object()) == 1
+    assert Variable.get("region", default=None) is None
