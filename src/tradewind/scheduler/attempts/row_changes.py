@@ -89,7 +89,7 @@ def _shown(column: str, value: Any) -> str:
 
 
 def change_rows(store: Store, cipher: Cipher, question: ChangeRows, actor: str, at: int) -> dict[str, str] | None:
-    """Change the rows, all or none of them. Call it outside of a transaction, or in one that ends with an error of this function.
+    """Change the rows, all or none of them, also as a part of an open transaction.
 
     Returns:
         None: all rows are changed. Otherwise nothing is changed, because of this row: `table`, `key` and `verb` of the change.
