@@ -30,7 +30,11 @@ def test_a_warning_is_a_phrase_and_names_the_first_task(arguments: dict[str, Any
         with DAG("d", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
             for index in range(number):
                 EmptyOperator(task_id=f"t{index}", **arguments)
-        (text,) = [*dag_warnings.of_dag(dag), *dag_warnings.of_executors(dag, "LocalExecutor")]
+        (text,) = [
+            *dag_warnings.of_dag(dag),
+            *dag_warnings.of_executors(dag, "LocalExecutor"),
+            *dag_warnings.of_executor_configs(dag, "LocalExecutor"),
+        ]
         assert text.startswith(f"{next(iter(arguments))} of {middle}")
         found = recognised(text, CODES)
         assert found is not None
