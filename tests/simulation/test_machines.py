@@ -31,6 +31,7 @@ def test_the_guarantees_hold_on_several_machines(seed: int) -> None:
     simulate(seed, machines=True)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_history() -> None:
     one, two = simulate(10, machines=True), simulate(10, machines=True)
     assert (one.digest, one.faults, one.sometimes) == (two.digest, two.faults, two.sometimes)

@@ -273,6 +273,7 @@ def test_a_killed_celery_worker_loses_its_try(world: World) -> None:
     assert world.marked() == [("begin", "nap1"), ("begin", "nap2"), ("end", "nap2")]
 
 
+@pytest.mark.long
 @pytest.mark.spec("S108", "S353")
 def test_a_killed_broker_delays_tasks_and_loses_none(own_world: World) -> None:
     """The running task ends while the broker is away; the next one waits for the broker."""
@@ -288,6 +289,7 @@ def test_a_killed_broker_delays_tasks_and_loses_none(own_world: World) -> None:
     assert world.standalone.wait_run("slow", second, deadline=60) == "success"
 
 
+@pytest.mark.long
 def test_messages_that_the_broker_loses_are_sent_again(own_world: World) -> None:
     """The only worker is stopped, messages wait in the broker, and the broker forgets everything."""
     world = own_world

@@ -89,6 +89,7 @@ def test_a_refused_quota_leaves_the_attempt_queued(tmp_path: Path) -> None:
         assert world.marked() == [("begin", "nap1"), ("end", "nap1")]
 
 
+@pytest.mark.long
 def test_too_many_requests_are_repeated_later(tmp_path: Path) -> None:
     with kubernetes_world(tmp_path) as world:
         left = [3]
@@ -106,6 +107,7 @@ def test_too_many_requests_are_repeated_later(tmp_path: Path) -> None:
         assert (left, len(world.cluster.made)) == ([0], 1)
 
 
+@pytest.mark.long
 def test_an_image_that_cannot_be_pulled_fails_the_task_with_this_reason(tmp_path: Path) -> None:
     waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "example.org/tradewind:1"'}
     limits = {"AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT": "4", "TRADEWIND__SCHEDULER__REQUEUE_LIMIT": "1"}
@@ -122,6 +124,7 @@ def test_an_image_that_cannot_be_pulled_fails_the_task_with_this_reason(tmp_path
         cluster.wait(lambda: not cluster.pods, "the deletion of the pods")
 
 
+@pytest.mark.long
 def test_a_pod_that_no_node_takes_says_so(tmp_path: Path) -> None:
     with kubernetes_world(tmp_path) as world:
         cluster = world.cluster
@@ -133,6 +136,7 @@ def test_a_pod_that_no_node_takes_says_so(tmp_path: Path) -> None:
         cluster.wait(lambda: not cluster.pods, "the deletion of the pod of a marked task")
 
 
+@pytest.mark.long
 def test_a_pod_that_runs_out_of_memory_fails_its_try_at_once(tmp_path: Path) -> None:
     """Kubernetes says that all processes have ended, so the next try need not wait for the end of a lease."""
     with kubernetes_world(tmp_path) as world:
@@ -184,6 +188,7 @@ def test_the_next_scheduler_adopts_running_and_pending_pods(tmp_path: Path) -> N
         world.cluster.wait(lambda: not world.cluster.pods, "the deletion of the pods")
 
 
+@pytest.mark.long
 def test_a_watch_that_breaks_or_is_too_old_misses_nothing(tmp_path: Path) -> None:
     with kubernetes_world(tmp_path) as world:
         cluster = world.cluster
@@ -202,6 +207,7 @@ def test_a_watch_that_breaks_or_is_too_old_misses_nothing(tmp_path: Path) -> Non
         assert world.standalone.wait_run("slow", run) == "success"
 
 
+@pytest.mark.long
 def test_pods_without_an_attempt_are_deleted(tmp_path: Path) -> None:
     """A pod that an earlier scheduler left behind is deleted; pods of others are not touched."""
     with kubernetes_world(tmp_path) as world:
@@ -222,6 +228,7 @@ def test_pods_without_an_attempt_are_deleted(tmp_path: Path) -> None:
         assert "stranger" not in cluster.deleted
 
 
+@pytest.mark.long
 def test_a_scheduler_that_dies_before_it_knows_its_pod(tmp_path: Path) -> None:
     """The pod was created, the answer got lost, and the scheduler was killed: the next one uses the pod."""
     with kubernetes_world(tmp_path) as world:
@@ -242,6 +249,7 @@ def test_a_scheduler_that_dies_before_it_knows_its_pod(tmp_path: Path) -> None:
         assert world.marked() == [("begin", "nap1"), ("end", "nap1")]
 
 
+@pytest.mark.long
 def test_a_pod_that_a_person_deletes_stops_its_task(tmp_path: Path) -> None:
     with kubernetes_world(tmp_path) as world:
         run = world.begin_nap(retries=1)
