@@ -168,7 +168,7 @@ class ParserService:
         self._unreadable = ""
         self._progress: TimerHandle | None = None
         self._told_unread: int | None = None
-        """The number of unread files that the scheduler knows; None: it may know the number of an earlier parser."""
+        """The number of unread files that the scheduler knows; None: another number, or none."""
         self._idle_check_planned = False
 
     # --- progress ---------------------------------------------------------------------------------------------------------
@@ -198,6 +198,7 @@ class ParserService:
 
     def on_scheduler_connected(self) -> None:
         """Called at each connection to the scheduler: request the list of files that the scheduler knows, then scan."""
+        self._told_unread = None
         self.send(KnownFiles(self.config.bundle), self._on_known_files)
 
     def use_version(self, version: str, folder: str) -> None:

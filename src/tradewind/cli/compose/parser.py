@@ -104,16 +104,22 @@ def register_examples(settings: Settings) -> None:
         Unreachable: no scheduler is running.
     """
     from tradewind.client.control import ControlClient
+    from tradewind.parser.parse_once import dag_files
     from tradewind.parser.registration import register_command
     from tradewind.wire import commands as c
 
     folder = examples_folder()
     if folder is None:
         return
-    outcomes = parse_bundle(settings, folder, EXAMPLES_BUNDLE)
     with ControlClient(settings.paths.scheduler_socket, "examples") as control:
-        known = control.call(c.KnownFiles(EXAMPLES_BUNDLE))
-        gone = sorted(set(known) - {outcome.file for outcome in outcomes})
-        if gone:
-            control.call(c.ForgetFiles(EXAMPLES_BUNDLE, gone))
-        control.call(register_command(outcomes))
+        count = len(dag_files(parser_config(settings, folder, EXAMPLES_BUNDLE)))
+        control.call(c.NoteUnreadFiles(EXAMPLES_BUNDLE, count, count))
+        try:
+            outcomes = parse_bundle(settings, folder, EXAMPLES_BUNDLE)
+            known = control.call(c.KnownFiles(EXAMPLES_BUNDLE))
+            gone = sorted(set(known) - {outcome.file for outcome in outcomes})
+            if gone:
+                control.call(c.ForgetFiles(EXAMPLES_BUNDLE, gone))
+            control.call(register_command(outcomes))
+        finally:
+            control.call(c.NoteUnreadFiles(EXAMPLES_BUNDLE, count, 0))

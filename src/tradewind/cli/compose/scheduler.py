@@ -83,6 +83,7 @@ def run_scheduler(
     note_writer(settings, store)
     given = None if lease is None else lease.epoch
     epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall(), given)
+    store.forget_unread_files()  # a parser that reads files tells how many are left when it connects
     remote_workers = RemoteWorkers(clock, settings.worker.outage_lease_us)
     lives = _make_liveness_check(settings, clock, remote_workers, lambda: executor.workers)
     executor, pods = _make_executor(settings, clock, lives, epoch)

@@ -113,6 +113,9 @@ class DagStore(Protocol):
     def note_unread_files(self, bundle: str, unread: UnreadFiles) -> None:
         """Store how many files of a bundle the parser has not read yet. See `unread_files`."""
 
+    def forget_unread_files(self) -> None:
+        """Forget what an earlier parser has noted: it may have been killed before it had read all files."""
+
     def set_plugins(self, listed: str) -> None:
         """Store the plugins: JSON, a list of `sdk.plugins.describe_plugin`."""
 

@@ -105,7 +105,11 @@ class DagOperations(AssetOperations):
                     (json.dumps(wanted),),
                 )
             else:
-                self.engine.run("DELETE FROM meta WHERE key = 'unread_files'")
+                self.forget_unread_files()
+
+    def forget_unread_files(self) -> None:
+        with self.engine.transaction():
+            self.engine.run("DELETE FROM meta WHERE key = 'unread_files'")
 
     def dag(self, dag_id: str) -> DagPlan | None:
         row = self.engine.row(f"SELECT {_PLAN_COLUMNS} FROM dag WHERE dag_id = ?", (dag_id,))

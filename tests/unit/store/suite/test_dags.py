@@ -239,5 +239,8 @@ def test_an_unknown_dag_may_be_in_a_file_that_is_not_read_yet(store: Store) -> N
     assert store.unread_files() == (2, 1)
     store.note_unread_files("other", UnreadFiles(2, 0))
     assert store.unread_files() is None
+    store.note_unread_files("dags", UnreadFiles(300, 12))
+    store.forget_unread_files()
+    assert store.unread_files() is None
     with pytest.raises(NotFound, match="There is no DAG 'x'"):
         store.need_dag("x")
