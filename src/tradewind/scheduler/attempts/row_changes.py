@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from tradewind.model.errors import Conflict, did_you_mean
 from tradewind.model.rows import ConnectionRow, PoolRow, VariableRow
@@ -101,30 +101,42 @@ def change_rows(store: Store, cipher: Cipher, question: ChangeRows, actor: str, 
     try:
         with store.transaction():
             for change in question.changes:
-                _WRITERS[change.table](store, cipher, change, actor, at)
+                _write(store, cipher, change, actor, at)
     except _Impossible as impossible:
         return impossible.place
     return None
 
 
-def _must_write(change: RowChange, exists: bool) -> bool:
-    """Whether a change has something to write. False: a row that does not exist is deleted.
+class _Table(NamedTuple):
+    """How the rows of a table are read, written and deleted.
+
+    `write` gets the store, the cipher, the row before (None: there is none), the change, the name for the audit log and the time.
+    """
+
+    read: Callable[[Store, str], Any]
+    write: Callable[[Store, Cipher, Any, RowChange, str, int], object]
+    delete: Callable[[Store, str, str, int], object] | None = None
+
+
+def _write(store: Store, cipher: Cipher, change: RowChange, actor: str, at: int) -> None:
+    """Make one change.
 
     Raises:
-        _Impossible: it is not as the change requires.
+        _Impossible: the row is not as the change requires.
     """
-    if (change.verb == "add" and exists) or (change.verb == "change" and not exists):
+    table = _TABLES[change.table]
+    before = table.read(store, change.key)
+    if (change.verb == "add" and before is not None) or (change.verb == "change" and before is None):
         raise _Impossible(change)
-    return exists or change.verb != "delete"
+    if change.verb != "delete":
+        table.write(store, cipher, before, change, actor, at)
+    elif before is not None and table.delete is not None:
+        table.delete(store, change.key, actor, at)
 
 
-def _write_connection(store: Store, cipher: Cipher, change: RowChange, actor: str, at: int) -> None:
-    before = store.connection(change.key)
-    if not _must_write(change, before is not None):
-        return
-    if change.verb == "delete":
-        store.delete_connection(change.key, actor, at)
-        return
+def _write_connection(
+    store: Store, cipher: Cipher, before: ConnectionRow | None, change: RowChange, actor: str, at: int
+) -> None:
     row = before if before is not None else ConnectionRow(change.key, "", None, None, None, None, None, None, None)
     values = dict(change.values)
     for secret in ("password", "extra"):
@@ -137,35 +149,39 @@ def _write_connection(store: Store, cipher: Cipher, change: RowChange, actor: st
     store.set_connection(row._replace(**values), actor, at)
 
 
-def _write_variable(store: Store, cipher: Cipher, change: RowChange, actor: str, at: int) -> None:
-    before = store.variable(change.key)
-    if not _must_write(change, before is not None):
-        return
-    if change.verb == "delete":
-        store.delete_variable(change.key, actor, at)
-        return
+def _write_variable(store: Store, cipher: Cipher, before: VariableRow | None, change: RowChange, actor: str, at: int) -> None:
     row = before if before is not None else VariableRow(change.key, cipher.encrypt("").encode(), None, True)
-    values = dict(change.values)
-    if "val" in values:
-        row = row._replace(value=cipher.encrypt(values["val"] or "").encode(), is_encrypted=True)
-    store.set_variable(row._replace(description=values.get("description", row.description)), actor, at)
+    if "val" in change.values:
+        row = row._replace(value=cipher.encrypt(change.values["val"] or "").encode(), is_encrypted=True)
+    store.set_variable(row._replace(description=change.values.get("description", row.description)), actor, at)
 
 
-def _write_pool(store: Store, _cipher: Cipher, change: RowChange, actor: str, at: int) -> None:
-    before = next((pool for pool in store.pools() if pool.name == change.key), None)
-    if not _must_write(change, before is not None):
-        return
-    if change.verb == "delete":
-        store.delete_pool(change.key, actor, at)
-        return
+def _write_pool(store: Store, _cipher: Cipher, before: PoolRow | None, change: RowChange, actor: str, at: int) -> None:
     row = before if before is not None else PoolRow(change.key, 0, None, False)
     given = {column: value for column, value in change.values.items() if value is not None or column == "description"}
     store.set_pool(row._replace(**given), actor, at)
 
 
-def _write_dag(store: Store, _cipher: Cipher, change: RowChange, actor: str, at: int) -> None:
-    if _must_write(change, store.dag(change.key) is not None) and change.values.get("is_paused") is not None:
+def _write_dag(store: Store, _cipher: Cipher, _before: object, change: RowChange, actor: str, at: int) -> None:
+    if change.values.get("is_paused") is not None:
         store.set_paused(change.key, change.values["is_paused"], actor, at)
 
 
-_WRITERS = {"connection": _write_connection, "variable": _write_variable, "pool": _write_pool, "dag": _write_dag}
+_TABLES: Mapping[str, _Table] = {
+    "connection": _Table(
+        lambda store, key: store.connection(key),
+        _write_connection,
+        lambda store, key, actor, at: store.delete_connection(key, actor, at),
+    ),
+    "variable": _Table(
+        lambda store, key: store.variable(key),
+        _write_variable,
+        lambda store, key, actor, at: store.delete_variable(key, actor, at),
+    ),
+    "pool": _Table(
+        lambda store, key: next((pool for pool in store.pools() if pool.name == key), None),
+        _write_pool,
+        lambda store, key, actor, at: store.delete_pool(key, actor, at),
+    ),
+    "dag": _Table(lambda store, key: store.dag(key), _write_dag),
+}
