@@ -26,7 +26,7 @@ from typing import Any
 
 from tradewind.airflow import loading_options, moved_modules, names, older_pendulum, plugin_names
 from tradewind.airflow.compat import web_parts
-from tradewind.airflow.wrapped_loader import WrappedLoader
+from tradewind.airflow.wrapped_loader import changed_spec
 from tradewind.model.errors import did_you_mean
 from tradewind.sdk import import_paths
 
@@ -269,13 +269,7 @@ def _extend(module: ModuleType) -> None:
 def _with_older_behaviour(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     """The spec of an installed module that had other names or arguments once; None for other modules: Python finds them."""
     change = _extend if name in EXTENDED else _serve_dropped_names if names.had_other_names(name) else None
-    if change is None:
-        return None
-    spec = PathFinder.find_spec(name, path)
-    if spec is None or spec.loader is None:
-        return None
-    spec.loader = WrappedLoader(spec.loader, change)  # type: ignore[assignment]
-    return spec
+    return changed_spec(name, path, change) if change is not None else None
 
 
 class PluginLoader(TableLoader):

@@ -11,11 +11,11 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tradewind.airflow.wrapped_loader import WrappedLoader
+from tradewind.airflow.wrapped_loader import changed_spec
 from tradewind.sdk.columns import Expression
 
 ORM = "sqlalchemy.orm"
@@ -73,10 +73,7 @@ def accept_columns(module: ModuleType) -> None:
 
 def spec(path: Sequence[str] | None) -> ModuleSpec | None:
     """The spec of `sqlalchemy.orm` with these functions; None if it is not installed."""
-    found = PathFinder.find_spec(ORM, path)
-    if found is not None and found.loader is not None:
-        found.loader = WrappedLoader(found.loader, accept_columns)  # type: ignore[assignment]
-    return found
+    return changed_spec(ORM, path, accept_columns)
 
 
 def accept_columns_if_imported() -> None:

@@ -7,11 +7,11 @@ DAG files of that time use them. They lead to the present names where pendulum d
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tradewind.airflow.wrapped_loader import WrappedLoader
+from tradewind.airflow.wrapped_loader import changed_spec
 
 PENDULUM = "pendulum"
 
@@ -39,10 +39,7 @@ def add_names(module: ModuleType) -> None:
 
 def spec() -> ModuleSpec | None:
     """The spec of pendulum with the older names; None if it is not installed."""
-    found = PathFinder.find_spec(PENDULUM)
-    if found is not None and found.loader is not None:
-        found.loader = WrappedLoader(found.loader, add_names)  # type: ignore[assignment]
-    return found
+    return changed_spec(PENDULUM, None, add_names)
 
 
 def add_names_if_imported() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -30,3 +30,12 @@ class WrappedLoader:
         """Execute the module's code, then change the module."""
         self._genuine.exec_module(module)
         self._change(module)
+
+
+def changed_spec(name: str, path: Sequence[str] | None, change: Callable[[ModuleType], None]) -> ModuleSpec | None:
+    """The spec of an installed module that `change` gets after its import; None if the module is not installed."""
+    spec = PathFinder.find_spec(name, path)
+    if spec is None or spec.loader is None:
+        return None
+    spec.loader = WrappedLoader(spec.loader, change)  # type: ignore[assignment]
+    return spec
