@@ -15,6 +15,7 @@ import pytest
 from tests.acceptance.harness import COMMAND, Standalone
 from tests.chaos.world import has_ended, until
 from tests.integration.celery.brokers import Broker, rabbitmq_broker, redis_broker
+from tests.integration.remote.slow_dag import slow_dag
 from tests.integration.remote.world import read_marks
 
 pytest.importorskip("celery", reason="tests of the CeleryExecutor need celery: pip install 'tradewind[celery]'")
@@ -47,33 +48,6 @@ with DAG("chain", schedule=None, start_date=datetime(2026, 1, 1)):
         assert sorted(values) == [2, 4, 6, 8, 10, 12]
 
     check(double.expand(x=make()))
-"""
-
-MARKS = """
-import time
-from datetime import datetime
-from tradewind import DAG
-from tradewind.sdk.decorators import task
-
-def mark(what, name):
-    with open({marks!r}, "a") as file:
-        file.write(f"{{what}} {{name}} {{time.monotonic()}}\\n")
-
-with DAG("slow", schedule=None, start_date=datetime(2026, 1, 1)):
-    @task(retries=2, retry_delay=0)
-    def nap(ti=None):
-        name = f"nap{{ti.try_number}}"
-        mark("begin", name)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                open({go!r}).close()
-                break
-            except FileNotFoundError:
-                time.sleep(0.02)
-        mark("end", name)
-
-    nap()
 """
 
 
@@ -155,7 +129,7 @@ class World:
 
     def write_slow(self) -> None:
         """Add the DAG `slow`, whose task runs until the file `go` exists."""
-        self.standalone.write_dag("slow.py", MARKS.format(marks=str(self.marks), go=str(self.go)))
+        self.standalone.write_dag("slow.py", slow_dag(self.marks, self.go))
         self.standalone.wait_dag("slow")
         self.standalone.cli("dags", "unpause", "slow")
 

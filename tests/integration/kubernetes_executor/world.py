@@ -10,34 +10,8 @@ from pathlib import Path
 from tests.acceptance.harness import Standalone
 from tests.integration.kubernetes_executor.cluster import Cluster
 from tests.integration.kubernetes_server import kubernetes
+from tests.integration.remote.slow_dag import slow_dag
 from tests.integration.remote.world import free_port, read_marks
-
-NAP = """
-import time
-from datetime import datetime
-from tradewind import DAG
-from tradewind.sdk.decorators import task
-
-def mark(what, name):
-    with open({marks!r}, "a") as file:
-        file.write(f"{{what}} {{name}} {{time.monotonic()}}\\n")
-
-with DAG("slow", schedule=None, start_date=datetime(2026, 1, 1)):
-    @task(retries={retries}, retry_delay=0)
-    def nap(ti=None):
-        name = f"nap{{ti.try_number}}"
-        mark("begin", name)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                open({go!r}).close()
-                break
-            except FileNotFoundError:
-                time.sleep(0.02)
-        mark("end", name)
-
-    nap()
-"""
 
 
 class World:
@@ -69,8 +43,7 @@ class World:
 
     def write_nap(self, retries: int = 0) -> None:
         """Add the DAG `slow`, whose task runs until the file `go` exists."""
-        source = NAP.format(marks=str(self.marks), go=str(self.go), retries=retries)
-        self.standalone.write_dag("slow.py", source)
+        self.standalone.write_dag("slow.py", slow_dag(self.marks, self.go, retries=retries))
         self.standalone.wait_dag("slow")
         self.standalone.cli("dags", "unpause", "slow")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.harness import COMMAND
+from tests.integration.remote.slow_dag import slow_dag
 from tests.integration.remote.world import World, read_marks
 
 pytest.importorskip("websockets", reason="tests of remote workers need websockets: pip install 'tradewind[remote]'")
@@ -42,33 +43,6 @@ with DAG("chain", schedule=None, start_date=datetime(2026, 1, 1)):
     check(measure(make()))
 """
 
-SLOW = """
-import time
-from datetime import datetime
-from tradewind import DAG
-from tradewind.sdk.decorators import task
-
-def mark(what, name):
-    with open({marks!r}, "a") as file:
-        file.write(f"{{what}} {{name}} {{time.monotonic()}}\\n")
-
-with DAG("slow", schedule=None, start_date=datetime(2026, 1, 1)):
-    @task(queue="far", retries=2, retry_delay=0)
-    def nap(map_index=None, ti=None):
-        name = f"nap{{ti.try_number}}"
-        mark("begin", name)
-        deadline = time.monotonic() + 180
-        while time.monotonic() < deadline:
-            try:
-                open({go!r}).close()
-                break
-            except FileNotFoundError:
-                time.sleep(0.02)
-        mark("end", name)
-
-    nap()
-"""
-
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
@@ -96,7 +70,7 @@ with DAG("helped", schedule=None, start_date=datetime(2026, 1, 1)):
 def begin_slow(world: World) -> tuple[str, Path, Path]:
     """Start the DAG `slow` and wait for its task. Returns the run, the file of marks, and the file that lets the task end."""
     marks, go = world.folder / "marks", world.folder / "go"
-    world.write_dag("slow.py", SLOW.format(marks=str(marks), go=str(go)))
+    world.write_dag("slow.py", slow_dag(marks, go, queue="far", seconds=180))
     world.standalone.wait_dag("slow")
     world.standalone.cli("dags", "unpause", "slow")
     run = world.standalone.trigger("slow")

@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.harness import COMMAND, Standalone
 from tests.acceptance.test_postgres import epoch_of, scheduler_of
 from tests.chaos.namespace import namespace
-from tests.integration.remote.test_remote_worker import SLOW
+from tests.integration.remote.slow_dag import slow_dag
 from tests.integration.remote.world import RULE, RemoteWorker, World, free_port, read_marks
 from tests.postgres_proxy import proxied
 from tests.postgres_server import PostgresServer, private_server
@@ -48,7 +48,7 @@ class Machines:
 
     def start(self) -> None:
         for standalone in self.standalones:
-            standalone.write_dag("slow.py", SLOW.format(marks=str(self.marks), go=str(self.go)))
+            standalone.write_dag("slow.py", slow_dag(self.marks, self.go, queue="far", seconds=180))
             standalone.write_dag("quick.py", QUICK)
         active, standby = self.standalones
         active.start()
